@@ -1,0 +1,54 @@
+# make run | test | install PREFIX=... | asan | tsan | bench | clean
+# JOBS=N limits the parallel compilations; SINTER_SKIP_SETUP=1 installs no packages.
+JOBS ?= $(shell nproc)
+TEST_JOBS ?= 2
+PREFIX ?= /usr/local
+
+configure = CXX="$${CXX:-$$(scripts/setup.sh --compiler)}" cmake --preset $(1)
+build = cmake --build $(1) -j $(JOBS)
+ctest = ctest --test-dir $(1) --output-on-failure --no-tests=error -j $(TEST_JOBS) -LE '^(slow|gpu)$$' --timeout 300
+cases = awk '/^\[  PASSED  \]/ { n += $$4 } END { print n + 0 " test cases passed in the suites above" }' \
+	$(1)/Testing/Temporary/LastTest.log
+
+.PHONY: run test build install asan tsan bench clean setup
+
+run: build
+	build/bin/sinter demo
+
+# The library, the command and the plugin; the tests are built by `make test`.
+build: setup
+	$(call configure,release)
+	$(call build,build) --target product
+
+test: setup
+	$(call configure,release)
+	$(call build,build)
+	$(call ctest,build)
+	@$(call cases,build)
+
+install: build
+	cmake --install build --prefix "$(PREFIX)"
+
+asan: setup
+	$(call configure,asan)
+	$(call build,build/asan)
+	$(call ctest,build/asan)
+	@$(call cases,build/asan)
+
+# Without address randomisation: ThreadSanitizer's shadow memory does not fit every layout.
+tsan: setup
+	$(call configure,tsan)
+	$(call build,build/tsan)
+	setarch -R $(call ctest,build/tsan)
+	@$(call cases,build/tsan)
+
+bench: setup
+	$(call configure,release)
+	$(call build,build) --target benches
+	@find build/bench -maxdepth 1 -type f -executable
+
+setup:
+	@scripts/setup.sh
+
+clean:
+	rm -rf build

@@ -1,0 +1,44 @@
+# sinter_test_binary(name sources... [LABELS label...]): a GoogleTest program whose suites are one ctest entry each.
+# The suites are listed when ctest starts: an entry per case would start a process per case, one per program says little.
+set(SINTER_TEST_TIMEOUT 120)
+if(SINTER_SANITIZE)
+  set(SINTER_TEST_TIMEOUT 900)
+endif()
+set(SINTER_TEST_ENVIRONMENT "SINTER_CACHE_DIR=${PROJECT_BINARY_DIR}/kernel_cache")
+
+# What a test source sees: sinter's headers, the generated ones, GoogleTest, the folders of the tree.
+function(sinter_test_flags target)
+  sinter_common_flags(${target})
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    target_compile_options(${target} PRIVATE -fpch-preprocess)  # lets ccache see through the precompiled header
+  endif()
+  target_compile_definitions(${target} PRIVATE
+    SINTER_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data" SINTER_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  target_include_directories(${target} PRIVATE "${SINTER_GENERATED_DIR}")
+  target_link_libraries(${target} PRIVATE sinter nlohmann_json::nlohmann_json GTest::gtest Threads::Threads)
+endfunction()
+
+function(sinter_test_binary name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LABELS")
+  add_executable(${name} ${arg_UNPARSED_ARGUMENTS})
+  sinter_test_flags(${name})
+  target_link_libraries(${name} PRIVATE GTest::gtest_main)
+  if(TARGET test_support)
+    target_link_libraries(${name} PRIVATE test_support)
+  endif()
+  target_precompile_headers(${name} REUSE_FROM test_pch)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
+
+  string(REGEX REPLACE "^test_" "" prefix "${name}")
+  set(script "${PROJECT_BINARY_DIR}/tests/${name}_suites.cmake")
+  file(GENERATE OUTPUT "${script}" CONTENT
+"set(name \"${prefix}\")
+set(binary \"$<TARGET_FILE:${name}>\")
+set(labels \"${arg_LABELS}\")
+set(timeout \"${SINTER_TEST_TIMEOUT}\")
+set(environment \"${SINTER_TEST_ENVIRONMENT}\")
+include(\"${PROJECT_SOURCE_DIR}/cmake/list_suites.cmake\")
+")
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${script}")
+endfunction()

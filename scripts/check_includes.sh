@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# Checks who includes whom in sinter/, and that every folder there opens with a README.md.
+# Usage: check_includes.sh [root of the tree]. Prints one line per fault; the exit status is 1 when there are any.
+set -euo pipefail
+cd "${1:-$(dirname "$0")/..}"
+
+# folder: the folders it may include besides itself. The same order as in docs/architecture.md.
+layers='
+base:
+tensor:   base
+graph:    base tensor
+ops:      base tensor graph
+autograd: base tensor graph ops
+passes:   base tensor graph ops
+loops:    base tensor graph ops
+codegen:  base tensor graph ops loops
+runtime:  base tensor
+engine:   base tensor graph ops autograd passes loops codegen runtime
+capture:  base tensor graph ops autograd passes loops codegen runtime engine
+io:       base tensor
+nn:       base tensor ops autograd capture engine io
+optim:    base tensor ops autograd capture engine io nn
+models:   base tensor ops autograd capture engine io nn optim
+generate: base tensor ops autograd capture engine io nn optim models
+cli:      base tensor ops autograd capture engine io nn optim models generate sinter.h
+'
+
+# Libraries whose headers are slow to compile stay out of our headers.
+heavy='^(clang/|llvm/|nlohmann/|CLI/|oneapi/|dnnl)'
+
+faults=$(
+  {
+    find sinter -type f \( -name '*.h' -o -name '*.cpp' \) -print0 | sort -z |
+      layers="$layers" xargs -0 -r awk -v heavy="$heavy" '
+        BEGIN {
+          count = split(ENVIRON["layers"], lines, "\n")
+          for (i = 1; i <= count; i++) {
+            if (split(lines[i], words, " ") == 0) continue
+            folder = words[1]; sub(/:$/, "", folder)
+            known[folder] = 1; allowed[folder, folder] = 1
+            for (j = 2; j in words; j++) allowed[folder, words[j]] = 1
+          }
+        }
+        # Files directly in sinter/ gather the public headers and may see everything.
+        FNR == 1 {
+          parts = split(FILENAME, path, "/")
+          folder = parts > 2 ? path[2] : ""
+          is_header = FILENAME ~ /\.h$/
+          if (folder != "" && !(folder in known)) print FILENAME ": folder " folder " has no place in the order"
+          if (is_header && $0 !~ /^#pragma once/) print FILENAME ":1: a header opens with #pragma once"
+        }
+        /^[ \t]*#[ \t]*include[ \t]*["<]/ {
+          quoted = $0 ~ /include[ \t]*"/
+          target = $0; sub(/^[^"<]*["<]/, "", target); sub(/[">].*$/, "", target)
+          where = FILENAME ":" FNR ": "
+          if (target ~ /^sinter\//) {
+            if ((getline line < target) < 0) print where target " does not exist"
+            close(target)
+            split(target, path, "/")
+            if (folder in known && !((folder, path[2]) in allowed)) print where folder " may not include " target
+          } else if (quoted && target != "sinter_embedded.h") {
+            print where "write \"" target "\" with its path from the root, as \"sinter/base/error.h\""
+          } else if (is_header && target ~ heavy) {
+            print where "<" target "> is slow to compile and belongs in a .cpp file"
+          }
+        }'
+    for folder in sinter/*/; do
+      [ -n "$(find "$folder" -type f \( -name '*.h' -o -name '*.cpp' \) -print -quit)" ] || continue
+      [ -f "${folder}README.md" ] || echo "${folder%/}: README.md is missing"
+    done
+  }
+)
+
+if [ -n "$faults" ]; then
+  echo "$faults"
+  exit 1
+fi

@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# Plants one fault of each kind in a small tree and expects check_includes.sh to name it.
+set -euo pipefail
+check="$(cd "$(dirname "$0")" && pwd)/check_includes.sh"
+tree=$(mktemp -d)
+trap 'rm -rf "$tree"' EXIT
+
+plant() {  # a sound tree
+  rm -rf "${tree:?}/sinter"
+  mkdir -p "$tree"/sinter/{base,tensor,runtime/cpu,cli}
+  touch "$tree"/sinter/{base,tensor,runtime,cli}/README.md
+  echo '#pragma once' >"$tree/sinter/base/a.h"
+  printf '#pragma once\n#include "sinter/base/a.h"\n#include <vector>\n' >"$tree/sinter/tensor/b.h"
+  printf '#include "sinter/tensor/b.h"\n#include "sinter_embedded.h"\n' >"$tree/sinter/runtime/cpu/c.cpp"
+  printf '#pragma once\n#include "sinter/tensor/b.h"\n' >"$tree/sinter/sinter.h"
+  printf '#include "sinter/sinter.h"\n#include <CLI/CLI.hpp>\n' >"$tree/sinter/cli/main.cpp"
+}
+
+expect() {  # expect "text of the complaint"
+  local output
+  if output=$("$check" "$tree"); then
+    echo "not noticed: $1"
+    exit 1
+  fi
+  if [ "$output" != "$1" ]; then
+    printf 'expected: %s\ngot:      %s\n' "$1" "$output"
+    exit 1
+  fi
+}
+
+plant
+"$check" "$tree"
+
+plant; echo '  #  include <sinter/tensor/b.h>' >>"$tree/sinter/base/a.h"
+expect 'sinter/base/a.h:2: base may not include sinter/tensor/b.h'
+
+plant; echo '#include "sinter/sinter.h"' >>"$tree/sinter/runtime/cpu/c.cpp"
+expect 'sinter/runtime/cpu/c.cpp:3: runtime may not include sinter/sinter.h'
+
+plant; echo '#include "sinter/base/gone.h"' >>"$tree/sinter/tensor/b.h"
+expect 'sinter/tensor/b.h:4: sinter/base/gone.h does not exist'
+
+plant; echo '#include "c.h"' >>"$tree/sinter/runtime/cpu/c.cpp"
+expect 'sinter/runtime/cpu/c.cpp:3: write "c.h" with its path from the root, as "sinter/base/error.h"'
+
+plant; echo '#include <nlohmann/json.hpp>' >>"$tree/sinter/tensor/b.h"
+expect 'sinter/tensor/b.h:4: <nlohmann/json.hpp> is slow to compile and belongs in a .cpp file'
+
+plant; echo 'int x;' >"$tree/sinter/base/a.h"
+expect 'sinter/base/a.h:1: a header opens with #pragma once'
+
+plant; mkdir "$tree/sinter/misc"; touch "$tree/sinter/misc/README.md"; echo 'int x;' >"$tree/sinter/misc/x.cpp"
+expect 'sinter/misc/x.cpp: folder misc has no place in the order'
+
+plant; rm "$tree/sinter/tensor/README.md"
+expect 'sinter/tensor: README.md is missing'
