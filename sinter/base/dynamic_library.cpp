@@ -1,0 +1,66 @@
+#include "sinter/base/dynamic_library.h"
+
+#include <dlfcn.h>
+
+#include <utility>
+
+#include "sinter/base/error.h"
+
+namespace sinter {
+
+namespace {
+
+std::string loader_error() {
+  const char* text = dlerror();
+  return text ? text : "unknown error";
+}
+
+}  // namespace
+
+std::optional<DynamicLibrary> DynamicLibrary::try_open(const std::string& path, bool lazy, std::string* reason) {
+  void* handle = dlopen(path.c_str(), RTLD_LOCAL | (lazy ? RTLD_LAZY : RTLD_NOW));
+  if (handle) return DynamicLibrary(handle, path);
+  std::string text = loader_error();
+  if (reason) *reason = std::move(text);
+  return std::nullopt;
+}
+
+DynamicLibrary DynamicLibrary::open(const std::string& path, bool lazy) {
+  std::string reason;
+  auto library = try_open(path, lazy, &reason);
+  check(library.has_value(), "cannot load the library '{}': {}", path, reason);
+  return std::move(*library);
+}
+
+DynamicLibrary::DynamicLibrary(DynamicLibrary&& other) noexcept
+    : handle_(std::exchange(other.handle_, nullptr)), path_(std::move(other.path_)) {}
+
+DynamicLibrary& DynamicLibrary::operator=(DynamicLibrary&& other) noexcept {
+  std::swap(handle_, other.handle_);
+  std::swap(path_, other.path_);
+  return *this;
+}
+
+DynamicLibrary::~DynamicLibrary() {
+  if (handle_) dlclose(handle_);
+}
+
+void* DynamicLibrary::symbol(const std::string& name) const {
+  void* address = find_symbol(name);
+  check(address != nullptr, "the library '{}' has no symbol '{}'", path_, name);
+  return address;
+}
+
+void* DynamicLibrary::find_symbol(const std::string& name) const {
+  return handle_ ? dlsym(handle_, name.c_str()) : nullptr;
+}
+
+std::string directory_of_code(const void* address) {
+  Dl_info info;
+  if (!dladdr(address, &info) || !info.dli_fname) return {};
+  std::string path = info.dli_fname;
+  auto slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, slash);
+}
+
+}  // namespace sinter

@@ -1,0 +1,22 @@
+#include "sinter/base/error.h"
+
+namespace sinter {
+
+std::string to_string(const std::source_location& where) {
+  return std::string(where.file_name()) + ":" + std::to_string(where.line());
+}
+
+Error::Error(const std::string& message, const std::source_location& where)
+    : std::runtime_error(message + "\n  at " + to_string(where)), message_(message), where_(to_string(where)) {}
+
+void throw_error(const std::string& message) {
+  if (auto* where = UserPosition::current()) throw Error(message, *where);
+  throw Error(message);
+}
+
+void throw_internal(const char* condition, const char* file, int line, const std::string& message) {
+  throw InternalError(format("Sinter internal error at {}:{}: {} does not hold. {}\nPlease report this with the program that caused it.",
+                             file, line, condition, message));
+}
+
+}  // namespace sinter
