@@ -1,0 +1,31 @@
+#pragma once
+// Where a tensor lives.
+#include <cstdint>
+#include <string>
+
+namespace sinter {
+
+enum class DeviceType : uint8_t { kCPU, kCUDA };
+
+inline constexpr DeviceType kCPU = DeviceType::kCPU, kCUDA = DeviceType::kCUDA;
+
+struct Device {
+  DeviceType type = DeviceType::kCPU;
+  int8_t index = 0;
+
+  constexpr Device() = default;
+  constexpr Device(DeviceType t, int i = 0) : type(t), index(int8_t(i)) {}
+  bool operator==(const Device&) const = default;
+  bool is_cpu() const { return type == DeviceType::kCPU; }
+  bool is_cuda() const { return type == DeviceType::kCUDA; }
+};
+
+inline Device cpu() { return {}; }
+inline Device cuda(int index = 0) { return {DeviceType::kCUDA, index}; }
+
+// "cpu", "cuda:1".
+std::string to_string(Device d);
+// Reads "cpu", "cuda" or "cuda:N"; anything else is an Error.
+Device parse_device(const std::string& text);
+
+}  // namespace sinter

@@ -1,0 +1,426 @@
+#include "sinter/tensor/dim.h"
+
+#include <algorithm>
+#include <charconv>
+#include <mutex>
+#include <set>
+#include <unordered_map>
+
+#include "sinter/base/error.h"
+#include "sinter/base/hash.h"
+#include "sinter/tensor/tracer.h"
+
+namespace sinter {
+
+namespace detail {
+
+enum class AtomKind : uint8_t { kSymbol, kFloorDiv, kMod, kMax, kMin };
+
+struct DimAtom {
+  AtomKind kind;
+  std::string text;  // canonical: orders atoms the same way in every process
+  Dim a, b;
+};
+
+struct DimTerm {
+  int64_t coefficient = 0;
+  std::vector<const DimAtom*> factors;
+};
+
+struct DimExpr {
+  std::vector<DimTerm> terms;
+  std::string text;
+  uint64_t hash;
+};
+
+namespace {
+
+// Never destroyed: Dims in static objects may outlive any order of destruction.
+struct Interner {
+  std::mutex mutex;
+  std::unordered_map<std::string, DimAtom*> atoms;
+  std::unordered_map<std::string, DimExpr*> exprs;
+  static Interner& instance() {
+    static auto* interner = new Interner;
+    return *interner;
+  }
+};
+
+std::string term_text(const DimTerm& t, bool first) {
+  std::string out = t.coefficient < 0 ? (first ? "-" : " - ") : (first ? "" : " + ");
+  int64_t magnitude = t.coefficient < 0 ? -t.coefficient : t.coefficient;
+  if (t.factors.empty()) return out + std::to_string(magnitude);
+  if (magnitude != 1) out += std::to_string(magnitude) + "*";
+  for (size_t i = 0; i < t.factors.size(); ++i) out += (i ? "*" : "") + t.factors[i]->text;
+  return out;
+}
+
+bool factors_less(const DimTerm& a, const DimTerm& b) {
+  // Constants last, then text order: `2*s0 + 1`.
+  if (a.factors.empty() != b.factors.empty()) return b.factors.empty();
+  return std::lexicographical_compare(a.factors.begin(), a.factors.end(), b.factors.begin(), b.factors.end(),
+                                      [](auto* x, auto* y) { return x->text < y->text; });
+}
+
+const DimAtom* intern_atom(AtomKind kind, std::string text, const Dim& a, const Dim& b) {
+  auto& in = Interner::instance();
+  std::lock_guard lock(in.mutex);
+  auto& slot = in.atoms[text];
+  if (!slot) slot = new DimAtom{kind, text, a, b};
+  return slot;
+}
+
+}  // namespace
+}  // namespace detail
+
+using detail::AtomKind;
+using detail::DimAtom;
+using detail::DimTerm;
+
+Dim Dim::from_terms(std::vector<DimTerm> terms) {
+  std::sort(terms.begin(), terms.end(), detail::factors_less);
+  std::vector<DimTerm> merged;
+  for (auto& t : terms) {
+    if (!merged.empty() && merged.back().factors == t.factors)
+      merged.back().coefficient += t.coefficient;
+    else
+      merged.push_back(std::move(t));
+  }
+  std::erase_if(merged, [](const DimTerm& t) { return t.coefficient == 0; });
+  if (merged.empty()) return 0;
+  if (merged.size() == 1 && merged[0].factors.empty()) return merged[0].coefficient;
+  std::string text;
+  for (size_t i = 0; i < merged.size(); ++i) text += detail::term_text(merged[i], i == 0);
+  auto& in = detail::Interner::instance();
+  std::lock_guard lock(in.mutex);
+  auto& slot = in.exprs[text];
+  if (!slot) slot = new detail::DimExpr{std::move(merged), text, hash_text(text)};
+  Dim out;
+  out.expr_ = slot;
+  return out;
+}
+
+std::vector<DimTerm> Dim::terms() const {
+  if (expr_) return expr_->terms;
+  if (value_ == 0) return {};
+  return {DimTerm{value_, {}}};
+}
+
+Dim Dim::from_atom(const DimAtom* atom) { return from_terms({DimTerm{1, {atom}}}); }
+
+Dim Dim::symbol(std::string_view name) {
+  return from_atom(detail::intern_atom(AtomKind::kSymbol, std::string(name), 0, 0));
+}
+
+Dim Dim::add(const Dim& a, const Dim& b, int64_t sign) {
+  auto terms = a.terms();
+  for (auto t : b.terms()) {
+    t.coefficient *= sign;
+    terms.push_back(std::move(t));
+  }
+  return from_terms(std::move(terms));
+}
+
+Dim Dim::multiply(const Dim& a, const Dim& b) {
+  std::vector<DimTerm> terms;
+  for (auto& x : a.terms())
+    for (auto& y : b.terms()) {
+      DimTerm t{x.coefficient * y.coefficient, x.factors};
+      t.factors.insert(t.factors.end(), y.factors.begin(), y.factors.end());
+      std::sort(t.factors.begin(), t.factors.end(), [](auto* p, auto* q) { return p->text < q->text; });
+      terms.push_back(std::move(t));
+    }
+  return from_terms(std::move(terms));
+}
+
+namespace {
+
+int64_t floor_divide(int64_t a, int64_t b) {
+  int64_t q = a / b;
+  return (a % b != 0 && (a < 0) != (b < 0)) ? q - 1 : q;
+}
+
+// term / divisor when it divides exactly, coefficient 0 otherwise.
+DimTerm divide_term(const DimTerm& term, const DimTerm& divisor) {
+  if (term.coefficient % divisor.coefficient != 0) return {};
+  DimTerm out{term.coefficient / divisor.coefficient, term.factors};
+  for (auto* f : divisor.factors) {
+    auto it = std::find(out.factors.begin(), out.factors.end(), f);
+    if (it == out.factors.end()) return {};
+    out.factors.erase(it);
+  }
+  return out;
+}
+
+}  // namespace
+
+Dim operator/(const Dim& a, const Dim& b) {
+  if (b.is_number()) SINTER_INTERNAL_ASSERT(b.number() != 0, "a size is divided by zero");
+  if (a.is_number() && b.is_number()) return floor_divide(a.value_, b.value_);
+  if (b.is_number() && b.value_ == 1) return a;
+  if (a.is_number() && a.value_ == 0) return 0;
+  auto divisor = b.terms();
+  if (divisor.size() == 1) {
+    // (q*b + r) / b = q + r/b whatever the sign of r: split off the terms that divide.
+    std::vector<DimTerm> quotient, rest;
+    for (auto& t : a.terms()) {
+      auto q = divide_term(t, divisor[0]);
+      (q.coefficient ? quotient : rest).push_back(q.coefficient ? q : t);
+    }
+    if (!quotient.empty()) return Dim::from_terms(std::move(quotient)) + Dim::from_terms(std::move(rest)) / b;
+  }
+  if (a.same_as(b)) return 1;
+  return Dim::from_atom(
+      detail::intern_atom(AtomKind::kFloorDiv, "((" + to_string(a) + ") / (" + to_string(b) + "))", a, b));
+}
+
+Dim operator%(const Dim& a, const Dim& b) {
+  if (b.is_number()) SINTER_INTERNAL_ASSERT(b.number() != 0, "a size is divided by zero");
+  if (a.is_number() && b.is_number()) return a.value_ - floor_divide(a.value_, b.value_) * b.value_;
+  if ((b.is_number() && b.value_ == 1) || a.same_as(b)) return 0;
+  if (a.is_number() && a.value_ == 0) return 0;
+  auto divisor = b.terms();
+  if (divisor.size() == 1) {
+    std::vector<DimTerm> rest;
+    for (auto& t : a.terms())
+      if (!divide_term(t, divisor[0]).coefficient) rest.push_back(t);
+    if (rest.size() != a.terms().size()) return Dim::from_terms(std::move(rest)) % b;
+  }
+  return Dim::from_atom(detail::intern_atom(AtomKind::kMod, "((" + to_string(a) + ") % (" + to_string(b) + "))", a, b));
+}
+
+Dim max(const Dim& a, const Dim& b) {
+  Dim difference = a - b;
+  if (difference.is_number()) return difference.number() >= 0 ? a : b;
+  return Dim::from_atom(detail::intern_atom(AtomKind::kMax, "max(" + to_string(a) + ", " + to_string(b) + ")", a, b));
+}
+
+Dim min(const Dim& a, const Dim& b) {
+  Dim difference = a - b;
+  if (difference.is_number()) return difference.number() <= 0 ? a : b;
+  return Dim::from_atom(detail::intern_atom(AtomKind::kMin, "min(" + to_string(a) + ", " + to_string(b) + ")", a, b));
+}
+
+bool Dim::decide(DimCompare op, const Dim& a, const Dim& b) {
+  Dim difference = a - b;
+  if (difference.is_number()) {
+    int64_t d = difference.number();
+    return op == DimCompare::kEqual ? d == 0 : op == DimCompare::kLess ? d < 0 : d <= 0;
+  }
+  if (auto* tracer = Tracer::current()) return tracer->decide(op, a, b);
+  const char* sign = op == DimCompare::kEqual ? "==" : op == DimCompare::kLess ? "<" : "<=";
+  throw_error(format("{} {} {} cannot be answered outside a capture: the sizes are symbolic", a, sign, b));
+}
+
+int64_t Dim::specialize(const void* return_address) const {
+  auto* tracer = Tracer::current();
+  check(tracer != nullptr, "the symbolic size {} has no value outside a capture", *this);
+  return tracer->specialize(*this, nullptr, return_address);
+}
+
+int64_t Dim::to_int(const std::source_location& where) const {
+  if (is_number()) return value_;
+  auto* tracer = Tracer::current();
+  check(tracer != nullptr, "the symbolic size {} has no value outside a capture", *this);
+  return tracer->specialize(*this, &where, nullptr);
+}
+
+void Dim::fail_not_number() const { SINTER_INTERNAL_ASSERT(false, "size {} is symbolic where a number is needed", *this); }
+
+uint64_t Dim::hash() const { return expr_ ? expr_->hash : hash_mix(uint64_t(value_), 77); }
+
+Dim Dim::substitute(const std::function<Dim(const std::string&)>& value_of) const {
+  if (is_number()) return *this;
+  Dim out = 0;
+  for (auto& t : expr_->terms) {
+    Dim product = t.coefficient;
+    for (auto* f : t.factors) {
+      Dim factor;
+      switch (f->kind) {
+        case AtomKind::kSymbol: factor = value_of(f->text); break;
+        case AtomKind::kFloorDiv: factor = f->a.substitute(value_of) / f->b.substitute(value_of); break;
+        case AtomKind::kMod: factor = f->a.substitute(value_of) % f->b.substitute(value_of); break;
+        case AtomKind::kMax: factor = max(f->a.substitute(value_of), f->b.substitute(value_of)); break;
+        case AtomKind::kMin: factor = min(f->a.substitute(value_of), f->b.substitute(value_of)); break;
+      }
+      product = product * factor;
+    }
+    out = out + product;
+  }
+  return out;
+}
+
+namespace {
+
+void collect_symbols(const std::vector<DimTerm>& terms, std::set<std::string>& out) {
+  for (auto& t : terms)
+    for (auto* f : t.factors) {
+      if (f->kind == AtomKind::kSymbol) {
+        out.insert(f->text);
+      } else {
+        for (auto& name : f->a.symbols()) out.insert(name);
+        for (auto& name : f->b.symbols()) out.insert(name);
+      }
+    }
+}
+
+}  // namespace
+
+std::vector<std::string> Dim::symbols() const {
+  if (is_number()) return {};
+  std::set<std::string> names;
+  collect_symbols(expr_->terms, names);
+  return {names.begin(), names.end()};
+}
+
+bool Dim::depends_on(const Dim& symbol) const {
+  auto names = symbols();
+  return std::find(names.begin(), names.end(), to_string(symbol)) != names.end();
+}
+
+std::optional<Dim> Dim::coefficient_of(const Dim& symbol) const {
+  if (is_number()) return Dim(0);
+  std::string name = to_string(symbol);
+  std::vector<DimTerm> coefficient;
+  for (auto& t : expr_->terms) {
+    DimTerm rest{t.coefficient, {}};
+    int power = 0;
+    for (auto* f : t.factors) {
+      if (f->kind == AtomKind::kSymbol) {
+        if (f->text == name)
+          ++power;
+        else
+          rest.factors.push_back(f);
+      } else {
+        if (f->a.depends_on(symbol) || f->b.depends_on(symbol)) return std::nullopt;
+        rest.factors.push_back(f);
+      }
+    }
+    if (power > 1) return std::nullopt;
+    if (power == 1) coefficient.push_back(std::move(rest));
+  }
+  return from_terms(std::move(coefficient));
+}
+
+std::string Dim::text(const Visitor& visitor) const {
+  if (is_number()) return std::to_string(value_);
+  std::string out;
+  for (size_t i = 0; i < expr_->terms.size(); ++i) {
+    auto& t = expr_->terms[i];
+    out += t.coefficient < 0 ? (i ? " - " : "-") : (i ? " + " : "");
+    int64_t magnitude = t.coefficient < 0 ? -t.coefficient : t.coefficient;
+    bool printed = magnitude != 1 || t.factors.empty();
+    if (printed) out += std::to_string(magnitude);
+    for (auto* f : t.factors) {
+      if (printed) out += "*";
+      printed = true;
+      if (f->kind == AtomKind::kSymbol) {
+        out += visitor.symbol(f->text);
+        continue;
+      }
+      const std::string& pattern = f->kind == AtomKind::kFloorDiv ? visitor.floor_div
+                                   : f->kind == AtomKind::kMod    ? visitor.mod
+                                   : f->kind == AtomKind::kMax    ? visitor.max
+                                                                  : visitor.min;
+      out += format(pattern, f->a.text(visitor), f->b.text(visitor));
+    }
+  }
+  return out;
+}
+
+std::string to_string(const Dim& d) {
+  static const Dim::Visitor plain{.floor_div = "(({}) / ({}))", .mod = "(({}) % ({}))"};
+  return d.text(plain);
+}
+
+namespace {
+
+// Recursive descent over what to_string writes.
+struct DimParser {
+  std::string_view text;
+  size_t at = 0;
+  int depth = 0;
+
+  void skip() {
+    while (at < text.size() && text[at] == ' ') ++at;
+  }
+  bool eat(char c) {
+    skip();
+    if (at < text.size() && text[at] == c) return ++at, true;
+    return false;
+  }
+  [[noreturn]] void fail() { throw_error(format("'{}' is not a size expression (at position {})", text, at)); }
+  Dim sum() {
+    Dim out = eat('-') ? -product() : product();
+    for (;;) {
+      if (eat('+'))
+        out = out + product();
+      else if (eat('-'))
+        out = out - product();
+      else
+        return out;
+    }
+  }
+  Dim product() {
+    Dim out = atom();
+    for (;;) {
+      if (eat('*')) {
+        out = out * atom();
+      } else if (eat('/')) {
+        Dim divisor = atom();
+        if (divisor.same_as(0)) fail();
+        out = out / divisor;
+      } else if (eat('%')) {
+        Dim divisor = atom();
+        if (divisor.same_as(0)) fail();
+        out = out % divisor;
+      } else {
+        return out;
+      }
+    }
+  }
+  Dim atom() {
+    skip();
+    if (++depth > 200) fail();  // hostile text must not exhaust the stack
+    Dim out = primary();
+    --depth;
+    return out;
+  }
+  Dim primary() {
+    if (eat('(')) {
+      Dim out = sum();
+      if (!eat(')')) fail();
+      return out;
+    }
+    size_t begin = at;
+    while (at < text.size() && (std::isalnum((unsigned char)text[at]) || text[at] == '_')) ++at;
+    std::string word(text.substr(begin, at - begin));
+    if (word.empty()) fail();
+    if (std::isdigit((unsigned char)word[0])) {
+      int64_t value = 0;
+      auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+      if (error != std::errc() || end != word.data() + word.size()) fail();
+      return value;
+    }
+    if ((word == "max" || word == "min") && eat('(')) {
+      Dim a = sum();
+      if (!eat(',')) fail();
+      Dim b = sum();
+      if (!eat(')')) fail();
+      return word == "max" ? max(a, b) : min(a, b);
+    }
+    return Dim::symbol(word);
+  }
+};
+
+}  // namespace
+
+Dim parse_dim(std::string_view text) {
+  DimParser parser{text};
+  Dim out = parser.sum();
+  parser.skip();
+  if (parser.at != text.size()) parser.fail();
+  return out;
+}
+
+}  // namespace sinter

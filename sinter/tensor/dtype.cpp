@@ -1,0 +1,59 @@
+#include "sinter/tensor/dtype.h"
+
+#include <bit>
+
+namespace sinter {
+
+namespace {
+
+constexpr std::string_view kNames[kDTypeCount] = {"bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"};
+
+}  // namespace
+
+DType promote_types(DType a, DType b) {
+  if (a == b) return a;
+  if (a > b) std::swap(a, b);
+  if (a == kFloat16 && b == kBFloat16) return kFloat32;
+  if (a == kUInt8 && b == kInt8) return kInt16;
+  return b;
+}
+
+std::string_view dtype_name(DType d) { return kNames[int(d)]; }
+std::string to_string(DType d) { return std::string(dtype_name(d)); }
+
+std::optional<DType> parse_dtype(std::string_view name) {
+  for (int i = 0; i < kDTypeCount; ++i)
+    if (kNames[i] == name) return DType(i);
+  return std::nullopt;
+}
+
+uint16_t float_to_bfloat16(float v) {
+  auto bits = std::bit_cast<uint32_t>(v);
+  if ((bits & 0x7fffffff) > 0x7f800000) return uint16_t((bits >> 16) | 0x40);  // keep NaN a NaN
+  return uint16_t((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
+}
+
+float bfloat16_to_float(uint16_t v) { return std::bit_cast<float>(uint32_t(v) << 16); }
+
+uint16_t float_to_float16(float v) {
+  auto bits = std::bit_cast<uint32_t>(v);
+  uint32_t sign = (bits >> 16) & 0x8000, magnitude = bits & 0x7fffffff;
+  if (magnitude > 0x7f800000) return uint16_t(sign | 0x7e00);
+  if (magnitude >= 0x477ff000) return uint16_t(sign | 0x7c00);  // rounds past 65504
+  if (magnitude < 0x38800000) {                                 // subnormal: let the FPU round at 2^-24
+    float scaled = std::bit_cast<float>(magnitude) + 0.5f;
+    return uint16_t(sign | (std::bit_cast<uint32_t>(scaled) - 0x3f000000));
+  }
+  uint32_t rounded = magnitude - 0x38000000 + 0xfff + ((magnitude >> 13) & 1);
+  return uint16_t(sign | (rounded >> 13));
+}
+
+float float16_to_float(uint16_t v) {
+  uint32_t sign = uint32_t(v & 0x8000) << 16, magnitude = v & 0x7fff;
+  if (magnitude >= 0x7c00) return std::bit_cast<float>(sign | 0x7f800000 | (magnitude << 13));
+  if (magnitude >= 0x400) return std::bit_cast<float>(sign | ((magnitude << 13) + 0x38000000));
+  float value = float(magnitude) * 0x1p-24f;
+  return std::bit_cast<float>(sign | std::bit_cast<uint32_t>(value));
+}
+
+}  // namespace sinter

@@ -1,0 +1,19 @@
+#pragma once
+// The order of elements in memory: strides of the memory formats, and elements packed row by row.
+#include "sinter/tensor/tensor.h"
+
+namespace sinter {
+
+// "contiguous", "channels_last", …
+std::string to_string(MemoryFormat format);
+
+// Strides of these sizes without gaps. The channels-last formats are for 4 and 5 dimensions; the Error names `op`.
+IntList format_strides(const char* op, std::span<const int64_t> sizes, MemoryFormat format);
+
+// Whether the elements lie in that order without gaps. Dimensions of size 1 may have any stride.
+bool has_format(std::span<const int64_t> sizes, std::span<const int64_t> strides, MemoryFormat format);
+
+// The elements of an eager tensor in row-major order, without gaps; `out` has room for them all.
+void copy_packed(const Tensor& tensor, void* out);
+
+}  // namespace sinter

@@ -1,0 +1,328 @@
+#include "sinter/tensor/tensor.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "sinter/base/error.h"
+#include "sinter/tensor/memory_format.h"
+
+namespace sinter {
+
+namespace {
+
+constexpr int64_t kMaxElements = int64_t(1) << 59;  // as checked_numel has it
+
+// Real memory needs numbers: a symbolic size is specialised to its present value.
+int64_t number_of(const Dim& d) { return d.is_number() ? d.number() : d.to_int(); }
+
+// Sizes, row-major strides and the count of elements in one sweep.
+void set_row_major(const char* op, TensorImpl& impl, const Shape& shape) {
+  size_t rank = shape.size();
+  impl.sizes.resize(rank);
+  impl.strides.resize(rank);
+  int64_t numel = 1, stride = 1;
+  bool doubtful = false;
+  for (size_t d = rank; d-- > 0;) {
+    int64_t size = number_of(shape[d]);
+    impl.sizes[d] = size;
+    impl.strides[d] = stride;
+    doubtful |= size < 0 || __builtin_mul_overflow(numel, size, &numel);
+    if (size > 1) doubtful |= __builtin_mul_overflow(stride, size, &stride);
+  }
+  if (doubtful || numel >= kMaxElements) [[unlikely]]
+    numel = checked_numel(op, impl.sizes);
+  impl.numel = numel;
+}
+
+void apply_options(const char* op, TensorImpl& impl, const TensorOptions& options) {
+  impl.dtype = options.dtype_;
+  impl.device = options.device_;
+  if (options.requires_grad_) {
+    check(is_floating(impl.dtype), "{}: a tensor of {} cannot require a gradient; only floating-point tensors can", op,
+          impl.dtype);
+    impl.requires_grad = true;
+  }
+}
+
+[[noreturn]] void rethrow_out_of_memory(const char* op, const TensorImpl& impl, const OutOfMemoryError& error) {
+  auto message = format("{}: no memory for a tensor {}{}: {}", op, impl.dtype, impl.sizes, error.message());
+  if (auto* where = UserPosition::current()) throw OutOfMemoryError(message, *where);
+  throw OutOfMemoryError(message);
+}
+
+void allocate(const char* op, TensorImpl& impl, int64_t elements) {
+  try {
+    impl.buffer = allocate_buffer(size_t(elements * item_size(impl.dtype)), impl.device);
+  } catch (const OutOfMemoryError& error) {
+    rethrow_out_of_memory(op, impl, error);
+  }
+}
+
+[[noreturn]] void fail_traced(const char* what) {
+  throw_error(format("{}: the tensor is a value of a graph being captured and has no memory", what));
+}
+
+const TensorImpl& eager(const char* what, const Tensor& tensor) {
+  const TensorImpl& impl = tensor.impl();
+  if (impl.traced) [[unlikely]]
+    fail_traced(what);
+  return impl;
+}
+
+// A value of the host type T from one of the host type U; the half types go through float.
+template <class T, class U>
+T convert(U value) {
+  constexpr bool kFromHalf = std::is_same_v<U, Half> || std::is_same_v<U, BFloat16>;
+  if constexpr (std::is_same_v<T, U>)
+    return value;
+  else if constexpr (kFromHalf)
+    return convert<T>(float(value));
+  else if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>)
+    return T(float(value));
+  else if constexpr (std::is_same_v<T, bool>)
+    return value != U(0);
+  else
+    return static_cast<T>(value);
+}
+
+[[gnu::noinline]] void fail_size(int64_t d, int64_t rank, const Where& where) {
+  UserPosition here(where);
+  check(rank > 0, "size: dimension {} of a tensor of 0 dimensions does not exist", d);
+  wrap_dim("size", d, rank);
+}
+
+}  // namespace
+
+// --- what it is ------------------------------------------------------------------------------------------------------
+
+void Tensor::fail_undefined() {
+  throw_error("the tensor is undefined: it was default-constructed or moved from, and holds no value");
+}
+
+Dim Tensor::size(int64_t d, Where where) const {
+  TensorImpl& body = impl();
+  int64_t rank = dim(), i = d < 0 ? d + rank : d;
+  if (i < 0 || i >= rank) [[unlikely]]
+    fail_size(d, rank, where);
+  return body.traced ? body.traced_shape[size_t(i)] : Dim(body.sizes[size_t(i)]);
+}
+
+Shape Tensor::sizes() const {
+  TensorImpl& body = impl();
+  return body.traced ? body.traced_shape : Shape(std::span<const int64_t>(body.sizes));
+}
+
+Dim Tensor::numel() const {
+  TensorImpl& body = impl();
+  return body.traced ? body.traced_shape.numel() : Dim(body.numel);
+}
+
+const IntList& Tensor::strides() const { return eager("strides", *this).strides; }
+
+int64_t Tensor::stride(int64_t d) const {
+  auto& body = eager("stride", *this);
+  check(!body.strides.empty(), "stride: dimension {} of a tensor of 0 dimensions does not exist", d);
+  return body.strides[size_t(wrap_dim("stride", d, dim()))];
+}
+
+int64_t Tensor::storage_offset() const { return eager("storage_offset", *this).offset; }
+
+bool Tensor::is_contiguous(MemoryFormat format) const {
+  TensorImpl& body = impl();
+  if (body.traced) return format == MemoryFormat::kContiguous;
+  return format == MemoryFormat::kContiguous ? body.contiguous : has_format(body.sizes, body.strides, format);
+}
+
+bool Tensor::is_alias_of(const Tensor& other) const {
+  TensorImpl &a = impl(), &b = other.impl();
+  return a.traced || b.traced ? a.traced == b.traced : a.buffer == b.buffer;
+}
+
+// --- its values ------------------------------------------------------------------------------------------------------
+
+void* Tensor::data_ptr() const {
+  auto& body = eager("data_ptr", *this);
+  auto* start = static_cast<char*>(body.buffer->data());
+  return start ? start + body.offset * item_size(body.dtype) : nullptr;
+}
+
+void* Tensor::checked_data(DType dtype) const {
+  void* data = data_ptr();
+  check(dtype == impl().dtype, "data_ptr: asked for elements of {}, the tensor holds {}", dtype, impl().dtype);
+  return data;
+}
+
+Scalar Tensor::item(Where where) const {
+  UserPosition here(where);
+  auto& body = eager("item", *this);
+  check(body.numel == 1, "item: the tensor of shape {} has {} elements; item() reads a tensor of exactly one",
+        body.sizes, body.numel);
+  check(body.device.is_cpu(), "item: the tensor is on {}; copy it with .cpu() first", body.device);
+  return visit_dtype(body.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    T value = *static_cast<const T*>(data_ptr());
+    if constexpr (std::is_class_v<T>)
+      return Scalar(float(value));
+    else
+      return Scalar(value);
+  });
+}
+
+template <class T>
+std::vector<T> Tensor::to_vector() const {
+  auto& body = eager("to_vector", *this);
+  std::vector<T> out(size_t(body.numel));
+  visit_dtype(body.dtype, [&](auto zero) {
+    using U = decltype(zero);
+    if constexpr (std::is_same_v<T, U> && !std::is_same_v<T, bool>) {
+      copy_packed(*this, out.data());
+    } else {
+      auto packed = std::make_unique_for_overwrite<U[]>(out.size());
+      copy_packed(*this, packed.get());
+      for (size_t i = 0; i < out.size(); ++i) out[i] = convert<T>(packed[i]);
+    }
+  });
+  return out;
+}
+
+template std::vector<bool> Tensor::to_vector() const;
+template std::vector<uint8_t> Tensor::to_vector() const;
+template std::vector<int8_t> Tensor::to_vector() const;
+template std::vector<int16_t> Tensor::to_vector() const;
+template std::vector<int32_t> Tensor::to_vector() const;
+template std::vector<int64_t> Tensor::to_vector() const;
+template std::vector<long long> Tensor::to_vector() const;
+template std::vector<float> Tensor::to_vector() const;
+template std::vector<double> Tensor::to_vector() const;
+template std::vector<Half> Tensor::to_vector() const;
+template std::vector<BFloat16> Tensor::to_vector() const;
+
+// --- making eager tensors from memory --------------------------------------------------------------------------------
+
+Tensor empty(const Shape& shape, const TensorOptions& options, MemoryFormat format) {
+  auto impl = make_intrusive<TensorImpl>();
+  set_row_major("empty", *impl, shape);
+  apply_options("empty", *impl, options);
+  if (format == MemoryFormat::kChannelsLast || format == MemoryFormat::kChannelsLast3d) {
+    impl->strides = format_strides("empty", impl->sizes, format);
+    impl->contiguous = has_format(impl->sizes, impl->strides, MemoryFormat::kContiguous);
+  }
+  allocate("empty", *impl, impl->numel);
+  return Tensor(std::move(impl));
+}
+
+Tensor empty_strided(const Shape& shape, const IntList& strides, const TensorOptions& options) {
+  auto impl = make_intrusive<TensorImpl>();
+  set_row_major("empty_strided", *impl, shape);
+  apply_options("empty_strided", *impl, options);
+  check(strides.size() == shape.size(), "empty_strided: {} strides for the shape {}", strides.size(), shape);
+  int64_t elements = impl->numel > 0;
+  bool overflow = false;
+  for (size_t d = 0; d < strides.size(); ++d) {
+    check(strides[d] >= 0, "empty_strided: a stride is negative: {}", strides);
+    int64_t span = 0;
+    if (impl->numel == 0) continue;
+    overflow |= __builtin_mul_overflow(impl->sizes[d] - 1, strides[d], &span);
+    overflow |= __builtin_add_overflow(elements, span, &elements);
+  }
+  check(!overflow && elements < kMaxElements, "empty_strided: shape {} with strides {} overflows the address space",
+        shape, strides);
+  impl->strides = strides;
+  impl->contiguous = has_format(impl->sizes, strides, MemoryFormat::kContiguous);
+  allocate("empty_strided", *impl, elements);
+  return Tensor(std::move(impl));
+}
+
+Tensor from_bytes(const void* data, const Shape& shape, DType dtype) {
+  Tensor out = empty(shape, dtype);
+  if (size_t bytes = out.impl().buffer->bytes()) std::memcpy(out.data_ptr(), data, bytes);
+  return out;
+}
+
+Tensor from_bytes_checked(const void* data, size_t count, const Shape& shape, DType dtype) {
+  IntList sizes;
+  for (auto& d : shape) sizes.push_back(number_of(d));
+  int64_t numel = checked_numel("from_data", sizes);
+  check(size_t(numel) == count, "from_data: {} values do not fill the shape {}, which has {} elements", count, shape,
+        numel);
+  return from_bytes(data, shape, dtype);
+}
+
+Tensor from_data(const std::vector<bool>& data, const Shape& shape) {
+  auto bytes = std::make_unique_for_overwrite<bool[]>(data.size());
+  std::copy(data.begin(), data.end(), bytes.get());
+  return from_bytes_checked(bytes.get(), data.size(), shape, kBool);
+}
+
+Tensor from_blob(void* data, const Shape& shape, const TensorOptions& options, std::function<void()> release) {
+  auto impl = make_intrusive<TensorImpl>();
+  set_row_major("from_blob", *impl, shape);
+  apply_options("from_blob", *impl, options);
+  check(data || impl->numel == 0, "from_blob: the pointer is null, the shape is {}", shape);
+  int64_t item = item_size(impl->dtype);
+  check(uintptr_t(data) % uintptr_t(item) == 0, "from_blob: the pointer is not aligned to the {} bytes of {}", item,
+        impl->dtype);
+  impl->buffer = make_intrusive<Buffer>(data, size_t(impl->numel * item), impl->device, std::move(release));
+  return Tensor(std::move(impl));
+}
+
+Tensor make_view(const Tensor& base, const IntList& sizes, const IntList& strides, int64_t offset) {
+  const TensorImpl& from = eager("make_view", base);
+  auto impl = make_intrusive<TensorImpl>();
+  impl->dtype = from.dtype;
+  impl->device = from.device;
+  impl->offset = offset;
+  impl->sizes = sizes;
+  impl->strides = strides;
+  int64_t numel = 1, expected = 1;
+  bool contiguous = true;
+  for (size_t d = sizes.size(); d-- > 0;) {
+    numel *= sizes[d];
+    contiguous &= sizes[d] == 1 || strides[d] == expected;
+    expected *= sizes[d];
+  }
+  impl->numel = numel;
+  impl->contiguous = contiguous || numel == 0;
+  impl->buffer = from.buffer;
+  return Tensor(std::move(impl));
+}
+
+namespace detail {
+
+Tensor from_literals(const void* values, DType source, const Shape& shape, std::optional<DType> dtype) {
+  DType target = dtype ? *dtype : source == kInt32 ? kInt64 : source == kFloat64 ? kFloat32 : source;
+  Tensor out = empty(shape, target);
+  size_t count = size_t(out.impl().numel);
+  visit_dtype(source, [&](auto from) {
+    visit_dtype(target, [&](auto to) {
+      auto* read = static_cast<const decltype(from)*>(values);
+      auto* write = static_cast<decltype(to)*>(out.data_ptr());
+      for (size_t i = 0; i < count; ++i) write[i] = convert<decltype(to)>(read[i]);
+    });
+  });
+  return out;
+}
+
+Tensor from_rows(const void* values, DType source, std::span<const size_t> row_sizes, std::optional<DType> dtype) {
+  size_t columns = row_sizes.empty() ? 0 : row_sizes[0];
+  for (size_t size : row_sizes)
+    check(size == columns, "tensor: rows of {} and {} values do not make a matrix", columns, size);
+  return from_literals(values, source, {Dim(row_sizes.size()), Dim(columns)}, dtype);
+}
+
+}  // namespace detail
+
+Tensor scalar_tensor(const Scalar& value, std::optional<DType> dtype) {
+  if (value.dtype() == kFloat64) {
+    double v = value.to_double();
+    return detail::from_literals(&v, kFloat64, {}, dtype);
+  }
+  if (value.dtype() == kBool) {
+    bool v = value.to_bool();
+    return detail::from_literals(&v, kBool, {}, dtype);
+  }
+  int64_t v = value.to_int();
+  return detail::from_literals(&v, kInt64, {}, dtype);
+}
+
+}  // namespace sinter
