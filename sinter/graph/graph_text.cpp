@@ -1,0 +1,200 @@
+#include <charconv>
+
+#include "sinter/graph/graph.h"
+#include "sinter/graph/text_scan.h"
+#include "sinter/graph/verify.h"
+
+namespace sinter {
+
+namespace {
+
+std::string value_text(Value v) {
+  std::string out = "%" + std::to_string(v.node->id);
+  return v.node->types.size() > 1 ? out + "." + std::to_string(v.index) : out;
+}
+
+std::string values_text(const std::vector<Value>& values) {
+  std::string out;
+  for (auto& v : values) out += (out.empty() ? "" : ", ") + value_text(v);
+  return out;
+}
+
+std::string types_text(const std::vector<Type>& types) {
+  if (types.size() == 1) return to_string(types[0]);
+  std::string out;
+  for (auto& t : types) out += (out.empty() ? "" : ", ") + to_string(t);
+  return "(" + out + ")";
+}
+
+bool has_no_operands(const Op& op) { return op.kind == OpKind::kInput || op.kind == OpKind::kScalar; }
+
+std::string node_text(const Node& node, bool positions) {
+  std::string out = "%" + std::to_string(node.id) + " = " + std::string(node.op->name);
+  if (!has_no_operands(*node.op)) out += "(" + values_text(node.inputs) + ")";
+  std::string attrs = node.attrs.text();
+  if (!attrs.empty()) out += " {" + attrs + "}";
+  out += " : " + types_text(node.types);
+  if (!node.name.empty()) out += " " + quote(node.name);
+  if (positions && !node.where.empty()) out += "  // " + node.where;
+  return out;
+}
+
+// Reads one graph. Values are named by the numbers the text gives them, which need not be positions.
+class GraphParser {
+ public:
+  explicit GraphParser(const Op* (*find)(std::string_view)) : find_(find) {}
+
+  Graph parse(std::string_view text) {
+    int number = 0;
+    while (!text.empty()) {
+      ++number;
+      size_t end = text.find('\n');
+      std::string_view line = trim(text.substr(0, end));
+      text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
+      if (line.empty() || line.starts_with("//")) continue;
+      try {
+        check(!returned_, "a line follows 'return'");
+        parse_line(line);
+      } catch (const Error& error) {
+        throw_error(format("graph text, line {}: {}\n  {}", number, error.message(), line.substr(0, 200)));
+      }
+    }
+    check(returned_, "graph text: the 'return' line is missing");
+    return std::move(graph_);
+  }
+
+ private:
+  void parse_line(std::string_view line) {
+    rest_ = line;
+    where_ = take_comment();
+    if (rest_ == "return" || rest_.starts_with("return ")) {
+      graph_.set_outputs(parse_values(rest_.substr(6)));
+      returned_ = true;
+      return;
+    }
+    size_t equals = rest_.find(" = ");
+    check(equals != std::string_view::npos, "expected '%0 = op(…) : type' or 'return …'");
+    int id = parse_id(trim(rest_.substr(0, equals)));
+    check(!values_.contains(id), "%{} is defined twice", id);
+    rest_ = trim(rest_.substr(equals + 3));
+    values_[id] = parse_node();
+    check(rest_.empty(), "'{}' is not understood", rest_);
+  }
+
+  // The position after `//` outside quotes.
+  std::string take_comment() {
+    for (size_t i = 0; i + 1 < rest_.size(); ++i) {
+      if (rest_[i] == '"') {
+        i = closing_quote(rest_, i);
+        check(i != std::string_view::npos, "a quote is not closed");
+      } else if (rest_[i] == '/' && rest_[i + 1] == '/') {
+        std::string comment(trim(rest_.substr(i + 2)));
+        rest_ = trim(rest_.substr(0, i));
+        return comment;
+      }
+    }
+    return {};
+  }
+
+  // The inside of the bracket that `rest_` starts with, or nothing.
+  std::optional<std::string_view> take_bracket(char open) {
+    if (rest_.empty() || rest_[0] != open) return std::nullopt;
+    size_t close = closing_bracket(rest_, 0);
+    check(close != std::string_view::npos, "'{}' is not closed", open);
+    std::string_view inside = rest_.substr(1, close - 1);
+    rest_ = trim(rest_.substr(close + 1));
+    return inside;
+  }
+
+  const Node* parse_node() {
+    size_t end = std::min(rest_.find_first_of(" ({:"), rest_.size());
+    std::string_view name = rest_.substr(0, end);
+    rest_ = trim(rest_.substr(end));
+    const Op* op = name == kInputOp.name ? &kInputOp : name == kScalarOp.name ? &kScalarOp : find_(name);
+    check(op != nullptr, "no op is called '{}'", name);
+    std::vector<Value> inputs;
+    if (auto operands = take_bracket('(')) inputs = parse_values(*operands);
+    check(op->inputs < 0 || size_t(op->inputs) == inputs.size(), "{}: takes {} operands, not {}", name, op->inputs,
+          inputs.size());
+    Attrs attrs = op->parse(parse_fields(take_bracket('{').value_or("")));
+    check(rest_.starts_with(":"), "the type is missing: expected ' : f32[…]'");
+    rest_ = trim(rest_.substr(1));
+    auto types = parse_types();
+    if (op->kind == OpKind::kInput) {
+      check(types.size() == 1, "an input has one type");
+      std::string label;
+      if (!rest_.empty()) label = unquote(std::exchange(rest_, {}));
+      return graph_.add_input(types[0], label).node;
+    }
+    check_fits(*op, infer_types(*op, types_of(inputs), attrs), types);
+    return &graph_.add_typed(*op, std::move(inputs), attrs, std::move(types), where_);
+  }
+
+  FieldTexts parse_fields(std::string_view text) {
+    FieldTexts fields;
+    for (auto item : split_list(text)) {
+      size_t equals = item.find('=');
+      check(equals != std::string_view::npos, "'{}' is not an attribute: write name=value", item);
+      fields.emplace_back(trim(item.substr(0, equals)), trim(item.substr(equals + 1)));
+    }
+    return fields;
+  }
+
+  // Up to the quoted name, if one follows.
+  std::vector<Type> parse_types() {
+    if (auto list = take_bracket('(')) {
+      std::vector<Type> types;
+      for (auto item : split_list(*list)) types.push_back(parse_type(item));
+      return types;
+    }
+    size_t end = std::min(rest_.find('"'), rest_.size());
+    Type type = parse_type(rest_.substr(0, end));
+    rest_ = rest_.substr(end);
+    return {type};
+  }
+
+  static int parse_id(std::string_view text) {
+    int id = -1;
+    bool fine = text.starts_with("%");
+    if (fine) {
+      auto [end, error] = std::from_chars(text.data() + 1, text.data() + text.size(), id);
+      fine = error == std::errc() && end == text.data() + text.size() && id >= 0;
+    }
+    check(fine, "'{}' is not a value: write one like %3", text);
+    return id;
+  }
+
+  std::vector<Value> parse_values(std::string_view text) {
+    std::vector<Value> out;
+    for (auto item : split_list(text)) {
+      size_t dot = std::min(item.find('.'), item.size());
+      int id = parse_id(item.substr(0, dot));
+      auto it = values_.find(id);
+      check(it != values_.end(), "%{} is not defined before", id);
+      int64_t index = 0;
+      if (dot < item.size()) parse_field(item.substr(dot + 1), index);
+      check(index >= 0 && size_t(index) < it->second->types.size(), "%{} has no result {}", id, index);
+      out.push_back(it->second->result(int(index)));
+    }
+    return out;
+  }
+
+  const Op* (*find_)(std::string_view);
+  Graph graph_;
+  std::unordered_map<int, const Node*> values_;
+  std::string_view rest_;  // of the line being read
+  std::string where_;
+  bool returned_ = false;
+};
+
+}  // namespace
+
+std::string Graph::text(bool positions) const {
+  std::string out;
+  for (auto& node : nodes_) out += node_text(node, positions) + "\n";
+  return out + (outputs_.empty() ? "return" : "return " + values_text(outputs_)) + "\n";
+}
+
+Graph Graph::parse(std::string_view text, const Op* (*find)(std::string_view)) { return GraphParser(find).parse(text); }
+
+}  // namespace sinter

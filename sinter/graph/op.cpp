@@ -1,0 +1,56 @@
+#include "sinter/graph/op.h"
+
+#include "sinter/tensor/tracer.h"
+
+namespace sinter {
+
+namespace {
+
+class AssumeTrue final : public Tracer {
+ public:
+  std::vector<Tensor> record(const Op& op, std::span<const TensorArg>, const Attrs&) override {
+    SINTER_INTERNAL_ASSERT(false, "{} is called while types are inferred", op.name);
+  }
+  bool decide(DimCompare, const Dim&, const Dim&) override { return true; }
+  int64_t specialize(const Dim& d, const std::source_location*, const void*) override {
+    throw_error(format("the symbolic size {} is used as a number while types are inferred", d));
+  }
+};
+
+}  // namespace
+
+std::vector<Type> infer_types(const Op& op, std::span<const Type> inputs, const Attrs& attrs) {
+  check(op.inputs < 0 || size_t(op.inputs) == inputs.size(), "{}: takes {} operands, not {}", op.name, op.inputs,
+        inputs.size());
+  SINTER_INTERNAL_ASSERT(op.infer, "{} has no type rule", op.name);
+  OpCall call{op, inputs, attrs};
+  if (Tracer::current()) return op.infer(call);
+  AssumeTrue assume;
+  TracerScope scope(&assume);
+  return op.infer(call);
+}
+
+DType computing_type(const OpCall& call) {
+  switch (call.op.pointwise->typing) {
+    case Typing::kPromote:
+    case Typing::kCompare:
+    case Typing::kInteger:
+      return promote_operands(call.inputs);
+    case Typing::kFloat: {
+      DType promoted = promote_operands(call.inputs);
+      return is_floating(promoted) ? promoted : kFloat32;
+    }
+    case Typing::kBool:
+      return kBool;
+    case Typing::kSelect:
+      return promote_operands(call.inputs.subspan(1));
+    // A lone number keeps its width: it is converted once, to the type named.
+    case Typing::kAttr:
+      return call.inputs.size() == 1 ? call.inputs[0].dtype : promote_operands(call.inputs);
+    case Typing::kRandom:
+      break;
+  }
+  return kInt64;
+}
+
+}  // namespace sinter
