@@ -1,0 +1,79 @@
+#include "sinter/runtime/cpu/cpu_features.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "sinter/base/error.h"
+
+namespace sinter::runtime {
+
+namespace {
+
+#if defined(__x86_64__)
+
+void detect(CpuTarget& target, CpuIsa limit) {
+  __builtin_cpu_init();
+  target.triple = "x86_64-linux-gnu";
+  target.arch = "x86-64";
+  if (limit >= CpuIsa::kAvx2 && __builtin_cpu_supports("x86-64-v3")) {
+    target.isa = CpuIsa::kAvx2;
+    target.arch = "x86-64-v3";
+    target.vector_bytes = 32;
+    target.fma = true;
+  }
+  if (limit >= CpuIsa::kAvx512 && __builtin_cpu_supports("x86-64-v4")) {
+    target.isa = CpuIsa::kAvx512;
+    target.arch = "x86-64-v4";
+    target.vector_bytes = 64;
+    auto add = [&](const char* feature, bool found) {
+      if (found) target.features.push_back(feature);
+      return found;
+    };
+    target.avx512_bf16 = add("avx512bf16", __builtin_cpu_supports("avx512bf16"));
+    target.avx512_vnni = add("avx512vnni", __builtin_cpu_supports("avx512vnni"));
+    add("avx512vbmi", __builtin_cpu_supports("avx512vbmi"));
+  }
+}
+
+#elif defined(__aarch64__)
+
+void detect(CpuTarget& target, CpuIsa) {
+  target.triple = "aarch64-linux-gnu";
+  target.arch = "armv8-a";
+  target.fma = true;
+}
+
+#else
+#error "Sinter runs on x86-64 and AArch64"
+#endif
+
+CpuIsa isa_limit() {
+  const char* value = std::getenv("SINTER_CPU_ISA");
+  if (!value || !*value) return CpuIsa::kAvx512;
+  std::string text = value;
+  if (text == "scalar") return CpuIsa::kScalar;
+  if (text == "avx2") return CpuIsa::kAvx2;
+  check(text == "avx512", "SINTER_CPU_ISA is '{}'; it may be scalar, avx2 or avx512", text);
+  return CpuIsa::kAvx512;
+}
+
+}  // namespace
+
+bool CpuTarget::has(const std::string& feature) const {
+  return std::find(features.begin(), features.end(), feature) != features.end();
+}
+
+CpuTarget detect_cpu(CpuIsa limit) {
+  CpuTarget target;
+  detect(target, limit);
+  target.name = target.arch;
+  for (auto& feature : target.features) target.name += "+" + feature;
+  return target;
+}
+
+const CpuTarget& host_target() {
+  static const CpuTarget target = detect_cpu(isa_limit());
+  return target;
+}
+
+}  // namespace sinter::runtime

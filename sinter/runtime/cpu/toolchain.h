@@ -1,0 +1,90 @@
+#pragma once
+// C++ kernel text → code that can be called, on the CPU: from memory, else from disk, else from a compiler.
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+
+#include "sinter/runtime/cpu/code_store.h"
+#include "sinter/runtime/cpu/cpu_features.h"
+
+namespace sinter::runtime {
+
+// Loaded code. Unloaded when the last owner lets go: whoever keeps a symbol keeps the code.
+class CpuCode {
+ public:
+  virtual ~CpuCode() = default;
+  // Null when there is no extern "C" function or variable of that name.
+  virtual void* find_symbol(const std::string& name) const = 0;
+  // The same; throws Error instead of returning null.
+  void* symbol(const std::string& name) const;
+  template <class Function>
+  Function function(const std::string& name) const {
+    return reinterpret_cast<Function>(symbol(name));
+  }
+};
+
+struct ToolchainStats {
+  int64_t compiles = 0;     // runs of a compiler that gave code
+  int64_t disk_hits = 0;    // code read from the store
+  int64_t memory_hits = 0;  // code already loaded
+  double seconds = 0;       // spent in compilers
+};
+
+enum class CpuCompiler {
+  kAuto,   // clang; g++ when the clang plugin is missing or fails
+  kClang,  // clang or an Error
+  kGxx,    // g++ or an Error
+};
+
+struct ToolchainOptions {
+  CpuTarget target = host_target();
+  std::string cache_directory;  // empty: nothing is kept on disk
+  CpuCompiler compiler = CpuCompiler::kAuto;
+};
+
+// Thread-safe. Requests for the same text wait for one compile; different texts compile side by side.
+class Toolchain {
+ public:
+  explicit Toolchain(ToolchainOptions options);
+
+  // `source` is C++20 without includes whose kernels are extern "C"; functions of libc and libm may be declared and
+  // called. Multiply-adds are contracted, signed zeros, infinities and NaNs are kept, and pointers may alias across
+  // types. `label` names the text in messages. Throws Error with the diagnostics when the text does not compile, or
+  // with what to install when there is no compiler.
+  std::shared_ptr<const CpuCode> compile(const std::string& source, const std::string& label);
+
+  ToolchainStats stats() const;
+
+ private:
+  struct Slot {
+    std::mutex mutex;
+    std::weak_ptr<const CpuCode> code;
+  };
+  struct Compiler;
+
+  std::shared_ptr<const CpuCode> build(const std::string& source, const std::string& label);
+  std::shared_ptr<const CpuCode> from_disk(const Compiler& compiler, const std::string& key);
+  std::shared_ptr<const CpuCode> from_compiler(const Compiler& compiler, const std::string& key,
+                                               const std::string& source, const std::string& label);
+  void warn_fallback(const std::string& reason);
+
+  ToolchainOptions options_;
+  CodeStore store_;
+  mutable std::mutex mutex_;  // guards what follows
+  std::unordered_map<std::string, std::shared_ptr<Slot>> slots_;
+  ToolchainStats stats_;
+  bool warned_ = false;
+};
+
+// The toolchain of the process: host_target(), CodeStore::default_directory(), and the compiler that the environment
+// variable SINTER_CPU_COMPILER names (clang, gxx), if any.
+Toolchain& cpu_toolchain();
+
+inline std::shared_ptr<const CpuCode> compile_cpu(const std::string& source, const std::string& label) {
+  return cpu_toolchain().compile(source, label);
+}
+inline ToolchainStats toolchain_stats() { return cpu_toolchain().stats(); }
+
+}  // namespace sinter::runtime

@@ -1,0 +1,69 @@
+// Finds and loads the clang plugin on the first compile.
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "sinter/base/dynamic_library.h"
+#include "sinter/runtime/cpu/clang_plugin/interface.h"
+#include "sinter/runtime/cpu/compilers.h"
+#include "sinter/runtime/cpu/elf_loader.h"
+
+namespace sinter::runtime {
+
+namespace {
+
+// SINTER_CLANG_PLUGIN, or beside this library: <dir>/sinter/, else <dir>/../lib/sinter/ for a program that holds the
+// library statically.
+std::string plugin_path() {
+  if (const char* path = std::getenv("SINTER_CLANG_PLUGIN"); path && *path) return path;
+  std::string here = directory_of_code(reinterpret_cast<const void*>(&compile_with_clang));
+  std::string first = here + "/sinter/libsinter_clang.so", second = here + "/../lib/sinter/libsinter_clang.so";
+  return access(first.c_str(), R_OK) != 0 && access(second.c_str(), R_OK) == 0 ? second : first;
+}
+
+struct Plugin {
+  ClangCompile compile = nullptr;
+  std::string problem;
+};
+
+const Plugin& plugin() {
+  // Never unloaded: LLVM's static objects do not survive that, nor a compile still running at exit.
+  static const Plugin* loaded = [] {
+    auto* plugin = new Plugin;
+    auto library = DynamicLibrary::try_open(plugin_path(), /*lazy=*/true, &plugin->problem);
+    if (!library) return plugin;
+    auto* kept = new DynamicLibrary(std::move(*library));
+    plugin->compile = reinterpret_cast<ClangCompile>(kept->find_symbol(kClangCompileSymbol));
+    if (!plugin->compile) plugin->problem = format("{} is of another version of Sinter", kept->path());
+    return plugin;
+  }();
+  return *loaded;
+}
+
+struct Outcome {
+  int status = kClangCrashed;
+  std::string bytes;
+};
+
+}  // namespace
+
+std::string clang_identity() { return elf_loader_supported() ? format("clang {}", kClangVersion) : ""; }
+
+std::string compile_with_clang(const std::string& source, const std::string& label, const CpuTarget& target) {
+  if (!plugin().compile) throw CompilerFailure("the clang plugin cannot be loaded: " + plugin().problem);
+  std::string features;
+  for (auto& feature : target.features) features += (features.empty() ? "+" : ",+") + feature;
+  ClangRequest request{source.data(), source.size(),    label.c_str(),           target.triple.c_str(),
+                       target.arch.c_str(), features.c_str(), target.vector_bytes * 8, /*opt_level=*/3};
+  Outcome outcome;
+  auto sink = [](void* context, int status, const char* bytes, size_t size) {
+    static_cast<Outcome*>(context)->status = status;
+    static_cast<Outcome*>(context)->bytes.assign(bytes, size);
+  };
+  plugin().compile(&request, sink, &outcome);
+  if (outcome.status == kClangCrashed) throw CompilerFailure(outcome.bytes);
+  if (outcome.status == kClangRejected) throw Error(outcome.bytes);
+  return std::move(outcome.bytes);
+}
+
+}  // namespace sinter::runtime
