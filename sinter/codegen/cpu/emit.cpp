@@ -1,0 +1,378 @@
+#include "sinter/codegen/cpu/emit.h"
+
+#include <limits>
+
+#include "sinter/base/error.h"
+#include "sinter/codegen/cpu/value_text.h"
+#include "sinter_embedded.h"
+
+namespace sinter::codegen {
+
+namespace {
+
+constexpr int kTile = 4;  // accumulators side by side: enough to hide the latency of an add
+
+// The neutral element of a combination, as a literal of the accumulator's type.
+std::string identity_text(Combine combine, DType acc) {
+  double inf = std::numeric_limits<double>::infinity();
+  auto extreme = [&](bool low) {
+    if (is_floating(acc)) return Scalar(low ? -inf : inf);
+    if (acc == kInt64) return Scalar(low ? INT64_MIN : INT64_MAX);
+    return Scalar(int64_t(low ? INT32_MIN : INT32_MAX));
+  };
+  switch (combine) {
+    case Combine::kProd: return literal_text(1, acc);
+    case Combine::kMax:
+    case Combine::kArgMax: return literal_text(extreme(true), acc);
+    case Combine::kMin:
+    case Combine::kArgMin: return literal_text(extreme(false), acc);
+    case Combine::kAll: return "true";
+    case Combine::kAny: return "false";
+    default: return literal_text(0, acc);
+  }
+}
+
+std::string combine_text(Combine combine, const std::string& a, const std::string& b) {
+  switch (combine) {
+    case Combine::kSum: return a + " + " + b;
+    case Combine::kProd: return a + " * " + b;
+    case Combine::kMax: return format("maximum({}, {})", a, b);
+    case Combine::kMin: return format("minimum({}, {})", a, b);
+    case Combine::kAny: return format("logical_or({}, {})", a, b);
+    case Combine::kAll: return format("logical_and({}, {})", a, b);
+    case Combine::kReplace: return b;
+    default: break;
+  }
+  SINTER_INTERNAL_ASSERT(false, "this combination has no two-operand form");
+}
+
+// Joins the lanes of an accumulator.
+const char* horizontal_text(Combine combine) {
+  switch (combine) {
+    case Combine::kSum: return "hsum";
+    case Combine::kProd: return "hprod";
+    case Combine::kMax: return "hmax";
+    case Combine::kMin: return "hmin";
+    case Combine::kAny: return "hor";
+    default: return "hand";
+  }
+}
+
+class KernelWriter {
+ public:
+  KernelWriter(const LoopNest& nest, const Schedule& schedule) : nest_(nest), schedule_(schedule) {}
+
+  KernelText write(const std::string& name) {
+    // Maps and column reductions keep their last axis as an inner loop of its own.
+    bool inner_last = nest_.kind == NestKind::kMap || schedule_.mode == VectorMode::kColumns;
+    result_.split_last = inner_last && nest_.parallel.size() > 1;
+    open("extern \"C\" void " + name + "(const i64* a, i64 begin, i64 end) {");
+    prologue();
+    if (schedule_.mode == VectorMode::kColumns)
+      over_inner_axis([&](auto lo, auto hi) { columns(lo, hi); });
+    else if (nest_.kind == NestKind::kMap && !nest_.parallel.empty())
+      over_inner_axis([&](auto lo, auto hi) { map(lo, hi); });
+    else
+      over_all_parallel([&] { nest_.kind == NestKind::kReduce ? reduce() : step_by_step(); });
+    close();
+    result_.text = std::move(text_);
+    return std::move(result_);
+  }
+
+ private:
+  void line(const std::string& s) { text_ += std::string(size_t(depth_) * 2, ' ') + s + "\n"; }
+  void lines(const std::vector<std::string>& all) {
+    for (auto& s : all) line(s);
+  }
+  void open(const std::string& s) {
+    line(s);
+    ++depth_;
+  }
+  void close(const std::string& s = "}") {
+    --depth_;
+    line(s);
+  }
+
+  void prologue() {
+    line("const FlushDenormals flush;");
+    size_t slot = 0;
+    for (size_t i = 0; i < nest_.operands.size(); ++i, ++slot) {
+      auto& operand = nest_.operands[i];
+      std::string name = operand_text(nest_, int(i)), type = type_text(compute_dtype(operand.dtype), false);
+      if (operand.scalar && is_floating(operand.dtype))
+        line(format("const {} {} = ({})__builtin_bit_cast(double, a[{}]);", type, name, type, slot));
+      else if (operand.scalar)
+        line(format("const {} {} = ({})a[{}];", type, name, type, slot));
+      else
+        line(format("{}void* {} = ({}void*)a[{}];", operand.output ? "" : "const ", name, operand.output ? "" : "const ", slot));
+    }
+    for (auto& name : nest_.params()) line(format("const i64 {} = a[{}];", name, slot++));
+    for (auto& instr : nest_.body)
+      if (instr.kind == InstrKind::kLoadIndex) return line(format("i64* error = (i64*)a[{}];", slot));
+  }
+
+  // Unpacks a flat position into the symbols of axes [0, count).
+  void unpack(size_t count) {
+    if (count == 1) return line(format("const i64 {} = at;", nest_.parallel[0].symbol));
+    line("i64 rest = at;");
+    for (size_t d = count; d-- > 1;) {
+      std::string extent = index_text(nest_.parallel[d].extent);
+      line(format("const i64 {} = rest % ({});", nest_.parallel[d].symbol, extent));
+      line(format("rest /= {};", nest_.parallel[d].extent.is_number() ? extent : "(" + extent + ")"));
+    }
+    line(format("const i64 {} = rest;", nest_.parallel[0].symbol));
+  }
+
+  template <class F>
+  void over_inner_axis(F&& f) {
+    if (!result_.split_last) return f("begin", "end");
+    open("for (i64 at = begin; at < end; ++at) {");
+    unpack(nest_.parallel.size() - 1);
+    f("0", index_text(nest_.parallel.back().extent));
+    close();
+  }
+
+  template <class F>
+  void over_all_parallel(F&& f) {
+    open("for (i64 at = begin; at < end; ++at) {");
+    if (!nest_.parallel.empty()) unpack(nest_.parallel.size());
+    f();
+    close();
+  }
+
+  void open_loops(const std::vector<Axis>& axes, size_t count) {
+    for (size_t i = 0; i < count; ++i) {
+      auto& axis = axes[i];
+      open(format("for (i64 {} = 0; {} < {}; ++{}) {", axis.symbol, axis.symbol, index_text(axis.extent), axis.symbol));
+    }
+  }
+  void close_loops(size_t count) {
+    for (size_t i = 0; i < count; ++i) close();
+  }
+
+  DType out_dtype() const { return nest_.operands[size_t(nest_.output)].dtype; }
+
+  std::string store_lanes(const std::string& value, LaneMode mode) const {
+    Movement m = movement(nest_.offset, schedule_.vector_axis);
+    std::string dtype = to_string(out_dtype()), at = index_text(nest_.offset);
+    if (m == Movement::kStrided)
+      return format("store_{}_strided(out, {}, {}, {});", dtype, at, index_text(*nest_.offset.coefficient_of(schedule_.vector_axis)), value);
+    if (mode == LaneMode::kPartial) return format("store_{}_partial(out, {}, m, {});", dtype, at, value);
+    return format("store_{}(out, {}, {});", dtype, at, value);
+  }
+  std::string store_one(const std::string& value) const {
+    return format("store1_{}(out, {}, {});", out_dtype(), index_text(nest_.offset), value);
+  }
+
+  bool any_strided() const {
+    if (movement(nest_.offset, schedule_.vector_axis) == Movement::kStrided) return true;
+    for (auto& instr : nest_.body)
+      if (instr.kind == InstrKind::kLoad && movement(instr.offset, schedule_.vector_axis) == Movement::kStrided) return true;
+    return false;
+  }
+
+  void map(const std::string& lo, const std::string& hi) {
+    const Axis& axis = nest_.parallel.back();
+    std::string i = to_string(axis.symbol);
+    DType out = compute_dtype(out_dtype());
+    BodyWriter scalar(nest_, axis.symbol, LaneMode::kScalar);
+    if (schedule_.mode == VectorMode::kScalar) {
+      lines(scalar.write({axis.symbol}, false));
+      open(format("for (i64 {} = {}; {} < {}; ++{}) {", i, lo, i, hi, i));
+      lines(scalar.write({axis.symbol}, true));
+      line(store_one(scalar.value(nest_.value, out)));
+      return close();
+    }
+    BodyWriter full(nest_, axis.symbol, LaneMode::kFull), partial(nest_, axis.symbol, LaneMode::kPartial);
+    lines(full.write({axis.symbol}, false));
+    line(format("i64 {} = {};", i, lo));
+    open(format("for (; {} + kLanes <= {}; {} += kLanes) {", i, hi, i));
+    lines(full.write({axis.symbol}, true));
+    line(store_lanes(full.value(nest_.value, out), LaneMode::kFull));
+    close();
+    // A tail in lanes cannot stop a strided access short; one element at a time gives the same bits.
+    if (any_strided()) {
+      open(format("for (; {} < {}; ++{}) {", i, hi, i));
+      lines(scalar.write({axis.symbol}, true));
+      line(store_one(scalar.value(nest_.value, out)));
+      return close();
+    }
+    open(format("if ({} < {}) {", i, hi));
+    line(format("const i64 m = {} - {};", hi, i));
+    lines(partial.write({axis.symbol}, true));
+    line(store_lanes(partial.value(nest_.value, out), LaneMode::kPartial));
+    close();
+  }
+
+  std::vector<Dim> inner_symbols(const Dim& also) const {
+    std::vector<Dim> inside;
+    for (auto& axis : nest_.sequential) inside.push_back(axis.symbol);
+    if (!also.is_number()) inside.push_back(also);
+    return inside;
+  }
+
+  void reduce() {
+    if (schedule_.mode == VectorMode::kRows) return rows();
+    if (nest_.payload >= 0) return arg_reduce();
+    DType acc = nest_.accumulator;
+    line(format("{} acc = {};", type_text(acc, false), identity_text(nest_.combine, acc)));
+    BodyWriter body(nest_, Dim(), LaneMode::kScalar);
+    lines(body.write(inner_symbols({}), false));
+    open_loops(nest_.sequential, nest_.sequential.size());
+    lines(body.write(inner_symbols({}), true));
+    line(format("acc = {};", combine_text(nest_.combine, "acc", body.value(nest_.value, acc))));
+    close_loops(nest_.sequential.size());
+    line(store_one(cast_text("acc", acc, compute_dtype(out_dtype()))));
+  }
+
+  void arg_reduce() {
+    DType acc = nest_.accumulator;
+    line(format("{} acc = {};", type_text(acc, false), identity_text(nest_.combine, acc)));
+    line("i64 winner = 0;");
+    line("bool first = true;");
+    BodyWriter body(nest_, Dim(), LaneMode::kScalar);
+    lines(body.write(inner_symbols({}), false));
+    open_loops(nest_.sequential, nest_.sequential.size());
+    lines(body.write(inner_symbols({}), true));
+    std::string v = body.value(nest_.value, acc);
+    std::string better = format("{} {} acc", v, nest_.combine == Combine::kArgMax ? ">" : "<");
+    if (is_floating(acc)) better += format(" || ({} != {} && acc == acc)", v, v);
+    open(format("if (first || {}) {", better));
+    line(format("acc = {};", v));
+    line(format("winner = {};", BodyWriter::variable(nest_.payload)));
+    line("first = false;");
+    close();
+    close_loops(nest_.sequential.size());
+    line(store_one(cast_text("winner", kInt64, compute_dtype(out_dtype()))));
+  }
+
+  // Lanes along the last sequential axis; kTile accumulators, joined in a fixed order.
+  void rows() {
+    const Axis& axis = nest_.sequential.back();
+    std::string k = to_string(axis.symbol), n = index_text(axis.extent);
+    DType acc = nest_.accumulator;
+    std::string type = type_text(acc, true), identity = format("splat_{}({})", acc, identity_text(nest_.combine, acc));
+    BodyWriter full(nest_, axis.symbol, LaneMode::kFull), partial(nest_, axis.symbol, LaneMode::kPartial);
+    lines(full.write(inner_symbols({}), false));
+    for (int u = 0; u < kTile; ++u) line(format("{} acc{} = {};", type, u, identity));
+    open_loops(nest_.sequential, nest_.sequential.size() - 1);
+    open(format("auto lanes = [&](const i64 {}) __attribute__((always_inline)) {", k));
+    lines(full.write(inner_symbols({}), true));
+    line(format("return {};", full.value(nest_.value, acc)));
+    close("};");
+    line(format("i64 {} = 0;", k));
+    open(format("for (; {} + {} * kLanes <= {}; {} += {} * kLanes) {", k, kTile, n, k, kTile));
+    for (int u = 0; u < kTile; ++u) accumulate(format("acc{}", u), format("lanes({} + {} * kLanes)", k, u));
+    close();
+    open(format("for (; {} + kLanes <= {}; {} += kLanes) {", k, n, k));
+    accumulate("acc0", format("lanes({})", k));
+    close();
+    open(format("if ({} < {}) {", k, n));
+    line(format("const i64 m = {} - {};", n, k));
+    lines(partial.write(inner_symbols({}), true));
+    line(format("const {} last = select(first_lanes(m), {}, {});", type, partial.value(nest_.value, acc), identity));
+    accumulate("acc0", "last");
+    close();
+    close_loops(nest_.sequential.size() - 1);
+    accumulate("acc0", "acc1");
+    accumulate("acc2", "acc3");
+    accumulate("acc0", "acc2");
+    line(store_one(cast_text(format("{}(acc0)", horizontal_text(nest_.combine)), acc, compute_dtype(out_dtype()))));
+  }
+
+  // Lanes along the last parallel axis: each lane has its own sum, so that a row of memory is read at a time.
+  void columns(const std::string& lo, const std::string& hi) {
+    const Axis& axis = nest_.parallel.back();
+    std::string i = to_string(axis.symbol);
+    BodyWriter full(nest_, axis.symbol, LaneMode::kFull);
+    lines(full.write(inner_symbols(axis.symbol), false));
+    line(format("i64 at_column = {};", lo));
+    open(format("for (; at_column + {} * kLanes <= {}; at_column += {} * kLanes) {", kTile, hi, kTile));
+    column_block(kTile, LaneMode::kFull);
+    close();
+    open(format("for (; at_column + kLanes <= {}; at_column += kLanes) {", hi));
+    column_block(1, LaneMode::kFull);
+    close();
+    open(format("if (at_column < {}) {", hi));
+    line(format("const i64 m = {} - at_column;", hi));
+    column_block(1, LaneMode::kPartial);
+    close();
+  }
+
+  void column_block(int tile, LaneMode mode) {
+    const Axis& axis = nest_.parallel.back();
+    DType acc = nest_.accumulator;
+    std::string i = to_string(axis.symbol);
+    BodyWriter body(nest_, axis.symbol, mode);
+    for (int u = 0; u < tile; ++u)
+      line(format("{} acc{} = splat_{}({});", type_text(acc, true), u, acc, identity_text(nest_.combine, acc)));
+    open_loops(nest_.sequential, nest_.sequential.size());
+    for (int u = 0; u < tile; ++u) {
+      open("{");
+      line(format("const i64 {} = at_column + {} * kLanes;", i, u));
+      lines(body.write(inner_symbols(axis.symbol), true));
+      accumulate(format("acc{}", u), body.value(nest_.value, acc));
+      close();
+    }
+    close_loops(nest_.sequential.size());
+    for (int u = 0; u < tile; ++u) {
+      open("{");
+      line(format("const i64 {} = at_column + {} * kLanes;", i, u));
+      line(store_lanes(cast_text(format("acc{}", u), acc, compute_dtype(out_dtype())), mode));
+      close();
+    }
+  }
+
+  void accumulate(const std::string& acc, const std::string& value) {
+    line(format("{} = {};", acc, combine_text(nest_.combine, acc, value)));
+  }
+
+  // Scans and scatters, and maps of no axes: element by element, in order.
+  void step_by_step() {
+    DType out = compute_dtype(out_dtype()), acc = nest_.accumulator;
+    BodyWriter body(nest_, Dim(), LaneMode::kScalar);
+    lines(body.write(inner_symbols({}), false));
+    if (nest_.kind == NestKind::kMap) return line(store_one(body.value(nest_.value, out)));
+    if (nest_.kind == NestKind::kScan) line(format("{} acc = {};", type_text(acc, false), identity_text(nest_.combine, acc)));
+    open_loops(nest_.sequential, nest_.sequential.size());
+    lines(body.write(inner_symbols({}), true));
+    if (nest_.kind == NestKind::kScan) {
+      accumulate("acc", body.value(nest_.value, acc));
+      line(store_one(cast_text("acc", acc, out)));
+    } else if (nest_.combine == Combine::kReplace) {
+      line(store_one(body.value(nest_.value, out)));
+    } else {
+      line(format("const i64 to = {};", index_text(nest_.offset)));
+      std::string old = cast_text(format("load1_{}(out, to)", out_dtype()), out, acc);
+      std::string sum = combine_text(nest_.combine, old, body.value(nest_.value, acc));
+      line(format("store1_{}(out, to, {});", out_dtype(), cast_text(sum, acc, out)));
+    }
+    close_loops(nest_.sequential.size());
+  }
+
+  const LoopNest& nest_;
+  const Schedule& schedule_;
+  KernelText result_;
+  std::string text_;
+  int depth_ = 0;
+};
+
+}  // namespace
+
+KernelText emit_cpu(const LoopNest& nest, const Schedule& schedule, const std::string& name) {
+  return KernelWriter(nest, schedule).write(name);
+}
+
+std::string cpu_source(const std::vector<std::string>& kernels, int lanes) {
+  std::string source = format("#define SINTER_LANES {}\n", lanes);
+  source += embedded::prelude;
+  source += embedded::arith;
+  source += embedded::math;
+  source += embedded::random;
+  source += embedded::kernel_support;
+  source += "using namespace k;\n";
+  for (auto& kernel : kernels) source += kernel + "\n";
+  return source;
+}
+
+}  // namespace sinter::codegen

@@ -1,0 +1,26 @@
+#pragma once
+// The CPU dialect: LoopNest → C++ text with explicit vectors, against the prelude in this folder.
+#include <string>
+#include <vector>
+
+#include "sinter/loops/loop_nest.h"
+#include "sinter/loops/schedule.h"
+
+namespace sinter::codegen {
+
+// A kernel is `extern "C" void name(const long* a, long begin, long end)`. Slots of `a`: one per operand (a pointer, or a
+// number as the bits of a double or i64), one per LoopNest::params(), and last a pointer to an error cell: an index out of
+// range stores 1, the index and the extent there, and reads element 0 instead.
+//
+// [begin, end) runs over the parallel axes flattened; where `split_last` holds, without the last of them.
+struct KernelText {
+  std::string text;
+  bool split_last = false;
+};
+
+KernelText emit_cpu(const LoopNest& nest, const Schedule& schedule, const std::string& name);
+
+// A complete source: prelude and kernels. `lanes` is the vector width in 32-bit elements: 16, 8 or 4.
+std::string cpu_source(const std::vector<std::string>& kernels, int lanes);
+
+}  // namespace sinter::codegen

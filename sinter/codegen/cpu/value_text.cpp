@@ -1,0 +1,236 @@
+#include "sinter/codegen/cpu/value_text.h"
+
+#include <cctype>
+#include <cmath>
+
+#include "sinter/base/error.h"
+
+namespace sinter::codegen {
+
+std::string type_text(DType compute, bool vector) {
+  switch (compute) {
+    case DType::kBool: return vector ? "maskv" : "bool";
+    case DType::kInt32: return vector ? "i32v" : "i32";
+    case DType::kInt64: return vector ? "i64v" : "i64";
+    case DType::kFloat32: return vector ? "f32v" : "float";
+    case DType::kFloat64: return vector ? "f64v" : "double";
+    default: break;
+  }
+  SINTER_INTERNAL_ASSERT(false, "{} is no computing type", compute);
+}
+
+std::string index_text(const Dim& d) {
+  static const Dim::Visitor visitor{
+      .floor_div = "floor_divide((i64)({}), (i64)({}))", .mod = "remainder((i64)({}), (i64)({}))",
+      .max = "maximum((i64)({}), (i64)({}))", .min = "minimum((i64)({}), (i64)({}))"};
+  return d.text(visitor);
+}
+
+std::string conditions_text(const Conditions& conditions) {
+  std::string out;
+  for (auto& c : conditions) {
+    std::string value = index_text(c.value);
+    out += out.empty() ? "" : " && ";
+    out += c.extent.same_as(kUnbounded) ? value + " >= 0" : format("(u64)({}) < (u64)({})", value, index_text(c.extent));
+    if (c.multiple != 1) out += format(" && ({}) % {} == 0", value, c.multiple);
+  }
+  return out.empty() ? "true" : out;
+}
+
+std::string operand_text(const LoopNest& nest, int operand) {
+  return nest.operands[size_t(operand)].output ? "out" : "in" + std::to_string(operand);
+}
+
+std::string cast_text(const std::string& value, DType from, DType to) {
+  return from == to ? value : format("cast_{}({})", to, value);
+}
+
+std::string literal_text(const Scalar& value, DType compute) {
+  if (compute == kBool) return value.to_bool() ? "true" : "false";
+  if (!is_floating(compute)) {
+    int64_t v = value.to_int();
+    return v == INT64_MIN ? "(-9223372036854775807l - 1)" : format("(({}){}l)", type_text(compute, false), v);
+  }
+  double v = value.to_double();
+  std::string number = std::isnan(v)   ? "__builtin_nan(\"\")"
+                       : std::isinf(v) ? (v < 0 ? "-__builtin_inf()" : "__builtin_inf()")
+                                       : to_string(Scalar(v));
+  return format("({})({})", type_text(compute, false), number);
+}
+
+namespace {
+
+// A number that every lane shares, widened to lanes.
+std::string splat(const std::string& value, DType compute) { return format("splat_{}({})", compute, value); }
+
+// Replaces whole identifiers of a body: parameters by their arguments, lit(…) by a constant of the computing type.
+std::string substitute(std::string_view body, const std::vector<std::string>& names, const std::vector<std::string>& values,
+                       const std::string& type) {
+  std::string out;
+  for (size_t at = 0; at < body.size();) {
+    if (!std::isalpha((unsigned char)body[at]) && body[at] != '_') {
+      // A digit run may end in letters (1e3): copied whole, so that they are not taken for names.
+      if (std::isdigit((unsigned char)body[at])) {
+        while (at < body.size() && (std::isalnum((unsigned char)body[at]) || body[at] == '.')) out += body[at++];
+      } else {
+        out += body[at++];
+      }
+      continue;
+    }
+    size_t begin = at;
+    while (at < body.size() && (std::isalnum((unsigned char)body[at]) || body[at] == '_')) ++at;
+    std::string word(body.substr(begin, at - begin));
+    if (word == "lit" && at < body.size() && body[at] == '(') {
+      out += "like(" + type + "{}, ";
+      ++at;
+      continue;
+    }
+    for (size_t i = 0; i < names.size(); ++i)
+      if (names[i] == word) word = values[i];
+    out += word;
+  }
+  return out;
+}
+
+std::vector<std::string> split_names(std::string_view params) {
+  std::vector<std::string> names(1);
+  for (char c : params) {
+    if (c == ',')
+      names.emplace_back();
+    else if (c != ' ')
+      names.back() += c;
+  }
+  return names;
+}
+
+// A freshly computed value brought to what its dtype holds: half types round only on an explicit cast.
+std::string settle(std::string value, DType dtype, bool round) {
+  if (dtype == kInt8 || dtype == kInt16 || dtype == kUInt8) return format("wrap_{}({})", dtype, value);
+  if (round && (dtype == kBFloat16 || dtype == kFloat16)) return format("round_{}({})", dtype, value);
+  return value;
+}
+
+}  // namespace
+
+bool BodyWriter::uniform(int id) const {
+  if (mode_ == LaneMode::kScalar) return false;
+  const Instr& instr = nest_.body[size_t(id)];
+  switch (instr.kind) {
+    case InstrKind::kConstant:
+    case InstrKind::kLoadIndex: return true;
+    case InstrKind::kLoad:
+    case InstrKind::kIndex: return movement(instr.offset, axis_) == Movement::kFixed;
+    default: break;
+  }
+  for (int a : instr.args)
+    if (!uniform(a)) return false;
+  return true;
+}
+
+std::string BodyWriter::value(int id, DType compute) const {
+  std::string text = cast_text(variable(id), compute_dtype(nest_.body[size_t(id)].dtype), compute);
+  return mode_ != LaneMode::kScalar && uniform(id) ? splat(text, compute) : text;
+}
+
+std::string BodyWriter::load(const Instr& instr) const {
+  auto& operand = nest_.operands[size_t(instr.operand)];
+  std::string name = operand_text(nest_, instr.operand);
+  if (operand.scalar) return name;
+  Movement m = mode_ == LaneMode::kScalar ? Movement::kFixed : movement(instr.offset, axis_);
+  std::string dtype = to_string(instr.dtype), at = index_text(instr.offset), text;
+  bool lanes = m != Movement::kFixed;
+  if (!lanes)
+    text = format("load1_{}({}, {})", dtype, name, at);
+  else if (m == Movement::kStrided)
+    text = format("load_{}_strided({}, {}, {})", dtype, name, at, index_text(*instr.offset.coefficient_of(axis_)));
+  else if (mode_ == LaneMode::kPartial)
+    text = format("load_{}_partial({}, {}, m)", dtype, name, at);
+  else
+    text = format("load_{}({}, {})", dtype, name, at);
+  if (instr.conditions.empty()) return text;
+  DType compute = compute_dtype(instr.dtype);
+  std::string otherwise = literal_text(instr.value, compute);
+  if (lanes) otherwise = splat(otherwise, compute);
+  return format("({}) ? {} : {}", conditions_text(instr.conditions), text, otherwise);
+}
+
+std::string BodyWriter::apply(const Instr& instr, bool uniform) const {
+  bool lanes = mode_ != LaneMode::kScalar && !uniform;
+  Typing typing = instr.op->pointwise->typing;
+  std::vector<std::string> values;
+  for (size_t i = 0; i < instr.args.size(); ++i) {
+    DType compute = typing == Typing::kSelect && i == 0 ? kBool : instr.compute;
+    int id = instr.args[i];
+    // The random functions take an index in lanes and one seed for all.
+    bool shared = typing == Typing::kRandom && i > 0;
+    values.push_back(lanes && !shared ? value(id, compute) : cast_text(variable(id), compute_dtype(nest_.body[size_t(id)].dtype), compute));
+  }
+  DType result = compute_dtype(instr.dtype);
+  DType literal = typing == Typing::kRandom ? result : instr.compute;
+  std::string text = substitute(instr.op->pointwise->text, split_names(instr.op->pointwise->params), values, type_text(literal, lanes));
+  bool truth = typing == Typing::kCompare || typing == Typing::kBool;
+  DType computed = truth ? kBool : literal;
+  if (typing == Typing::kInteger && instr.dtype == kBool) text = format("({}) & 1", text);
+  return settle(cast_text(text, computed, result), instr.dtype, typing == Typing::kAttr);
+}
+
+std::string BodyWriter::statement(int id) const {
+  const Instr& instr = nest_.body[size_t(id)];
+  bool lanes = mode_ != LaneMode::kScalar && !uniform(id);
+  DType compute = compute_dtype(instr.dtype);
+  std::string left = format("const {} {} = ", type_text(compute, lanes), variable(id));
+  switch (instr.kind) {
+    case InstrKind::kLoad: return left + load(instr) + ";";
+    case InstrKind::kLoadIndex: {
+      DType dtype = nest_.operands[size_t(instr.operand)].dtype;
+      return format("const i64 {} = checked_index(cast_i64(load1_{}({}, {})), {}, error);", instr.symbol, dtype,
+                    operand_text(nest_, instr.operand), index_text(instr.offset), index_text(instr.extent));
+    }
+    case InstrKind::kConstant: return left + literal_text(instr.value, compute) + ";";
+    case InstrKind::kIndex:
+      if (!lanes) return left + index_text(instr.offset) + ";";
+      return left + format("splat_i64({}) + iota_i64() * splat_i64({});", index_text(instr.offset),
+                           index_text(*instr.offset.coefficient_of(axis_)));
+    case InstrKind::kApply: return left + apply(instr, !lanes) + ";";
+    case InstrKind::kSelect: {
+      auto arm = [&](int a) {
+        return lanes ? value(a, compute) : cast_text(variable(a), compute_dtype(nest_.body[size_t(a)].dtype), compute);
+      };
+      return left + format("({}) ? {} : {};", conditions_text(instr.conditions), arm(instr.args[0]), arm(instr.args[1]));
+    }
+    case InstrKind::kCast: {
+      int a = instr.args[0];
+      return left + settle(cast_text(variable(a), compute_dtype(nest_.body[size_t(a)].dtype), compute), instr.dtype, true) + ";";
+    }
+  }
+  return left;
+}
+
+bool BodyWriter::depends(int id, const std::vector<Dim>& inside) const {
+  const Instr& instr = nest_.body[size_t(id)];
+  auto on = [&](const Dim& d) {
+    for (auto& symbol : inside)
+      if (d.depends_on(symbol)) return true;
+    // A coordinate that was itself loaded inside.
+    for (auto& name : d.symbols())
+      for (size_t j = 0; j < size_t(id); ++j)
+        if (nest_.body[j].kind == InstrKind::kLoadIndex && to_string(nest_.body[j].symbol) == name && depends(int(j), inside))
+          return true;
+    return false;
+  };
+  if (on(instr.offset) || on(instr.extent)) return true;
+  for (auto& c : instr.conditions)
+    if (on(c.value) || on(c.extent)) return true;
+  for (int a : instr.args)
+    if (depends(a, inside)) return true;
+  return false;
+}
+
+std::vector<std::string> BodyWriter::write(const std::vector<Dim>& inside, bool dependent) {
+  std::vector<std::string> lines;
+  for (size_t id = 0; id < nest_.body.size(); ++id)
+    if (depends(int(id), inside) == dependent) lines.push_back(statement(int(id)));
+  return lines;
+}
+
+}  // namespace sinter::codegen

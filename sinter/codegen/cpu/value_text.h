@@ -1,0 +1,54 @@
+#pragma once
+// The straight-line part of a CPU kernel: instructions of a nest's body as C++ text, scalar or in lanes.
+#include <string>
+#include <vector>
+
+#include "sinter/loops/loop_nest.h"
+#include "sinter/loops/schedule.h"
+
+namespace sinter::codegen {
+
+// How the body is being written out.
+enum class LaneMode : uint8_t {
+  kScalar,   // one element
+  kFull,     // all lanes
+  kPartial   // the first `m` lanes
+};
+
+// "f32" → "float" or "f32v"; bool → "bool" or "maskv".
+std::string type_text(DType compute, bool vector);
+std::string index_text(const Dim& d);
+std::string conditions_text(const Conditions& conditions);
+std::string operand_text(const LoopNest& nest, int operand);
+// A value of one compute type converted to another.
+std::string cast_text(const std::string& value, DType from, DType to);
+// A literal of a compute type.
+std::string literal_text(const Scalar& value, DType compute);
+
+class BodyWriter {
+ public:
+  BodyWriter(const LoopNest& nest, const Dim& vector_axis, LaneMode mode) : nest_(nest), axis_(vector_axis), mode_(mode) {}
+
+  // Writes the instructions that do (or do not) depend on the symbols in `inside`; the others must be written already by
+  // another BodyWriter of the same nest in an enclosing scope.
+  std::vector<std::string> write(const std::vector<Dim>& inside, bool dependent);
+
+  // The instruction's result as a value of `compute`, in lanes unless scalar mode.
+  std::string value(int id, DType compute) const;
+  // Whether it holds one number for all lanes.
+  bool uniform(int id) const;
+
+  static std::string variable(int id) { return "t" + std::to_string(id); }
+
+ private:
+  std::string load(const Instr& instr) const;
+  std::string apply(const Instr& instr, bool uniform) const;
+  std::string statement(int id) const;
+  bool depends(int id, const std::vector<Dim>& inside) const;
+
+  const LoopNest& nest_;
+  Dim axis_;
+  LaneMode mode_;
+};
+
+}  // namespace sinter::codegen

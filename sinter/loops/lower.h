@@ -1,0 +1,21 @@
+#pragma once
+// Lowering: one application of an op → LoopNest, by running the op's definition with symbols for coordinates.
+#include "sinter/graph/op.h"
+#include "sinter/loops/loop_nest.h"
+
+namespace sinter {
+
+// Where the elements of an operand lie: one stride (number or symbol) a dimension, in elements.
+struct Layout {
+  bool scalar = false;  // a plain number, passed by value
+  SmallVector<Dim, 6> strides;
+};
+
+// Row-major strides of a shape with symbolic sizes.
+Layout contiguous_layout(const Shape& shape);
+
+// The nest of `call`, whose result has type `result`. `layouts` are those of the inputs, then of the output.
+// Only ops that are loops can be lowered: pointwise, view, loop, reduce, scatter, scan.
+LoopNest lower(const OpCall& call, const Type& result, std::span<const Layout> layouts);
+
+}  // namespace sinter
