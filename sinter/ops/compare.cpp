@@ -1,0 +1,88 @@
+// The ops of binary.h that give truth values or work on bits.
+#include "sinter/ops/binary.h"
+#include "sinter/ops/creation.h"
+#include "sinter/ops/define.h"
+#include "sinter/ops/registry.h"
+#include "sinter/ops/unary.h"
+
+namespace sinter {
+
+namespace {
+
+#define SINTER_WITHOUT_SLOPE(Struct, op_name, op_typing, expression, reason) \
+  struct Struct : Pointwise<Struct> {                                        \
+    static constexpr auto name = #op_name;                                   \
+    static constexpr Typing typing = op_typing;                              \
+    SINTER_BODY((x, y), expression)                                          \
+    static constexpr NotDifferentiable grad{reason};                         \
+  };                                                                         \
+  }                                                                          \
+  Tensor op_name(const TensorArg& a, const TensorArg& b) { return call<Struct>({a, b}); } \
+  namespace {
+
+#define SINTER_COMPARISON(Struct, op_name) \
+  SINTER_WITHOUT_SLOPE(Struct, op_name, Typing::kCompare, op_name(x, y), "a truth value has no slope")
+SINTER_COMPARISON(Equal, eq)
+SINTER_COMPARISON(NotEqual, ne)
+SINTER_COMPARISON(Less, lt)
+SINTER_COMPARISON(LessEqual, le)
+SINTER_COMPARISON(Greater, gt)
+SINTER_COMPARISON(GreaterEqual, ge)
+
+#define SINTER_LOGICAL(Struct, op_name) \
+  SINTER_WITHOUT_SLOPE(Struct, op_name, Typing::kBool, op_name(x, y), "a truth value has no slope")
+SINTER_LOGICAL(LogicalAnd, logical_and)
+SINTER_LOGICAL(LogicalOr, logical_or)
+SINTER_LOGICAL(LogicalXor, logical_xor)
+
+#define SINTER_BITS(Struct, op_name, expression) \
+  SINTER_WITHOUT_SLOPE(Struct, op_name, Typing::kInteger, expression, "it works on integers")
+SINTER_BITS(BitwiseAnd, bitwise_and, bit_and(x, y))
+SINTER_BITS(BitwiseOr, bitwise_or, bit_or(x, y))
+SINTER_BITS(BitwiseXor, bitwise_xor, bit_xor(x, y))
+SINTER_BITS(LeftShift, bitwise_left_shift, shift_left(x, y))
+SINTER_BITS(RightShift, bitwise_right_shift, shift_right(x, y))
+
+#undef SINTER_WITHOUT_SLOPE
+#undef SINTER_COMPARISON
+#undef SINTER_LOGICAL
+#undef SINTER_BITS
+
+}  // namespace
+
+Tensor isclose(const TensorArg& a, const TensorArg& b, double rtol, double atol, bool equal_nan) {
+  UserPosition here(a.where());
+  check(!a.is_scalar(), "isclose: the first operand must be a tensor");
+  Tensor other = b.is_scalar() ? full({}, b.scalar(), a.tensor().options()) : b.tensor();
+  // Infinities are close only to themselves.
+  Tensor close = (a == other) | (isfinite(other) & (abs(a - other) <= abs(other) * rtol + atol));
+  return equal_nan ? close | (isnan(a) & isnan(other)) : close;
+}
+
+Tensor operator<(const TensorArg& a, const TensorArg& b) { return lt(a, b); }
+Tensor operator<=(const TensorArg& a, const TensorArg& b) { return le(a, b); }
+Tensor operator>(const TensorArg& a, const TensorArg& b) { return gt(a, b); }
+Tensor operator>=(const TensorArg& a, const TensorArg& b) { return ge(a, b); }
+Tensor operator==(const TensorArg& a, const TensorArg& b) { return eq(a, b); }
+Tensor operator!=(const TensorArg& a, const TensorArg& b) { return ne(a, b); }
+Tensor operator&(const TensorArg& a, const TensorArg& b) { return bitwise_and(a, b); }
+Tensor operator|(const TensorArg& a, const TensorArg& b) { return bitwise_or(a, b); }
+Tensor operator^(const TensorArg& a, const TensorArg& b) { return bitwise_xor(a, b); }
+Tensor operator~(const TensorArg& a) { return bitwise_not(a); }
+
+Tensor Tensor::eq(const TensorArg& b) const { return sinter::eq({*this, b.where()}, b); }
+Tensor Tensor::ne(const TensorArg& b) const { return sinter::ne({*this, b.where()}, b); }
+Tensor Tensor::lt(const TensorArg& b) const { return sinter::lt({*this, b.where()}, b); }
+Tensor Tensor::le(const TensorArg& b) const { return sinter::le({*this, b.where()}, b); }
+Tensor Tensor::gt(const TensorArg& b) const { return sinter::gt({*this, b.where()}, b); }
+Tensor Tensor::ge(const TensorArg& b) const { return sinter::ge({*this, b.where()}, b); }
+
+OpFamily compare_ops() {
+  static const Op* const ops[] = {&op_of<Equal>,      &op_of<NotEqual>,   &op_of<Less>,      &op_of<LessEqual>,
+                                  &op_of<Greater>,    &op_of<GreaterEqual>, &op_of<LogicalAnd>, &op_of<LogicalOr>,
+                                  &op_of<LogicalXor>, &op_of<BitwiseAnd>, &op_of<BitwiseOr>, &op_of<BitwiseXor>,
+                                  &op_of<LeftShift>,  &op_of<RightShift>};
+  return ops;
+}
+
+}  // namespace sinter

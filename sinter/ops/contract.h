@@ -1,0 +1,51 @@
+#pragma once
+// Small helpers shared by the contractions, the pools and the composites around them.
+#include "sinter/graph/op.h"
+#include "sinter/ops/dims.h"
+#include "sinter/tensor/tracer.h"
+
+namespace sinter {
+
+// The product of two scalars in the computing type of `dtype`: half types multiply in f32.
+Elem multiply(ElementBuilder& b, DType dtype, Elem x, Elem y);
+
+// Of the op `convolution`. The output padding is of Dims: a gradient's depends on the input's size, perhaps symbolic.
+struct ConvolutionAttrs {
+  IntList stride, padding, dilation;
+  bool transposed = false;
+  Shape output_padding;
+  int64_t groups = 1;
+  SINTER_FIELDS(stride, padding, dilation, transposed, output_padding, groups)
+};
+
+// Of the op `scaled_dot_product_attention`: query, key, value and perhaps a mask.
+struct AttentionAttrs {
+  bool is_causal = false;
+  std::optional<double> scale;
+  bool enable_gqa = false;
+  SINTER_FIELDS(is_causal, scale, enable_gqa)
+};
+
+// Of conv.cpp, for the family's list.
+const Op& convolution_op();
+const Op& convolution_weight_grad_op();
+
+// The operand as a tensor; an Error naming the op when it is a plain number or undefined.
+const Tensor& tensor_operand(const char* op, const TensorArg& arg);
+
+// f32 for the half types, else the type itself: what composites compute in before they round once.
+inline DType wide_dtype(DType d) { return item_size(d) < 4 && is_floating(d) ? kFloat32 : d; }
+inline Tensor widened(const Tensor& x) { return wide_dtype(x.dtype()) == x.dtype() ? x : x.to(wide_dtype(x.dtype())); }
+inline Tensor narrowed(const Tensor& x, DType dtype) { return x.dtype() == dtype ? x : x.to(dtype); }
+
+// a <= b, asked of the tracer while capturing; left open by symbols elsewhere, where the question was answered before.
+inline bool fits(const Dim& a, const Dim& b) { return Tracer::current() ? a <= b : possibly_le(a, b); }
+
+// All sizes but the last `count`, followed by `tail`.
+inline Shape with_tail(const Shape& shape, int64_t count, const Shape& tail) {
+  Shape out(shape.begin(), shape.end() - count);
+  out.append(tail);
+  return out;
+}
+
+}  // namespace sinter

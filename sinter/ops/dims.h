@@ -1,0 +1,48 @@
+#pragma once
+// Small helpers on sizes and coordinates, shared by the families that rearrange or index elements.
+#include "sinter/graph/element.h"
+#include "sinter/tensor/shape.h"
+
+namespace sinter {
+
+// a <= b as far as the expressions tell: true when symbols leave it open. For checks where the caller has already asked,
+// so that rebuilding a graph with symbolic sizes needs no tracer.
+inline bool possibly_le(const Dim& a, const Dim& b) {
+  Dim difference = a - b;
+  return !difference.is_number() || difference.number() <= 0;
+}
+inline bool possibly_equal(const Dim& a, const Dim& b) {
+  Dim difference = a - b;
+  return !difference.is_number() || difference.number() == 0;
+}
+
+// A copy of a Shape or Index with one entry replaced, removed or put in before position `at`.
+template <class List>
+List replaced(List list, int64_t at, const Dim& value) {
+  list[size_t(at)] = value;
+  return list;
+}
+template <class List>
+List removed(const List& list, int64_t at) {
+  List out;
+  for (size_t d = 0; d < list.size(); ++d)
+    if (int64_t(d) != at) out.push_back(list[d]);
+  return out;
+}
+template <class List>
+List inserted(const List& list, int64_t at, const Dim& value) {
+  List out;
+  for (size_t d = 0; d <= list.size(); ++d) {
+    if (int64_t(d) == at) out.push_back(value);
+    if (d < list.size()) out.push_back(list[d]);
+  }
+  return out;
+}
+
+// Dimensions wrapped, in the order given; a duplicate is an Error.
+IntList wrap_dims(const char* op, const IntList& dims, int64_t rank);
+
+// Coordinates of an operand of `shape` that is broadcast, right-aligned, to coordinates `i`.
+Index broadcast_index(const Shape& shape, std::span<const Dim> i);
+
+}  // namespace sinter

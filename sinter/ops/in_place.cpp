@@ -1,0 +1,42 @@
+#include "sinter/ops/in_place.h"
+
+namespace sinter {
+
+namespace {
+
+// Operands of the result's own dtype and sizes cannot give anything else: no need to infer.
+bool plainly_fits(const Op& op, std::span<const TensorArg> inputs, const Tensor& out) {
+  if (op.kind != OpKind::kPointwise || out.is_traced() || !is_floating(out.dtype())) return false;
+  for (auto& input : inputs) {
+    if (input.is_scalar()) continue;
+    const Tensor& t = input.tensor();
+    if (t.is_same(out)) continue;
+    if (t.is_traced() || t.dtype() != out.dtype() || !(t.impl().sizes == out.impl().sizes)) return false;
+  }
+  return true;
+}
+
+bool can_cast(DType from, DType to) {
+  if (is_floating(from)) return is_floating(to);
+  return to != kBool || from == kBool;
+}
+
+}  // namespace
+
+void check_in_place(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor& out) {
+  if (plainly_fits(op, inputs, out)) return;
+  std::vector<Type> types;
+  for (auto& input : inputs)
+    types.push_back({input.dtype(), input.sizes(), input.is_scalar() ? out.device() : input.tensor().device(),
+                     input.is_scalar()});
+  Type result = op.infer(OpCall{op, types, attrs})[0];
+  check(can_cast(result.dtype, out.dtype()), "{}_: a result of dtype {} cannot be stored in a tensor of dtype {}", op.name,
+        result.dtype, out.dtype());
+  const Shape sizes = out.sizes();
+  const Shape grown = broadcast_shapes(op.name.data(), sizes, result.shape);
+  bool fits = grown.size() == sizes.size();
+  for (size_t i = 0; fits && i < sizes.size(); ++i) fits = grown[i] == sizes[i];
+  check(fits, "{}_: the result has shape {}, but the tensor written to has shape {}", op.name, result.shape, sizes);
+}
+
+}  // namespace sinter

@@ -1,0 +1,287 @@
+#include "sinter/ops/norm.h"
+
+#include <cmath>
+
+#include "sinter/ops/binary.h"
+#include "sinter/ops/contract.h"
+#include "sinter/ops/creation.h"
+#include "sinter/ops/layout.h"
+#include "sinter/ops/pool.h"
+#include "sinter/ops/reduce.h"
+#include "sinter/ops/unary.h"
+#include "sinter/ops/view.h"
+
+namespace sinter {
+
+namespace {
+
+// The operand, checked to be floating.
+const Tensor& floating_operand(const char* op, const TensorArg& arg) {
+  const Tensor& x = tensor_operand(op, arg);
+  check(x.is_floating_point(), "{}: expected a floating dtype, got {}", op, x.dtype());
+  return x;
+}
+
+// The last dimensions, checked to be those of normalized_shape, weight and bias.
+IntList normalized_dims(const char* op, const Tensor& x, const Shape& shape, const Tensor& weight, const Tensor& bias) {
+  Shape sizes = x.sizes();
+  bool fit = shape.rank() >= 1 && shape.rank() <= sizes.rank();
+  IntList dims;
+  for (int64_t d = 0; fit && d < shape.rank(); ++d) {
+    dims.push_back(sizes.rank() - shape.rank() + d);
+    fit = sizes[size_t(dims.back())] == shape[size_t(d)];
+  }
+  check(fit, "{}: the input {} does not end in the normalized shape {}", op, sizes, shape);
+  for (auto* t : {&weight, &bias}) {
+    if (!t->defined()) continue;
+    Shape have = t->sizes();
+    bool same = have.rank() == shape.rank();
+    for (size_t d = 0; same && d < shape.size(); ++d) same = have[d] == shape[d];
+    check(same, "{}: expected {} of shape {}, got {}", op, t == &weight ? "a weight" : "a bias", shape, have);
+  }
+  return dims;
+}
+
+// Per-channel values as a tensor that broadcasts over [batch, channels, …].
+Tensor per_channel(const Tensor& t, int64_t rank) {
+  Shape shape(size_t(rank - 1), 1);
+  shape[0] = t.size(0);
+  return t.view(shape);
+}
+
+Tensor scaled_and_shifted(Tensor y, const Tensor& weight, const Tensor& bias) {
+  if (weight.defined()) y = y * widened(weight);
+  if (bias.defined()) y = y + widened(bias);
+  return y;
+}
+
+struct Moments {
+  Tensor mean, centered, var;
+};
+Moments moments(const Tensor& wide, const IntList& dims) {
+  Tensor mean = wide.mean(dims, true), centered = wide - mean;
+  return {mean, centered, (centered * centered).mean(dims, true)};
+}
+
+void check_channels(const char* op, const Tensor& x, const char* what, const Tensor& t) {
+  if (t.defined())
+    check(t.dim() == 1 && t.size(0) == x.size(1), "{}: expected {} of shape [{}] for the input {}, got {}", op, what,
+          x.size(1), x.sizes(), t.sizes());
+}
+
+// running = (1 - momentum) * running + momentum * seen.
+void mix_in(const Tensor& running, const Tensor& seen, double momentum) {
+  if (running.defined()) running.copy_(running.detach() * (1 - momentum) + seen.detach() * momentum);
+}
+
+// The batch's statistics over `dims`, mixed into the running ones: the variance there is the unbiased one.
+void update_running(const Moments& m, Dim count, const Tensor& running_mean, const Tensor& running_var,
+                    double momentum) {
+  if (!running_mean.defined() && !running_var.defined()) return;
+  mix_in(running_mean, m.mean.flatten(), momentum);
+  mix_in(running_var, m.var.flatten() * count / (count - 1), momentum);
+}
+
+TensorTriple batch_norm_triple(const char* op, const TensorArg& x_arg, const Tensor& running_mean,
+                               const Tensor& running_var, const Tensor& weight, const Tensor& bias, bool training,
+                               double momentum, double eps) {
+  UserPosition here(x_arg.where());
+  const Tensor& x = floating_operand(op, x_arg);
+  check(x.dim() >= 2, "{}: expected an input [batch, channels, …], got {}", op, x.sizes());
+  check_channels(op, x, "a weight", weight);
+  check_channels(op, x, "a bias", bias);
+  check_channels(op, x, "a running mean", running_mean);
+  check_channels(op, x, "a running variance", running_var);
+  int64_t rank = x.dim();
+  Tensor wide = widened(x), y, mean, rstd;
+  if (training) {
+    IntList dims{0};
+    for (int64_t d = 2; d < rank; ++d) dims.push_back(d);
+    Dim count = x.numel() / x.size(1);
+    check(count > 1, "{}: training needs more than one value per channel, got an input {}", op, x.sizes());
+    Moments m = moments(wide, dims);
+    Tensor scale = rsqrt(m.var + eps);
+    y = m.centered * scale;
+    mean = m.mean.flatten();
+    rstd = scale.flatten();
+    update_running(m, count, running_mean, running_var, momentum);
+  } else {
+    check(running_mean.defined() && running_var.defined(),
+          "{}: running_mean and running_var are needed unless training", op);
+    y = (wide - per_channel(widened(running_mean), rank)) * per_channel(rsqrt(widened(running_var) + eps), rank);
+    mean = rstd = zeros({0}, wide.options());
+  }
+  y = scaled_and_shifted(y, weight.defined() ? per_channel(weight, rank) : weight,
+                         bias.defined() ? per_channel(bias, rank) : bias);
+  return {narrowed(y, x.dtype()), mean, rstd};
+}
+
+}  // namespace
+
+TensorTriple native_layer_norm(const TensorArg& x_arg, const Shape& normalized_shape, const Tensor& weight,
+                               const Tensor& bias, double eps) {
+  UserPosition here(x_arg.where());
+  const Tensor& x = floating_operand("layer_norm", x_arg);
+  Moments m = moments(widened(x), normalized_dims("layer_norm", x, normalized_shape, weight, bias));
+  Tensor rstd = rsqrt(m.var + eps);
+  return {narrowed(scaled_and_shifted(m.centered * rstd, weight, bias), x.dtype()), m.mean, rstd};
+}
+
+Tensor layer_norm(const TensorArg& x, const Shape& normalized_shape, const Tensor& weight, const Tensor& bias,
+                  double eps) {
+  return std::get<0>(native_layer_norm(x, normalized_shape, weight, bias, eps));
+}
+
+TensorTriple native_layer_norm_backward(const TensorArg& grad_arg, const TensorArg& x_arg,
+                                        const Shape& normalized_shape, const Tensor& mean, const Tensor& rstd,
+                                        const Tensor& weight, const Tensor& bias,
+                                        const std::array<bool, 3>& output_mask) {
+  constexpr auto op = "native_layer_norm_backward";
+  UserPosition here(grad_arg.where());
+  const Tensor &grad = floating_operand(op, grad_arg), &x = floating_operand(op, x_arg);
+  IntList dims = normalized_dims(op, x, normalized_shape, weight, bias), lead;
+  for (int64_t d = 0; d < x.dim() - int64_t(dims.size()); ++d) lead.push_back(d);
+  Tensor g = widened(grad), normal = (widened(x) - mean) * rstd, dx, dweight, dbias;
+  if (output_mask[0]) {
+    Tensor scaled = weight.defined() ? g * widened(weight) : g;
+    dx = narrowed((scaled - scaled.mean(dims, true) - normal * (scaled * normal).mean(dims, true)) * rstd, x.dtype());
+  }
+  auto over_lead = [&](const Tensor& t, DType dtype) { return narrowed(lead.empty() ? t : t.sum(lead), dtype); };
+  if (output_mask[1] && weight.defined()) dweight = over_lead(g * normal, weight.dtype());
+  if (output_mask[2] && bias.defined()) dbias = over_lead(g, bias.dtype());
+  return {dx, dweight, dbias};
+}
+
+Tensor rms_norm(const TensorArg& x_arg, const Shape& normalized_shape, const Tensor& weight,
+                std::optional<double> eps) {
+  UserPosition here(x_arg.where());
+  const Tensor& x = floating_operand("rms_norm", x_arg);
+  IntList dims = normalized_dims("rms_norm", x, normalized_shape, weight, {});
+  DType d = x.dtype();
+  double floor = eps ? *eps : std::ldexp(1.0, d == kFloat64 ? -52 : d == kFloat32 ? -23 : d == kFloat16 ? -10 : -7);
+  Tensor wide = widened(x);
+  return narrowed(scaled_and_shifted(wide * rsqrt((wide * wide).mean(dims, true) + floor), weight, {}), d);
+}
+
+Tensor batch_norm(const TensorArg& x, const Tensor& running_mean, const Tensor& running_var, const Tensor& weight,
+                  const Tensor& bias, bool training, double momentum, double eps) {
+  return std::get<0>(
+      batch_norm_triple("batch_norm", x, running_mean, running_var, weight, bias, training, momentum, eps));
+}
+
+TensorTriple _native_batch_norm_legit(const TensorArg& x, const Tensor& weight, const Tensor& bias,
+                                      const Tensor& running_mean, const Tensor& running_var, bool training,
+                                      double momentum, double eps) {
+  return batch_norm_triple("_native_batch_norm_legit", x, running_mean, running_var, weight, bias, training, momentum,
+                           eps);
+}
+TensorTriple _native_batch_norm_legit(const TensorArg& x, const Tensor& weight, const Tensor& bias, bool training,
+                                      double momentum, double eps) {
+  return batch_norm_triple("_native_batch_norm_legit", x, {}, {}, weight, bias, training, momentum, eps);
+}
+TensorTriple _native_batch_norm_legit_no_training(const TensorArg& x, const Tensor& weight, const Tensor& bias,
+                                                  const Tensor& running_mean, const Tensor& running_var,
+                                                  double momentum, double eps) {
+  return batch_norm_triple("_native_batch_norm_legit_no_training", x, running_mean, running_var, weight, bias, false,
+                           momentum, eps);
+}
+
+TensorTriple native_group_norm(const TensorArg& x_arg, const Tensor& weight, const Tensor& bias, Dim batch,
+                               Dim channels, Dim plane, int64_t groups, double eps) {
+  UserPosition here(x_arg.where());
+  const Tensor& x = floating_operand("group_norm", x_arg);
+  check(x.dim() >= 2, "group_norm: expected an input [batch, channels, …], got {}", x.sizes());
+  check(groups >= 1 && channels % groups == 0,
+        "group_norm: {} channels of the input {} are not divisible into {} groups", channels, x.sizes(), groups);
+  check_channels("group_norm", x, "a weight", weight);
+  check_channels("group_norm", x, "a bias", bias);
+  Moments m = moments(widened(x).reshape({batch, groups, channels / groups * plane}), {2});
+  Tensor rstd = rsqrt(m.var + eps), y = (m.centered * rstd).view(x.sizes());
+  y = scaled_and_shifted(y, weight.defined() ? per_channel(weight, x.dim()) : weight,
+                         bias.defined() ? per_channel(bias, x.dim()) : bias);
+  return {narrowed(y, x.dtype()), m.mean.squeeze(2), rstd.squeeze(2)};
+}
+
+Tensor group_norm(const TensorArg& x_arg, int64_t num_groups, const Tensor& weight, const Tensor& bias, double eps) {
+  UserPosition here(x_arg.where());
+  const Tensor& x = floating_operand("group_norm", x_arg);
+  check(x.dim() >= 2, "group_norm: expected an input [batch, channels, …], got {}", x.sizes());
+  Shape sizes = x.sizes();
+  return std::get<0>(native_group_norm(x_arg, weight, bias, sizes[0], sizes[1],
+                                       Shape(sizes.begin() + 2, sizes.end()).numel(), num_groups, eps));
+}
+
+TensorTriple native_group_norm_backward(const TensorArg& grad_arg, const TensorArg& x_arg, const Tensor& mean,
+                                        const Tensor& rstd, const Tensor& weight, Dim batch, Dim channels, Dim plane,
+                                        int64_t groups, const std::array<bool, 3>& output_mask) {
+  constexpr auto op = "native_group_norm_backward";
+  UserPosition here(grad_arg.where());
+  const Tensor &grad = floating_operand(op, grad_arg), &x = floating_operand(op, x_arg);
+  check(groups >= 1 && channels % groups == 0, "{}: {} channels are not divisible into {} groups", op, channels,
+        groups);
+  Shape split{batch, groups, channels / groups, plane};
+  auto statistic = [&](const Tensor& t) { return t.reshape({batch, groups, 1, 1}); };
+  Tensor g = widened(grad).reshape(split), scale = statistic(rstd);
+  Tensor normal = (widened(x).reshape(split) - statistic(mean)) * scale, dx, dweight, dbias;
+  if (output_mask[0]) {
+    Tensor scaled = weight.defined() ? g * widened(weight).view({groups, channels / groups, 1}) : g;
+    Tensor centered = scaled - scaled.mean({2, 3}, true) - normal * (scaled * normal).mean({2, 3}, true);
+    dx = narrowed((centered * scale).view(x.sizes()), x.dtype());
+  }
+  DType dtype = weight.defined() ? weight.dtype() : x.dtype();
+  if (output_mask[1]) dweight = narrowed((g * normal).sum({0, 3}).view({channels}), dtype);
+  if (output_mask[2]) dbias = narrowed(g.sum({0, 3}).view({channels}), dtype);
+  return {dx, dweight, dbias};
+}
+
+Tensor instance_norm(const TensorArg& x_arg, const Tensor& running_mean, const Tensor& running_var,
+                     const Tensor& weight, const Tensor& bias, bool use_input_stats, double momentum, double eps) {
+  UserPosition here(x_arg.where());
+  const Tensor& x = floating_operand("instance_norm", x_arg);
+  check(x.dim() >= 3, "instance_norm: expected an input [batch, channels, …] with spatial dimensions, got {}",
+        x.sizes());
+  if (!use_input_stats) return batch_norm(x_arg, running_mean, running_var, weight, bias, false, momentum, eps);
+  check_channels("instance_norm", x, "a weight", weight);
+  check_channels("instance_norm", x, "a bias", bias);
+  IntList dims;
+  for (int64_t d = 2; d < x.dim(); ++d) dims.push_back(d);
+  Dim count = x.numel() / (x.size(0) * x.size(1));
+  Moments m = moments(widened(x), dims);
+  // The running statistics are the mean over the batch of each sample's own.
+  Moments over_batch{m.mean.mean({0}), {}, m.var.mean({0})};
+  update_running(over_batch, count, running_mean, running_var, momentum);
+  Tensor y =
+      scaled_and_shifted(m.centered * rsqrt(m.var + eps), weight.defined() ? per_channel(weight, x.dim()) : weight,
+                         bias.defined() ? per_channel(bias, x.dim()) : bias);
+  return narrowed(y, x.dtype());
+}
+
+Tensor local_response_norm(const TensorArg& x_arg, int64_t size, double alpha, double beta, double k) {
+  UserPosition here(x_arg.where());
+  const Tensor& x = floating_operand("local_response_norm", x_arg);
+  check(x.dim() >= 3, "local_response_norm: expected an input [batch, channels, …] with spatial dimensions, got {}",
+        x.sizes());
+  check(size >= 1, "local_response_norm: size {} must be positive", size);
+  Tensor wide = widened(x), squares = (wide * wide).flatten(2).transpose(1, 2);
+  Tensor padded = constant_pad_nd(squares, {size / 2, (size - 1) / 2});
+  Tensor mean = avg_pool1d(padded, size, 1).transpose(1, 2).reshape(x.sizes());
+  return narrowed(wide / pow(mean * alpha + k, beta), x.dtype());
+}
+
+Tensor normalize(const TensorArg& x_arg, double p, int64_t dim, double eps) {
+  UserPosition here(x_arg.where());
+  const Tensor& x = floating_operand("normalize", x_arg);
+  Tensor wide = widened(x), length;
+  // The bound comes before the root: a row of zeros then has a gradient.
+  if (p == 2)
+    length = sqrt(clamp_min((wide * wide).sum({dim}, true), eps * eps));
+  else if (p == 1)
+    length = clamp_min(abs(wide).sum({dim}, true), eps);
+  else if (std::isinf(p))
+    length = clamp_min(abs(wide).amax({dim}, true), eps);
+  else
+    length = pow(clamp_min(pow(abs(wide), p).sum({dim}, true), std::pow(eps, p)), 1 / p);
+  return narrowed(wide / length, x.dtype());
+}
+
+}  // namespace sinter

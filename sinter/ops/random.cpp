@@ -1,0 +1,262 @@
+#include "sinter/ops/random.h"
+
+#include <numbers>
+#include <random>
+
+#include "sinter/ops/binary.h"
+#include "sinter/ops/creation.h"
+#include "sinter/ops/define.h"
+#include "sinter/ops/reduce.h"
+#include "sinter/ops/registry.h"
+#include "sinter/ops/sort.h"
+#include "sinter/ops/unary.h"
+
+namespace sinter {
+
+namespace {
+
+struct RandomAttrs {
+  Shape size;
+  DType dtype = kFloat32;
+  Device device;
+  SINTER_FIELDS(size, dtype, device)
+};
+
+// The scalar functions of (element, seed, offset) behind the ops.
+#define SINTER_RANDOM_BODY(Struct, function)                                       \
+  struct Struct : Pointwise<Struct> {                                              \
+    static constexpr auto name = #function;                                        \
+    static constexpr Typing typing = Typing::kRandom;                              \
+    SINTER_BODY((index, seed, offset), function(index, seed, offset))              \
+    static constexpr NotDifferentiable grad{"random numbers depend on no tensor"}; \
+  };
+SINTER_RANDOM_BODY(UniformF32, rand_uniform_f32)
+SINTER_RANDOM_BODY(UniformF64, rand_uniform_f64)
+SINTER_RANDOM_BODY(NormalF32, rand_normal_f32)
+#undef SINTER_RANDOM_BODY
+
+const Op& pointwise(std::string_view name) {
+  const Op* op = find_op(name);
+  SINTER_INTERNAL_ASSERT(op, "no op is called {}", name);
+  return *op;
+}
+
+// Operands are the seed and the offset of the draw, then what the op adds.
+template <class Self>
+struct Random : Loop {
+  using Attributes = RandomAttrs;
+  static constexpr bool random = true;
+  static constexpr int inputs = 2;
+  static std::vector<Type> infer(const OpCall& call) {
+    auto& a = call.as<RandomAttrs>();
+    for (auto& d : a.size) check(!d.is_number() || d.number() >= 0, "{}: the size {} is negative", call.name(), a.size);
+    check(Self::floating ? is_floating(a.dtype) : a.dtype != kBool, "{}: cannot draw numbers of dtype {}", call.name(),
+          a.dtype);
+    return {Type{a.dtype, a.size, a.device}};
+  }
+  static Dim linear_index(const ElementBuilder& b) {
+    Dim at = 0;
+    auto& size = b.call.as<RandomAttrs>().size;
+    for (size_t d = 0; d < size.size(); ++d) at = at * size[d] + b.i[d];
+    return at;
+  }
+  template <class Body>
+  static Elem draw(ElementBuilder& b, DType dtype, const Dim& index) {
+    return b.apply(op_of<Body>, dtype, {b.number(index), b.load(0, {}), b.load(1, {})});
+  }
+  static constexpr NotDifferentiable grad{"random numbers depend on no tensor"};
+};
+
+struct Rand : Random<Rand> {
+  static constexpr auto name = "rand";
+  static constexpr bool floating = true;
+  static Elem element(ElementBuilder& b) {
+    DType dtype = b.call.as<RandomAttrs>().dtype;
+    if (dtype == kFloat64) return draw<UniformF64>(b, kFloat64, linear_index(b));
+    Elem u = draw<UniformF32>(b, kFloat32, linear_index(b));
+    if (dtype == kFloat32) return u;
+    // As many bits as the half type holds: rounding must not reach 1.
+    static const Op &mul = pointwise("mul"), &floor = pointwise("floor");
+    double steps = dtype == kFloat16 ? 0x1p11 : 0x1p8;
+    Elem whole = b.apply(floor, kFloat32, {b.apply(mul, kFloat32, {u, b.constant(steps)})});
+    return b.apply(mul, kFloat32, {whole, b.constant(1 / steps)});
+  }
+  SINTER_SAMPLES("5, 0 | size=[3, 4], dtype=f32", "1, 7 | size=[100], dtype=f32", "-3, 2 | size=[37], dtype=f64",
+                 "0, 1 | size=[2, 19], dtype=bf16", "9, 9 | size=[40], dtype=f16", "1, 1 | size=[0], dtype=f32")
+};
+
+struct RandN : Random<RandN> {
+  static constexpr auto name = "randn";
+  static constexpr bool floating = true;
+  // f64 draws its two uniforms from different elements of the stream, for all their bits.
+  static Elem element(ElementBuilder& b) {
+    if (b.call.as<RandomAttrs>().dtype != kFloat64) return draw<NormalF32>(b, kFloat32, linear_index(b));
+    static const Op &mul = pointwise("mul"), &sub = pointwise("sub"), &log = pointwise("log"), &cos = pointwise("cos"),
+                    &sqrt = pointwise("sqrt");
+    auto apply = [&](const Op& op, std::initializer_list<Elem> args) { return b.apply(op, kFloat64, args); };
+    Elem u = draw<UniformF64>(b, kFloat64, linear_index(b) * 2), v = draw<UniformF64>(b, kFloat64, linear_index(b) * 2 + 1);
+    Elem radius = apply(sqrt, {apply(mul, {apply(log, {apply(sub, {b.constant(1.0), u})}), b.constant(-2.0)})});
+    return apply(mul, {radius, apply(cos, {apply(mul, {v, b.constant(2 * std::numbers::pi)})})});
+  }
+  static constexpr Tolerance tolerance{.ulp = 4, .absolute = 2e-6};
+  SINTER_SAMPLES("5, 0 | size=[3, 4], dtype=f32", "1, 7 | size=[100], dtype=f32", "-3, 2 | size=[37], dtype=f64",
+                 "0, 1 | size=[2, 19], dtype=bf16", "1, 1 | size=[0], dtype=f32")
+};
+
+struct RandInt : Random<RandInt> {
+  static constexpr auto name = "randint";
+  static constexpr int inputs = 4;
+  static constexpr bool floating = false;
+  static Elem element(ElementBuilder& b) {
+    static const Op &mul = pointwise("mul"), &sub = pointwise("sub"), &floor = pointwise("floor"), &add = pointwise("add");
+    Elem low = b.load(2, {}), range = b.apply(sub, kInt64, {b.load(3, {}), low});
+    Elem u = draw<UniformF64>(b, kFloat64, linear_index(b));
+    return b.apply(add, kInt64, {b.apply(floor, kFloat64, {b.apply(mul, kFloat64, {u, range})}), low});
+  }
+  SINTER_SAMPLES("5, 0, 0, 10 | size=[3, 4], dtype=i64", "1, 7, -5, 100 | size=[100], dtype=i32",
+                 "2, 2, 0, 2 | size=[37], dtype=u8", "0, 1, 3, 9 | size=[19], dtype=f32")
+};
+
+template <class T>
+Tensor draw_tensor(const Shape& size, const TensorOptions& options, const Where& where,
+                   std::initializer_list<Scalar> more = {}) {
+  auto [seed, offset] = default_generator().next();
+  std::vector<TensorArg> inputs = {{seed, where}, {offset, where}};
+  for (auto& s : more) inputs.push_back({s, where});
+  Tensor out = call_op(op_of<T>, inputs, RandomAttrs{size, options.dtype_, options.device_}, where);
+  if (options.requires_grad_) out.requires_grad_();
+  return out;
+}
+
+}  // namespace
+
+void Generator::manual_seed(uint64_t seed) {
+  std::lock_guard lock(mutex_);
+  seed_ = int64_t(seed);
+  offset_ = 0;
+}
+uint64_t Generator::seed() {
+  std::random_device device;
+  uint64_t seed = uint64_t(device()) << 32 | device();
+  manual_seed(seed);
+  return seed;
+}
+uint64_t Generator::initial_seed() const {
+  std::lock_guard lock(mutex_);
+  return uint64_t(seed_);
+}
+Generator::Draw Generator::next() {
+  std::lock_guard lock(mutex_);
+  return {seed_, offset_++};
+}
+
+Generator& default_generator() {
+  static Generator generator;
+  return generator;
+}
+void manual_seed(uint64_t seed) { default_generator().manual_seed(seed); }
+
+Tensor rand(const Shape& size, const TensorOptions& options, Where where) {
+  UserPosition here(where);
+  return draw_tensor<Rand>(size, options, where);
+}
+Tensor randn(const Shape& size, const TensorOptions& options, Where where) {
+  UserPosition here(where);
+  return draw_tensor<RandN>(size, options, where);
+}
+Tensor randint(int64_t high, const Shape& size, const TensorOptions& options, Where where) {
+  return randint(0, high, size, options, where);
+}
+Tensor randint(int64_t low, int64_t high, const Shape& size, const TensorOptions& options, Where where) {
+  UserPosition here(where);
+  check(low < high, "randint: no integer lies in [{}, {})", low, high);
+  check(double(high) - double(low) <= 0x1p53, "randint: [{}, {}) spans more than 2^53 integers", low, high);
+  return draw_tensor<RandInt>(size, options, where, {low, high});
+}
+Tensor rand_like(const TensorArg& x) { return rand(x.sizes(), x.tensor().options(), x.where()); }
+Tensor randn_like(const TensorArg& x) { return randn(x.sizes(), x.tensor().options(), x.where()); }
+Tensor randint_like(const TensorArg& x, int64_t high) { return randint_like(x, 0, high); }
+Tensor randint_like(const TensorArg& x, int64_t low, int64_t high) {
+  return randint(low, high, x.sizes(), x.tensor().options(), x.where());
+}
+
+Tensor randperm(Dim n, const TensorOptions& options, Where where) {
+  UserPosition here(where);
+  Tensor keys = rand({n}, options.dtype(kFloat64).requires_grad(false), where);
+  return to(argsort(keys), options.dtype_);
+}
+
+Tensor bernoulli(const TensorArg& p) {
+  UserPosition here(p.where());
+  check(is_floating(p.dtype()), "bernoulli: probabilities must be floating, got {}", p.dtype());
+  return to(rand(p.sizes(), p.tensor().options().dtype(kFloat32)) < p, p.dtype());
+}
+
+// Each index wins with its weight's probability when weights are divided by exponential noise.
+Tensor multinomial(const TensorArg& weights, int64_t num_samples, bool replacement) {
+  UserPosition here(weights.where());
+  const Tensor& w = weights.tensor();
+  check(is_floating(w.dtype()) && (w.dim() == 1 || w.dim() == 2),
+        "multinomial: expected floating weights of 1 or 2 dimensions, got {} of shape {}", w.dtype(), w.sizes());
+  check(num_samples > 0, "multinomial: cannot draw {} samples", num_samples);
+  TensorOptions options = w.options().dtype(kFloat64);
+  auto noise = [&](const Shape& size) { return -log1p(-rand(size, options)); };
+  if (!replacement) {
+    check(num_samples <= w.size(-1), "multinomial: cannot draw {} different indices of {}", num_samples, w.size(-1));
+    return std::get<1>(topk(w / noise(w.sizes()), num_samples, -1));
+  }
+  Shape size = w.sizes();
+  size.insert(size.end() - 1, Dim(num_samples));
+  return argmax(w.unsqueeze(-2) / noise(size), -1);
+}
+
+std::tuple<Tensor, Tensor> native_dropout(const TensorArg& x, double p, bool train) {
+  UserPosition here(x.where());
+  check(p >= 0 && p <= 1, "dropout: the probability {} is not between 0 and 1", p);
+  TensorOptions options = x.tensor().options();
+  if (!train) return {x.tensor(), ones(x.sizes(), options.dtype(kBool))};
+  Tensor mask = rand(x.sizes(), options.dtype(kFloat32)) >= p;
+  return {x * mask * (p == 1 ? 0.0 : 1 / (1 - p)), mask};
+}
+Tensor dropout(const TensorArg& x, double p, bool train) {
+  UserPosition here(x.where());
+  check(p >= 0 && p <= 1, "dropout: the probability {} is not between 0 and 1", p);
+  return train && p > 0 ? std::get<0>(native_dropout(x, p, true)) : x.tensor();
+}
+
+// --- in place
+
+namespace {
+
+void check_floating(const char* op, const Tensor& t) {
+  check(is_floating(t.dtype()), "{}: expected a floating tensor, got {}", op, t.dtype());
+}
+
+}  // namespace
+
+const Tensor& Tensor::uniform_(double low, double high, Where where) const {
+  UserPosition here(where);
+  check_floating("uniform_", *this);
+  check(low <= high, "uniform_: the range [{}, {}) is empty", low, high);
+  Tensor u = rand(sizes(), options(), where);
+  return copy_({low == 0 && high == 1 ? u : u * (high - low) + low, where});
+}
+const Tensor& Tensor::normal_(double mean, double std, Where where) const {
+  UserPosition here(where);
+  check_floating("normal_", *this);
+  check(std >= 0, "normal_: the standard deviation {} is negative", std);
+  Tensor z = randn(sizes(), options(), where);
+  return copy_({mean == 0 && std == 1 ? z : z * std + mean, where});
+}
+const Tensor& Tensor::bernoulli_(double p, Where where) const {
+  UserPosition here(where);
+  check(p >= 0 && p <= 1, "bernoulli_: the probability {} is not between 0 and 1", p);
+  return copy_({rand(sizes(), options().dtype(kFloat32), where) < p, where});
+}
+
+OpFamily random_ops() {
+  static const Op* const ops[] = {&op_of<Rand>, &op_of<RandN>, &op_of<RandInt>};
+  return ops;
+}
+
+}  // namespace sinter

@@ -1,0 +1,40 @@
+#include "sinter/ops/registry.h"
+
+#include <unordered_map>
+#include <vector>
+
+#include "sinter/base/error.h"
+#include "sinter/graph/graph.h"
+
+namespace sinter {
+
+namespace {
+
+std::vector<const Op*> join_families() {
+  std::vector<const Op*> all = {&kInputOp, &kScalarOp};
+  for (OpFamily family :
+       {unary_ops(), activation_ops(), binary_ops(), compare_ops(), reduce_ops(), creation_ops(), random_ops(), view_ops(),
+        layout_ops(), indexing_ops(), sort_ops(), contract_ops(), pool_ops(), attention_ops()})
+    all.insert(all.end(), family.begin(), family.end());
+  return all;
+}
+
+}  // namespace
+
+std::span<const Op* const> all_ops() {
+  static const auto all = join_families();
+  return all;
+}
+
+const Op* find_op(std::string_view name) {
+  static const auto by_name = [] {
+    std::unordered_map<std::string_view, const Op*> map;
+    for (auto* op : all_ops())
+      SINTER_INTERNAL_ASSERT(map.emplace(op->name, op).second, "two ops are called {}", op->name);
+    return map;
+  }();
+  auto it = by_name.find(name);
+  return it == by_name.end() ? nullptr : it->second;
+}
+
+}  // namespace sinter

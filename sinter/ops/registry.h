@@ -1,0 +1,27 @@
+#pragma once
+// The families of ops. Each file of ops/ lists its own; registry.cpp joins them into the one list that op codes, the
+// parser, the tests and the docs are made from.
+#include <span>
+
+#include "sinter/graph/op.h"
+
+namespace sinter {
+
+using OpFamily = std::span<const Op* const>;
+
+OpFamily unary_ops();
+OpFamily activation_ops();
+OpFamily binary_ops();
+OpFamily compare_ops();
+OpFamily reduce_ops();
+OpFamily creation_ops();
+OpFamily random_ops();
+OpFamily view_ops();
+OpFamily layout_ops();
+OpFamily indexing_ops();
+OpFamily sort_ops();
+OpFamily contract_ops();
+OpFamily pool_ops();
+OpFamily attention_ops();
+
+}  // namespace sinter

@@ -1,0 +1,269 @@
+#include "sinter/ops/unary.h"
+
+#include <numbers>
+
+#include "sinter/ops/binary.h"
+#include "sinter/ops/creation.h"
+#include "sinter/ops/in_place.h"
+#include "sinter/ops/registry.h"
+
+namespace sinter {
+
+namespace {
+
+// A real function: `derivative` is an expression of the operand x and the result y; further members follow.
+#define SINTER_REAL_FUNCTION(Struct, function, derivative, ...)                           \
+  struct Struct : Pointwise<Struct> {                                                     \
+    static constexpr auto name = #function;                                               \
+    static constexpr Typing typing = Typing::kFloat;                                      \
+    SINTER_BODY((x), function(x))                                                         \
+    static TensorList grad(const GradCall& c) {                                           \
+      [[maybe_unused]] const TensorArg& x = c[0];                                         \
+      [[maybe_unused]] const Tensor& y = c.out();                                         \
+      return c.each([&] { return c.grad() * (derivative); });                             \
+    }                                                                                     \
+    static constexpr Tolerance tolerance{.ulp = 4};                                       \
+    __VA_ARGS__                                                                           \
+  };                                                                                      \
+  }                                                                                       \
+  Tensor function(const TensorArg& x) { return call<Struct>({x}); }                       \
+  namespace {
+
+#define SINTER_DRAW_FROM(low, high) static constexpr Domain domain_of_inputs{low, high};
+
+constexpr double kLn2 = std::numbers::ln2, kLn10 = std::numbers::ln10;
+constexpr double kTwoOverSqrtPi = 2 * std::numbers::inv_sqrtpi;
+
+SINTER_REAL_FUNCTION(Acos, acos, -rsqrt(1 - square(x)), SINTER_DRAW_FROM(-1, 1))
+SINTER_REAL_FUNCTION(Acosh, acosh, rsqrt(square(x) - 1), SINTER_DRAW_FROM(1, 5))
+SINTER_REAL_FUNCTION(Asin, asin, rsqrt(1 - square(x)), SINTER_DRAW_FROM(-1, 1))
+SINTER_REAL_FUNCTION(Asinh, asinh, rsqrt(square(x) + 1))
+SINTER_REAL_FUNCTION(Atan, atan, reciprocal(square(x) + 1))
+SINTER_REAL_FUNCTION(Atanh, atanh, reciprocal(1 - square(x)), SINTER_DRAW_FROM(-0.95, 0.95))
+SINTER_REAL_FUNCTION(Cos, cos, -sin(x))
+SINTER_REAL_FUNCTION(Cosh, cosh, sinh(x))
+SINTER_REAL_FUNCTION(Erf, erf, exp(-square(x)) * kTwoOverSqrtPi)
+SINTER_REAL_FUNCTION(Erfc, erfc, exp(-square(x)) * -kTwoOverSqrtPi)
+SINTER_REAL_FUNCTION(Exp, exp, y)
+SINTER_REAL_FUNCTION(Exp2, exp2, y * kLn2)
+SINTER_REAL_FUNCTION(Expm1, expm1, y + 1)
+SINTER_REAL_FUNCTION(Log, log, reciprocal(x), SINTER_DRAW_FROM(0.05, 5))
+SINTER_REAL_FUNCTION(Log10, log10, reciprocal(x * kLn10), SINTER_DRAW_FROM(0.05, 5))
+SINTER_REAL_FUNCTION(Log1p, log1p, reciprocal(x + 1), SINTER_DRAW_FROM(-0.9, 5))
+SINTER_REAL_FUNCTION(Log2, log2, reciprocal(x * kLn2), SINTER_DRAW_FROM(0.05, 5))
+SINTER_REAL_FUNCTION(Reciprocal, reciprocal, -square(y), SINTER_DRAW_FROM(0.1, 3))
+SINTER_REAL_FUNCTION(Rsqrt, rsqrt, y * y * y * -0.5, SINTER_DRAW_FROM(0.05, 5))
+SINTER_REAL_FUNCTION(Sigmoid, sigmoid, (1 - y) * y)
+SINTER_REAL_FUNCTION(Sin, sin, cos(x))
+SINTER_REAL_FUNCTION(Sinh, sinh, cosh(x))
+SINTER_REAL_FUNCTION(Sqrt, sqrt, reciprocal(y * 2), SINTER_DRAW_FROM(0.05, 5))
+SINTER_REAL_FUNCTION(Tan, tan, square(y) + 1, SINTER_DRAW_FROM(-1.4, 1.4))
+SINTER_REAL_FUNCTION(Tanh, tanh, 1 - square(y))
+
+#undef SINTER_REAL_FUNCTION
+#undef SINTER_DRAW_FROM
+
+// Rounding: integers are their own result, so the op itself takes floats only. Flat almost everywhere.
+template <class Self>
+struct Rounding : Pointwise<Self> {
+  static std::vector<Type> infer(const OpCall& call) {
+    check(is_floating(call.inputs[0].dtype), "{}: expected a floating tensor, got {}", call.name(), call.inputs[0]);
+    return infer_pointwise(call, Typing::kPromote, std::nullopt);
+  }
+  static TensorList grad(const GradCall& c) {
+    return c.each([&] { return zeros_like(c.grad()); });
+  }
+};
+
+template <class T>
+Tensor rounded(const TensorArg& x) {
+  return is_floating(x.dtype()) ? call<T>({x}) : clone(x);
+}
+
+struct Ceil : Rounding<Ceil> {
+  static constexpr auto name = "ceil";
+  SINTER_BODY((x), ceil(x))
+};
+struct Floor : Rounding<Floor> {
+  static constexpr auto name = "floor";
+  SINTER_BODY((x), floor(x))
+};
+struct Round : Rounding<Round> {
+  static constexpr auto name = "round";
+  SINTER_BODY((x), round(x))
+};
+struct Trunc : Rounding<Trunc> {
+  static constexpr auto name = "trunc";
+  SINTER_BODY((x), trunc(x))
+};
+
+struct Abs : Pointwise<Abs> {
+  static constexpr auto name = "abs";
+  SINTER_BODY((x), abs(x))
+  static TensorList grad(const GradCall& c) {
+    return c.each([&] { return c.grad() * sign(c[0]); });
+  }
+};
+
+struct Neg : Pointwise<Neg> {
+  static constexpr auto name = "neg";
+  SINTER_BODY((x), -x)
+  static std::vector<Type> infer(const OpCall& call) {
+    check(call.inputs[0].dtype != kBool, "neg: bool has no negative; use logical_not");
+    return infer_pointwise(call, Typing::kPromote, std::nullopt);
+  }
+  static TensorList grad(const GradCall& c) {
+    return c.each([&] { return -c.grad(); });
+  }
+};
+
+struct Sign : Pointwise<Sign> {
+  static constexpr auto name = "sign";
+  SINTER_BODY((x), sign(x))
+  static TensorList grad(const GradCall& c) {
+    return c.each([&] { return zeros_like(c.grad()); });
+  }
+};
+
+struct Square : Pointwise<Square> {
+  static constexpr auto name = "square";
+  SINTER_BODY((x), square(x))
+  static TensorList grad(const GradCall& c) {
+    return c.each([&] { return c.grad() * (c[0] * 2); });
+  }
+};
+
+struct LogicalNot : Pointwise<LogicalNot> {
+  static constexpr auto name = "logical_not";
+  static constexpr Typing typing = Typing::kBool;
+  SINTER_BODY((x), logical_not(x))
+  static constexpr NotDifferentiable grad{"a truth value has no slope"};
+};
+
+struct BitwiseNot : Pointwise<BitwiseNot> {
+  static constexpr auto name = "bitwise_not";
+  static constexpr Typing typing = Typing::kInteger;
+  SINTER_BODY((x), bit_not(x))
+  static constexpr NotDifferentiable grad{"it works on integers"};
+};
+
+// The classifications are written so that they hold for integers too: inf - inf and NaN are not equal to themselves.
+struct IsNan : Pointwise<IsNan> {
+  static constexpr auto name = "isnan";
+  static constexpr Typing typing = Typing::kCompare;
+  SINTER_BODY((x), ne(x, x))
+  static constexpr NotDifferentiable grad{"a truth value has no slope"};
+};
+struct IsInf : Pointwise<IsInf> {
+  static constexpr auto name = "isinf";
+  static constexpr Typing typing = Typing::kCompare;
+  SINTER_BODY((x), logical_and(eq(x, x), ne(x - x, x - x)))
+  static constexpr NotDifferentiable grad{"a truth value has no slope"};
+};
+struct IsFinite : Pointwise<IsFinite> {
+  static constexpr auto name = "isfinite";
+  static constexpr Typing typing = Typing::kCompare;
+  SINTER_BODY((x), eq(x - x, x - x))
+  static constexpr NotDifferentiable grad{"a truth value has no slope"};
+};
+
+struct ToCopyAttrs {
+  DType dtype = kFloat32;
+  SINTER_FIELDS(dtype)
+};
+struct ToCopy : Pointwise<ToCopy> {
+  static constexpr auto name = "_to_copy";
+  using Attributes = ToCopyAttrs;
+  static constexpr Typing typing = Typing::kAttr;
+  SINTER_BODY((x), x)
+  static DType result_dtype(const OpCall& call) { return call.as<ToCopyAttrs>().dtype; }
+  static TensorList grad(const GradCall& c) {
+    return c.each([&] { return to(c.grad(), c[0].dtype()); });
+  }
+};
+
+struct Clone : Pointwise<Clone> {
+  static constexpr auto name = "clone";
+  SINTER_BODY((x), x)
+  static TensorList grad(const GradCall& c) {
+    return c.each([&] { return c.grad(); });
+  }
+};
+
+}  // namespace
+
+Tensor ceil(const TensorArg& x) { return rounded<Ceil>(x); }
+Tensor floor(const TensorArg& x) { return rounded<Floor>(x); }
+Tensor round(const TensorArg& x) { return rounded<Round>(x); }
+Tensor trunc(const TensorArg& x) { return rounded<Trunc>(x); }
+Tensor abs(const TensorArg& x) { return call<Abs>({x}); }
+Tensor neg(const TensorArg& x) { return call<Neg>({x}); }
+Tensor sign(const TensorArg& x) { return call<Sign>({x}); }
+Tensor square(const TensorArg& x) { return call<Square>({x}); }
+Tensor logical_not(const TensorArg& x) { return call<LogicalNot>({x}); }
+Tensor bitwise_not(const TensorArg& x) { return call<BitwiseNot>({x}); }
+Tensor isnan(const TensorArg& x) { return call<IsNan>({x}); }
+Tensor isinf(const TensorArg& x) { return call<IsInf>({x}); }
+Tensor isfinite(const TensorArg& x) { return call<IsFinite>({x}); }
+Tensor clone(const TensorArg& x) { return call<Clone>({x}); }
+Tensor to(const TensorArg& x, DType dtype) {
+  if (!x.is_scalar() && x.dtype() == dtype) return x.tensor();
+  return call<ToCopy>({x}, ToCopyAttrs{dtype});
+}
+
+// --- methods
+
+Tensor Tensor::to(DType dtype, Where where) const { return sinter::to({*this, where}, dtype); }
+Tensor Tensor::to(Device device, Where where) const {
+  UserPosition here(where);
+  check(device == this->device(), "to: this build has no backend for {}", device);
+  return *this;
+}
+Tensor Tensor::to(const TensorOptions& options, Where where) const {
+  return to(options.device_, where).to(options.dtype_, where);
+}
+Tensor Tensor::abs(Where where) const { return sinter::abs({*this, where}); }
+Tensor Tensor::neg(Where where) const { return sinter::neg({*this, where}); }
+Tensor Tensor::exp(Where where) const { return sinter::exp({*this, where}); }
+Tensor Tensor::log(Where where) const { return sinter::log({*this, where}); }
+Tensor Tensor::sqrt(Where where) const { return sinter::sqrt({*this, where}); }
+Tensor Tensor::rsqrt(Where where) const { return sinter::rsqrt({*this, where}); }
+Tensor Tensor::tanh(Where where) const { return sinter::tanh({*this, where}); }
+Tensor Tensor::sigmoid(Where where) const { return sinter::sigmoid({*this, where}); }
+Tensor Tensor::sin(Where where) const { return sinter::sin({*this, where}); }
+Tensor Tensor::cos(Where where) const { return sinter::cos({*this, where}); }
+Tensor Tensor::square(Where where) const { return sinter::square({*this, where}); }
+
+const Tensor& Tensor::neg_(Where where) const { return call_in_place<Neg>(*this, {{*this, where}}); }
+const Tensor& Tensor::exp_(Where where) const { return call_in_place<Exp>(*this, {{*this, where}}); }
+const Tensor& Tensor::sqrt_(Where where) const { return call_in_place<Sqrt>(*this, {{*this, where}}); }
+const Tensor& Tensor::sigmoid_(Where where) const { return call_in_place<Sigmoid>(*this, {{*this, where}}); }
+const Tensor& Tensor::tanh_(Where where) const { return call_in_place<Tanh>(*this, {{*this, where}}); }
+
+const Tensor& Tensor::copy_(const TensorArg& source) const {
+  UserPosition here(source.where());
+  if (source.is_scalar() || source.dim() == 0) return fill_(source);
+  const Tensor& from = source.tensor();
+  const Shape sizes = this->sizes();
+  check(from.dim() <= dim(), "copy_: a source of shape {} does not fit a tensor of shape {}", from.sizes(), sizes);
+  for (int64_t d = 1; d <= from.dim(); ++d)
+    check(from.size(-d).same_as(1) || from.size(-d) == size(-d),
+          "copy_: a source of shape {} does not fit a tensor of shape {}", from.sizes(), sizes);
+  const TensorArg operand(from.sizes().same_as(sizes) ? from : from.expand(sizes), source.where());
+  call_op_into(op_of<ToCopy>, {&operand, 1}, ToCopyAttrs{dtype()}, *this, source.where());
+  return *this;
+}
+
+OpFamily unary_ops() {
+  static const Op* const ops[] = {
+      &op_of<Abs>,    &op_of<Acos>,       &op_of<Acosh>,      &op_of<Asin>,  &op_of<Asinh>,      &op_of<Atan>,
+      &op_of<Atanh>,  &op_of<BitwiseNot>, &op_of<Ceil>,       &op_of<Clone>, &op_of<Cos>,        &op_of<Cosh>,
+      &op_of<Erf>,    &op_of<Erfc>,       &op_of<Exp>,        &op_of<Exp2>,  &op_of<Expm1>,      &op_of<Floor>,
+      &op_of<IsFinite>, &op_of<IsInf>,    &op_of<IsNan>,      &op_of<Log>,   &op_of<Log10>,      &op_of<Log1p>,
+      &op_of<Log2>,   &op_of<LogicalNot>, &op_of<Neg>,        &op_of<Reciprocal>, &op_of<Round>, &op_of<Rsqrt>,
+      &op_of<Sigmoid>, &op_of<Sign>,      &op_of<Sin>,        &op_of<Sinh>,  &op_of<Sqrt>,       &op_of<Square>,
+      &op_of<Tan>,    &op_of<Tanh>,       &op_of<ToCopy>,     &op_of<Trunc>};
+  return ops;
+}
+
+}  // namespace sinter
