@@ -1,0 +1,32 @@
+#pragma once
+// The tape: what eager (and traced) ops leave behind so that gradients can flow back. The engine calls `record` after
+// every op whose operands need gradients; the gradients themselves are the ops' own.
+#include <span>
+
+#include "sinter/graph/op.h"
+
+namespace sinter::autograd {
+
+// Whether ops are recorded on this thread (no_grad switches it off).
+bool grad_enabled();
+void set_grad_enabled(bool enabled);
+
+// Whether an op on these operands must be recorded: recording is on and one of them needs a gradient. An Error when an
+// operand is a value saved for a gradient that was overwritten since: here is where it would be read.
+bool is_recording(std::span<const TensorArg> inputs);
+
+// Makes the outputs remember how they came about. The op's operands are kept; an in-place write to one of them later is
+// found by its version.
+void record(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, std::span<const Tensor> outputs);
+
+// Tells that `view` looks at the memory of `of`, recorded or not: a later write to one concerns the other.
+void note_view(const Tensor& view, const Tensor& of);
+
+// An Error when `out` may not be written in place under autograd: a leaf that requires a gradient, a view of one, or a
+// view in which several elements are one.
+void check_writable(const Op& op, const Tensor& out);
+// After `out` was overwritten with the op's result: its history is now this op's (and, where `out` is a view, its base's
+// history changes with it). An operand that is `out` itself stands for its value before the write.
+void record_into(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor& out);
+
+}  // namespace sinter::autograd

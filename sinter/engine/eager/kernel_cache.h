@@ -1,0 +1,54 @@
+#pragma once
+// The inline cache of eager kernels: a small direct-mapped table per thread in front of one table for the process.
+#include <array>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+
+#include "sinter/base/hash.h"
+#include "sinter/engine/kernel.h"
+
+namespace sinter::eager {
+
+// Where the value of a kernel parameter comes from at each call.
+struct ParamSource {
+  int8_t operand;  // -1: the size of an axis; else a stride of this operand
+  int8_t axis;
+};
+
+// Reads the names that the eager lowering gives: "n2" is the size of axis 2, "p1_0" the stride of operand 1 on axis 0.
+std::vector<ParamSource> param_sources(const Kernel& kernel);
+
+struct CachedKernel {
+  const Op* op = nullptr;
+  uint64_t key = 0;
+  DType result = kFloat32;
+  std::shared_ptr<const Kernel> kernel;
+  std::vector<ParamSource> sources;
+};
+
+class KernelCache {
+ public:
+  // The entry of (op, key), made by `make` when it does not exist yet. Entries live as long as the process.
+  template <class Make>
+  const CachedKernel& find(const Op& op, uint64_t key, Make&& make) {
+    uint64_t hash = hash_mix(reinterpret_cast<uintptr_t>(&op), key);
+    auto& slot = recent_[hash % recent_.size()];
+    if (slot && slot->op == &op && slot->key == key) [[likely]]
+      return *slot;
+    return *(slot = find_shared(op, key, hash, make));
+  }
+
+ private:
+  const CachedKernel* find_shared(const Op& op, uint64_t key, uint64_t hash, const std::function<CachedKernel()>& make);
+
+  static inline thread_local std::array<const CachedKernel*, 512> recent_{};
+};
+
+inline KernelCache& kernel_cache() {
+  static KernelCache cache;
+  return cache;
+}
+
+}  // namespace sinter::eager

@@ -1,0 +1,301 @@
+// Pointwise ops, eagerly: broadcast, collapse, one kernel a class of (dtypes, axes, inner strides).
+#include <algorithm>
+#include <bit>
+#include <numeric>
+
+#include "sinter/base/error.h"
+#include "sinter/engine/eager/eager.h"
+#include "sinter/engine/eager/geometry.h"
+#include "sinter/engine/eager/kernel_cache.h"
+#include "sinter/loops/lower.h"
+
+namespace sinter::eager {
+
+namespace {
+
+// How an operand reaches the kernel.
+enum class Standing : uint8_t { kNumber, kZeroDim, kSized };
+
+struct Operand {
+  Standing standing;
+  DType dtype;
+  const TensorImpl* impl = nullptr;  // null for a number
+  Scalar number = 0;
+};
+
+Operand classify(const TensorArg& arg) {
+  if (arg.is_scalar()) return {Standing::kNumber, arg.dtype(), nullptr, arg.scalar()};
+  auto& impl = arg.tensor().impl();
+  return {impl.sizes.empty() ? Standing::kZeroDim : Standing::kSized, impl.dtype, &impl};
+}
+
+// Strides of a dense tensor whose axes lie in memory in the same order as those of `like`.
+IntList strides_like(const IntList& sizes, const IntList& like) {
+  IntList order;
+  for (size_t d = 0; d < sizes.size(); ++d) order.push_back(int64_t(d));
+  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return like[size_t(a)] > like[size_t(b)]; });
+  IntList strides = sizes;
+  int64_t stride = 1;
+  for (size_t i = order.size(); i-- > 0;) {
+    strides[size_t(order[i])] = stride;
+    stride *= std::max<int64_t>(sizes[size_t(order[i])], 1);
+  }
+  return strides;
+}
+
+// Whether the elements fill their span of memory exactly, in some order of the axes.
+bool is_dense(const TensorImpl& t) {
+  int64_t span = 1;
+  for (size_t d = 0; d < t.sizes.size(); ++d) span += (t.sizes[d] - 1) * t.strides[d];
+  if (span != t.numel) return false;
+  return strides_like(t.sizes, t.strides) == t.strides;
+}
+
+// The result's sizes, by broadcasting in place; false when the shapes do not fit.
+bool broadcast_into(IntList& sizes, const IntList& other) {
+  while (sizes.size() < other.size()) sizes.insert(sizes.begin(), 1);
+  size_t shift = sizes.size() - other.size();
+  for (size_t d = 0; d < other.size(); ++d) {
+    int64_t& size = sizes[d + shift];
+    if (size == other[d] || other[d] == 1) continue;
+    if (size != 1) return false;
+    size = other[d];
+  }
+  return true;
+}
+
+// One pointwise call, from operands to launch.
+class Call {
+ public:
+  Call(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs) : op_(op), inputs_(inputs), attrs_(attrs) {
+    for (size_t i = 0; i < inputs.size(); ++i) operands_[i] = classify(inputs[i]);
+  }
+
+  Tensor run(const Tensor* out) {
+    if (out)
+      shape_from(out->impl());
+    else
+      shape_from_operands();
+    // The class: everything the kernel's text depends on.
+    uint64_t key = uint64_t(geometry_.axes);
+    for (size_t i = 0; i < inputs_.size(); ++i)
+      key = key << 8 | uint64_t(operands_[i].dtype) << 4 | uint64_t(operands_[i].standing) << 2 | stride_class(int(i));
+    key = key << 3 | stride_class(int(inputs_.size())) << 1 | uint64_t(out != nullptr);
+    if (out) key = hash_mix(key, uint64_t(out->dtype()) + 17);
+    if (!attrs_.empty()) key = hash_mix(key, uint64_t(infer()) + 1);
+    auto& cached = kernel_cache().find(op_, key, [&] { return compile(out); });
+    Tensor result = out ? *out : allocate(cached.result);
+    if (result.impl().numel) start(cached, result.impl());
+    return result;
+  }
+
+  // The dtype that the op gives on these operands; throws where they do not fit together.
+  DType infer() {
+    auto types = operand_types(inputs_);
+    return op_.infer(OpCall{op_, types, attrs_})[0].dtype;
+  }
+
+ private:
+  void shape_from_operands() {
+    const TensorImpl* first = nullptr;
+    bool plain = true;  // every sized operand is contiguous and of one shape
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      auto& o = operands_[i];
+      if (o.standing != Standing::kSized) continue;
+      if (!first) first = o.impl;
+      plain = plain && o.impl->contiguous && o.impl->sizes == first->sizes;
+    }
+    geometry_.operands = int(inputs_.size()) + 1;
+    if (plain) {
+      if (first) sizes_ = first->sizes;
+      strides_ = first ? first->strides : IntList();
+      geometry_.add_axis(first ? first->numel : 1);
+      for (size_t i = 0; i <= inputs_.size(); ++i)
+        geometry_.strides[i][0] = i == inputs_.size() || operands_[i].standing == Standing::kSized;
+      return;
+    }
+    sizes_ = first->sizes;
+    for (size_t i = 0; i < inputs_.size(); ++i)
+      if (operands_[i].impl && !broadcast_into(sizes_, operands_[i].impl->sizes)) {
+        infer();  // reports which shapes do not fit
+        SINTER_INTERNAL_ASSERT(false, "{} accepted shapes that do not broadcast", op_.name);
+      }
+    choose_result_strides();
+    walk(strides_);
+  }
+
+  // The first operand of full shape with a dense layout gives the result its memory format, as in PyTorch.
+  void choose_result_strides() {
+    strides_ = contiguous_strides(sizes_);
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      auto& o = operands_[i];
+      if (o.standing != Standing::kSized || o.impl->sizes != sizes_) continue;
+      if (!o.impl->contiguous && is_dense(*o.impl)) strides_ = o.impl->strides;
+      return;
+    }
+  }
+
+  void shape_from(const TensorImpl& out) {
+    geometry_.operands = int(inputs_.size()) + 1;
+    sizes_ = out.sizes;
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      auto& o = operands_[i];
+      if (!o.impl) continue;
+      IntList broadcast = sizes_;
+      bool fits = broadcast_into(broadcast, o.impl->sizes) && broadcast == sizes_;
+      check(fits, "{}: a value of shape {} cannot be written into a tensor of shape {}", op_.name, o.impl->sizes, sizes_);
+    }
+    walk(out.strides);
+  }
+
+  void walk(const IntList& result_strides) {
+    size_t rank = sizes_.size();
+    check(rank <= size_t(kMaxAxes), "{}: tensors of more than {} dimensions are not supported", op_.name, kMaxAxes);
+    geometry_.axes = int(rank);
+    for (size_t d = 0; d < rank; ++d) {
+      geometry_.sizes[d] = sizes_[d];
+      geometry_.strides[inputs_.size()][d] = result_strides[d];
+      for (size_t i = 0; i < inputs_.size(); ++i) {
+        int64_t stride = 0;
+        if (operands_[i].standing == Standing::kSized) {
+          auto& impl = *operands_[i].impl;
+          size_t shift = rank - impl.sizes.size();
+          if (d >= shift && impl.sizes[d - shift] != 1) stride = impl.strides[d - shift];
+        }
+        geometry_.strides[i][d] = stride;
+      }
+    }
+    collapse(geometry_, int(inputs_.size()), true);
+    for (size_t i = 0; i < inputs_.size(); ++i)
+      if (operands_[i].standing != Standing::kSized) geometry_.strides[i][size_t(geometry_.axes) - 1] = 0;
+  }
+
+  // Of the innermost axis: 0 fixed, 1 unit, 2 strided.
+  uint64_t stride_class(int operand) const {
+    int64_t stride = geometry_.strides[size_t(operand)][size_t(geometry_.axes) - 1];
+    return stride == 0 ? 0 : stride == 1 ? 1 : 2;
+  }
+
+  // The layout of an operand in the kernel: known strides on the innermost axis where the class says so.
+  Layout layout(int operand) const {
+    Layout layout;
+    for (int d = 0; d < geometry_.axes; ++d) {
+      uint64_t inner = d + 1 == geometry_.axes ? stride_class(operand) : 2;
+      layout.strides.push_back(inner < 2 ? Dim(int64_t(inner)) : Dim::symbol("p" + std::to_string(operand) + "_" + std::to_string(d)));
+    }
+    return layout;
+  }
+
+  CachedKernel compile(const Tensor* out) {
+    DType dtype = infer();
+    Shape axes;
+    for (int d = 0; d < geometry_.axes; ++d) axes.push_back(Dim::symbol("n" + std::to_string(d)));
+    std::vector<Type> types;
+    std::vector<Layout> layouts;
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      auto standing = operands_[i].standing;
+      types.push_back({operands_[i].dtype, standing == Standing::kSized ? axes : Shape(), Device(), standing == Standing::kNumber});
+      layouts.push_back(standing == Standing::kSized ? layout(int(i)) : Layout{.scalar = standing == Standing::kNumber, .strides = {}});
+    }
+    layouts.push_back(layout(int(inputs_.size())));
+    OpCall call{op_, types, attrs_};
+    LoopNest nest = lower(call, Type{dtype, axes, Device(), false}, layouts);
+    // Written into a tensor of another dtype: the value is converted at the store.
+    if (out) nest.operands.back().dtype = out->dtype();
+    CachedKernel entry;
+    entry.result = dtype;
+    entry.kernel = compile_kernel(nest);
+    entry.sources = param_sources(*entry.kernel);
+    return entry;
+  }
+
+  Tensor allocate(DType dtype) {
+    auto impl = make_intrusive<TensorImpl>();
+    impl->dtype = dtype;
+    impl->sizes = sizes_;
+    impl->strides = strides_;
+    impl->numel = geometry_.elements();
+    impl->contiguous = strides_ == contiguous_strides(sizes_);
+    impl->buffer = allocate_buffer(size_t(impl->numel * item_size(dtype)), Device());
+    return Tensor(std::move(impl));
+  }
+
+  void start(const CachedKernel& cached, const TensorImpl& result) {
+    int64_t args[kMaxOperands + kMaxAxes * (kMaxOperands + 1) + 1];
+    size_t slot = 0;
+    auto address = [](const TensorImpl& t) {
+      return int64_t(reinterpret_cast<uintptr_t>(t.buffer->data())) + t.offset * item_size(t.dtype);
+    };
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      auto& o = operands_[i];
+      if (o.impl)
+        args[slot++] = address(*o.impl);
+      else
+        args[slot++] = o.number.is_floating() ? std::bit_cast<int64_t>(o.number.to_double()) : o.number.to_int();
+    }
+    args[slot++] = address(result);
+    for (auto& source : cached.sources)
+      args[slot++] = source.operand < 0 ? geometry_.sizes[size_t(source.axis)]
+                                        : geometry_.strides[size_t(source.operand)][size_t(source.axis)];
+    args[slot] = 0;
+    int64_t inner = cached.kernel->split_last ? geometry_.sizes[size_t(geometry_.axes) - 1] : 1;
+    launch(*cached.kernel, args, result.numel / inner, inner);
+  }
+
+  const Op& op_;
+  std::span<const TensorArg> inputs_;
+  const Attrs& attrs_;
+  std::array<Operand, kMaxOperands> operands_;
+  IntList sizes_, strides_;
+  Geometry geometry_;
+};
+
+// Elements from the first to one past the last that a view reaches.
+std::pair<int64_t, int64_t> reach(const TensorImpl& t) {
+  int64_t low = t.offset, high = t.offset + 1;
+  for (size_t d = 0; d < t.sizes.size(); ++d) (t.strides[d] < 0 ? low : high) += (t.sizes[d] - 1) * t.strides[d];
+  return {low * item_size(t.dtype), high * item_size(t.dtype)};
+}
+
+// Whether both may touch the same bytes without being the same view: writing one would change what is read of the other.
+bool overlaps(const TensorImpl& a, const TensorImpl& out) {
+  if (a.buffer.get() != out.buffer.get() || !a.numel || !out.numel) return false;
+  auto [a_low, a_high] = reach(a);
+  auto [out_low, out_high] = reach(out);
+  if (a_high <= out_low || out_high <= a_low) return false;
+  return a.offset != out.offset || a.sizes != out.sizes || a.strides != out.strides || a.dtype != out.dtype;
+}
+
+bool repeats_itself(const TensorImpl& t) {
+  for (size_t d = 0; d < t.sizes.size(); ++d)
+    if (t.sizes[d] > 1 && t.strides[d] == 0) return true;
+  return false;
+}
+
+}  // namespace
+
+Tensor run_pointwise(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor* out) {
+  if (!out) return Call(op, inputs, attrs).run(nullptr);
+  check(!repeats_itself(out->impl()), "{}: the tensor written to is expanded: several of its elements share one place in memory. Call clone() first", op.name);
+  std::vector<TensorArg> separate(inputs.begin(), inputs.end());
+  for (auto& arg : separate)
+    if (!arg.is_scalar() && overlaps(arg.tensor().impl(), out->impl())) {
+      static const Op& copy = *find_op("clone");
+      TensorArg source[] = {arg};
+      arg = TensorArg(run_pointwise(copy, source, {}, nullptr), arg.where());
+    }
+  return Call(op, separate, attrs).run(out);
+}
+
+std::vector<Type> operand_types(std::span<const TensorArg> inputs) {
+  std::vector<Type> types;
+  for (auto& arg : inputs) {
+    if (arg.is_scalar())
+      types.push_back({arg.dtype(), Shape(), Device(), true});
+    else
+      types.push_back({arg.dtype(), arg.tensor().sizes(), arg.tensor().device(), false});
+  }
+  return types;
+}
+
+}  // namespace sinter::eager

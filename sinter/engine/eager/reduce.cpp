@@ -1,0 +1,185 @@
+// Reductions over whole dimensions, eagerly: kept axes and reduced axes collapse apart; few long rows are cut into chunks.
+#include "sinter/base/error.h"
+#include "sinter/engine/eager/eager.h"
+#include "sinter/engine/eager/geometry.h"
+#include "sinter/engine/eager/kernel_cache.h"
+#include "sinter/loops/lower.h"
+#include "sinter/ops/define.h"
+
+namespace sinter::eager {
+
+namespace {
+
+// A row is cut when there are few rows and they are long. The limits do not depend on the number of threads, so neither
+// does the order of additions.
+constexpr int64_t kFewRows = 64, kLongRow = 65536, kChunk = 16384;
+
+// The problem of one launch: input strides over kept then reduced axes, output strides over the kept ones.
+struct Problem {
+  Geometry kept;     // operand 0: input, operand 1: output
+  Geometry reduced;  // operand 0: input
+};
+
+uint64_t stride_class(int64_t stride) { return stride == 1 ? 0 : 1; }
+
+// The collapsed problem as a call of the same op: kept axes first, reduced axes last.
+CachedKernel compile(const Op& op, const Problem& p, DType input, DType result, std::optional<DType> dtype_attr) {
+  Shape shape, out_shape;
+  Layout in, out;
+  ReduceAttrs attrs;
+  attrs.dtype = dtype_attr;
+  auto add = [&](const Geometry& g, int first, bool reduced) {
+    for (int d = 0; d < g.axes; ++d) {
+      int axis = first + d;
+      bool last = d + 1 == g.axes;
+      auto stride = [&](int operand) {
+        bool unit = last && g.strides[size_t(operand)][size_t(d)] == 1;
+        return unit ? Dim(1) : Dim::symbol("p" + std::to_string(operand) + "_" + std::to_string(axis));
+      };
+      Dim size = Dim::symbol("n" + std::to_string(axis));
+      shape.push_back(size);
+      in.strides.push_back(stride(0));
+      if (reduced) {
+        attrs.dims.push_back(axis);
+      } else {
+        out_shape.push_back(size);
+        out.strides.push_back(stride(1));
+      }
+    }
+  };
+  add(p.kept, 0, false);
+  add(p.reduced, p.kept.axes, true);
+  Type types[] = {{input, shape, Device(), false}};
+  Attrs boxed(attrs);
+  OpCall call{op, types, boxed};
+  Layout layouts[] = {in, out};
+  CachedKernel entry;
+  entry.result = result;
+  entry.kernel = compile_kernel(lower(call, Type{result, out_shape, Device(), false}, layouts));
+  entry.sources = param_sources(*entry.kernel);
+  return entry;
+}
+
+void start(const Op& op, const Problem& p, DType input, const void* in, DType result, void* out,
+           std::optional<DType> dtype_attr) {
+  uint64_t key = uint64_t(p.kept.axes) << 8 | uint64_t(p.reduced.axes);
+  key = key << 12 | uint64_t(input) << 8 | uint64_t(result) << 4 | uint64_t(dtype_attr.has_value());
+  size_t kept_last = size_t(p.kept.axes) - 1, reduced_last = size_t(p.reduced.axes) - 1;
+  key = key << 3 | stride_class(p.kept.strides[0][kept_last]) << 2 | stride_class(p.kept.strides[1][kept_last]) << 1 |
+        stride_class(p.reduced.strides[0][reduced_last]);
+  auto& cached = kernel_cache().find(op, key, [&] { return compile(op, p, input, result, dtype_attr); });
+  int64_t args[3 + 3 * kMaxAxes];
+  size_t slot = 0;
+  args[slot++] = int64_t(reinterpret_cast<uintptr_t>(in));
+  args[slot++] = int64_t(reinterpret_cast<uintptr_t>(out));
+  for (auto& source : cached.sources) {
+    bool kept = source.axis < p.kept.axes;
+    auto& g = kept ? p.kept : p.reduced;
+    size_t axis = size_t(kept ? source.axis : source.axis - p.kept.axes);
+    args[slot++] = source.operand < 0 ? g.sizes[axis] : g.strides[size_t(source.operand)][axis];
+  }
+  args[slot] = 0;
+  int64_t inner = cached.kernel->split_last ? p.kept.sizes[kept_last] : 1;
+  launch(*cached.kernel, args, p.kept.elements() / inner, inner * p.reduced.elements());
+}
+
+const char* at(const void* base, int64_t elements, DType dtype) {
+  return static_cast<const char*>(base) + elements * item_size(dtype);
+}
+
+// What a partial result is kept in: wide enough to add up without rounding to the result's type in between.
+DType partial_dtype(const Op& op, DType result) {
+  bool sums = op.combine == Combine::kSum || op.combine == Combine::kProd;
+  return sums ? compute_dtype(result) : result;
+}
+
+// Rows cut into chunks, each reduced by itself, then the chunks of a row joined in order.
+void start_in_chunks(const Op& op, const Problem& p, DType input, const void* in, DType result, void* out,
+                     std::optional<DType> dtype_attr) {
+  int64_t length = p.reduced.sizes[0], step = p.reduced.strides[0][0];
+  int64_t whole = length / kChunk, rest = length % kChunk, chunks = whole + (rest ? 1 : 0), rows = p.kept.elements();
+  DType partial = partial_dtype(op, result);
+  auto scratch = allocate_buffer(size_t(rows * chunks * item_size(partial)), Device());
+  std::optional<DType> partial_attr = partial == result ? dtype_attr : std::optional(partial);
+
+  // The scratch is [rows, chunks]; rows in the order in which the kept axes are walked.
+  Problem part;
+  part.kept = p.kept;
+  int64_t row_stride = chunks;
+  for (int d = part.kept.axes; d-- > 0;) {
+    part.kept.strides[1][size_t(d)] = row_stride;
+    row_stride *= part.kept.sizes[size_t(d)];
+  }
+  part.reduced = p.reduced;
+  if (rest) {
+    part.reduced.sizes[0] = rest;
+    start(op, part, input, at(in, whole * kChunk * step, input), partial,
+          const_cast<char*>(at(scratch->data(), whole, partial)), partial_attr);
+  }
+  size_t last = size_t(part.kept.axes);
+  part.kept.add_axis(whole);
+  part.kept.strides[0][last] = kChunk * step;
+  part.kept.strides[1][last] = 1;
+  part.reduced.sizes[0] = kChunk;
+  start(op, part, input, in, partial, scratch->data(), partial_attr);
+
+  Problem join;
+  join.kept.operands = 2;
+  join.kept.axes = p.kept.axes;
+  join.kept.sizes = p.kept.sizes;
+  row_stride = chunks;
+  for (int d = join.kept.axes; d-- > 0;) {
+    join.kept.strides[0][size_t(d)] = row_stride;
+    join.kept.strides[1][size_t(d)] = p.kept.strides[1][size_t(d)];
+    row_stride *= join.kept.sizes[size_t(d)];
+  }
+  join.reduced.operands = 1;
+  join.reduced.add_axis(chunks);
+  join.reduced.strides[0][0] = 1;
+  start(op, join, partial, scratch->data(), result, out, partial == result ? dtype_attr : std::optional(result));
+}
+
+}  // namespace
+
+Tensor run_reduce(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs) {
+  auto types = operand_types(inputs);
+  OpCall call{op, types, attrs};
+  Type type = op.infer(call)[0];
+  auto& a = attrs.as<ReduceAttrs>();
+  const TensorImpl& in = inputs[0].tensor().impl();
+  Tensor out = empty(type.shape, TensorOptions(type.dtype));
+  if (out.impl().numel == 0) return out;
+  if (in.numel == 0) {
+    // Nothing to combine: the neutral element. Maxima of nothing are refused by the op itself.
+    bool one = op.combine == Combine::kProd || op.combine == Combine::kAll;
+    return out.fill_(one ? 1 : 0), out;
+  }
+  check(in.sizes.size() <= size_t(kMaxAxes), "{}: tensors of more than {} dimensions are not supported", op.name, kMaxAxes);
+  auto dims = reduced_dims(call, a.dims);
+  Problem p;
+  p.kept.operands = 2;
+  p.reduced.operands = 1;
+  size_t next_dim = 0, next_out = 0;
+  for (size_t d = 0; d < in.sizes.size(); ++d) {
+    bool reduced = next_dim < dims.size() && dims[next_dim] == int64_t(d);
+    auto& g = reduced ? p.reduced : p.kept;
+    g.add_axis(in.sizes[d]);
+    g.strides[0][size_t(g.axes) - 1] = in.strides[d];
+    if (!reduced) g.strides[1][size_t(g.axes) - 1] = out.impl().strides[next_out];
+    next_dim += reduced;
+    if (!reduced || a.keepdim) ++next_out;
+  }
+  // The winner's position counts in the program's order of axes; a sum may take any.
+  bool ordered = op.payload != nullptr;
+  collapse(p.kept, 1, true);
+  collapse(p.reduced, 0, !ordered);
+  const void* data = at(in.buffer->data(), in.offset, in.dtype);
+  bool cut = !ordered && p.reduced.axes == 1 && p.kept.elements() < kFewRows && p.reduced.sizes[0] >= kLongRow;
+  if (cut)
+    start_in_chunks(op, p, in.dtype, data, type.dtype, out.impl().buffer->data(), a.dtype);
+  else
+    start(op, p, in.dtype, data, type.dtype, out.impl().buffer->data(), a.dtype);
+  return out;
+}
+
+}  // namespace sinter::eager

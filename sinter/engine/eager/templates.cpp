@@ -1,0 +1,65 @@
+// The ops that an ahead-of-time kernel takes whole.
+#include "sinter/base/error.h"
+#include "sinter/engine/eager/eager.h"
+#include "sinter/engine/eager/gemm_operand.h"
+
+namespace sinter::eager {
+
+std::optional<runtime::GemmType> gemm_type(DType dtype) {
+  switch (dtype) {
+    case DType::kFloat32: return runtime::GemmType::f32;
+    case DType::kFloat64: return runtime::GemmType::f64;
+    case DType::kBFloat16: return runtime::GemmType::bf16;
+    case DType::kFloat16: return runtime::GemmType::f16;
+    default: return std::nullopt;
+  }
+}
+
+namespace {
+
+const char* data_of(const TensorImpl& t) {
+  return static_cast<const char*>(t.buffer->data()) + t.offset * item_size(t.dtype);
+}
+
+// The last two dimensions are the matrix; one before them, if any, is the batch.
+runtime::GemmOperand operand(const TensorImpl& t, runtime::GemmType type) {
+  size_t rank = t.sizes.size();
+  return {data_of(t), t.strides[rank - 2], t.strides[rank - 1], type, rank == 3 ? t.strides[0] : 0};
+}
+
+// mm and bmm. Integers keep to the loops.
+bool matrix_product(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, TensorList& outputs) {
+  auto type = gemm_type(inputs[0].dtype());
+  if (!type) return false;
+  auto types = operand_types(inputs);
+  Type result = op.infer(OpCall{op, types, attrs})[0];
+  Tensor out = empty(result.shape, TensorOptions(result.dtype));
+  auto &a = inputs[0].tensor().impl(), &b = inputs[1].tensor().impl(), &c = out.impl();
+  size_t rank = a.sizes.size();
+  runtime::GemmOptions options;
+  options.batch = rank == 3 ? a.sizes[0] : 1;
+  runtime::GemmOutput to{const_cast<char*>(data_of(c)), c.strides[rank - 2], c.strides[rank - 1], *type, rank == 3 ? c.strides[0] : 0};
+  if (c.numel) runtime::gemm(a.sizes[rank - 2], b.sizes[rank - 1], a.sizes[rank - 1], operand(a, *type), operand(b, *type), to, options);
+  outputs = {std::move(out)};
+  return true;
+}
+
+struct Entry {
+  const Op* op;
+  Template function;
+};
+
+}  // namespace
+
+Template find_template(const Op& op) {
+  static const Entry entries[] = {
+      {find_op("mm"), matrix_product},
+      {find_op("bmm"), matrix_product},
+      {find_op("convolution"), convolution_template},
+  };
+  for (auto& entry : entries)
+    if (entry.op == &op) return entry.function;
+  return nullptr;
+}
+
+}  // namespace sinter::eager

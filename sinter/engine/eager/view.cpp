@@ -1,0 +1,76 @@
+// Views, eagerly: an alias of the operand's memory with another geometry.
+#include "sinter/autograd/tape.h"
+#include "sinter/base/error.h"
+#include "sinter/engine/eager/eager.h"
+
+namespace sinter::eager {
+
+namespace {
+
+// Runs a view's definition on numbers and records which element of the operand it asks for.
+class Probe : public ElementBuilder {
+ public:
+  Probe(const OpCall& call, const IntList& strides) : ElementBuilder(call), strides_(strides) {}
+
+  int64_t offset_at(const Index& result) {
+    i = result;
+    call.op.element(*this);
+    return offset_;
+  }
+
+  Elem load(int, const Index& at) override {
+    offset_ = 0;
+    for (size_t d = 0; d < at.size(); ++d) offset_ += at[d].number() * strides_[d];
+    return {0};
+  }
+  Elem load_if(const Conditions&, int, const Index&, const Scalar&) override { return refuse(); }
+  Dim load_index(int, const Index&, const Dim&) override { return refuse().id; }
+  Elem select(const Conditions&, Elem, Elem) override { return refuse(); }
+  Elem apply(const Op&, DType, std::initializer_list<Elem>) override { return refuse(); }
+  Elem number(const Dim&) override { return refuse(); }
+  Elem constant(const Scalar&) override { return refuse(); }
+
+ private:
+  Elem refuse() { SINTER_INTERNAL_ASSERT(false, "view {} does more than load", call.op.name); }
+
+  const IntList& strides_;
+  int64_t offset_ = 0;
+};
+
+}  // namespace
+
+Tensor run_view(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs) {
+  auto types = operand_types(inputs);
+  OpCall call{op, types, attrs};
+  IntList sizes = op.infer(call)[0].shape.numbers();
+  const Tensor& base = inputs[0].tensor();
+  const IntList& in_strides = base.impl().strides;
+  IntList strides;
+  int64_t offset = 0;
+  if (op.alias) {
+    check(op.alias(call, in_strides, strides, offset),
+          "{}: a tensor of shape {} and strides {} has no view of shape {} without a copy. Call reshape() or contiguous() first",
+          op.name, types[0].shape, in_strides, sizes);
+  } else {
+    // Affine by contract: the offset at the origin and one step along each axis tell all.
+    Probe probe(call, in_strides);
+    Index at;
+    bool empty = false;
+    for (int64_t size : sizes) {
+      at.push_back(0);
+      empty = empty || size == 0;
+    }
+    offset = empty ? 0 : probe.offset_at(at);
+    for (size_t d = 0; d < sizes.size(); ++d) {
+      at[d] = 1;
+      strides.push_back(empty ? 0 : probe.offset_at(at) - offset);
+      at[d] = 0;
+    }
+    if (empty) strides = contiguous_strides(sizes);
+  }
+  Tensor view = make_view(base, sizes, strides, base.impl().offset + offset);
+  autograd::note_view(view, base);
+  return view;
+}
+
+}  // namespace sinter::eager

@@ -1,0 +1,53 @@
+#include "sinter/engine/kernel.h"
+
+#include <algorithm>
+
+#include "sinter/base/hash.h"
+#include "sinter/base/log.h"
+#include "sinter/base/thread_pool.h"
+#include "sinter/codegen/cpu/emit.h"
+#include "sinter/loops/schedule.h"
+#include "sinter/runtime/cpu/cpu_features.h"
+#include "sinter/runtime/cpu/toolchain.h"
+
+namespace sinter {
+
+namespace {
+
+// Elements a piece of work should touch: about 10 µs of streaming, well above the cost of handing it out.
+constexpr int64_t kPieceElements = 32768;
+
+// "add_f32_i64": what the kernel does and on what.
+std::string kernel_name(const LoopNest& nest) {
+  std::string name;
+  for (char c : nest.name) name += std::isalnum((unsigned char)c) ? c : '_';
+  for (auto& operand : nest.operands) name += "_" + to_string(operand.dtype);
+  return "k_" + name;
+}
+
+}  // namespace
+
+std::shared_ptr<const Kernel> compile_kernel(const LoopNest& nest) {
+  auto plan = schedule(nest);
+  auto kernel = std::make_shared<Kernel>();
+  kernel->name = kernel_name(nest);
+  auto emitted = codegen::emit_cpu(nest, plan, kernel->name);
+  kernel->split_last = emitted.split_last;
+  kernel->params = nest.params();
+  // Coordinates are named i0, i1, … by lowering.
+  for (auto& axis : nest.parallel) kernel->parallel_axes.push_back(std::stoi(to_string(axis.symbol).substr(1)));
+  for (auto& instr : nest.body) kernel->checks_indices |= instr.kind == InstrKind::kLoadIndex;
+  if (log_enabled(LogTopic::kCode)) log(LogTopic::kCode, "{}schedule: {}\n{}", nest.text(), plan, emitted.text);
+  int lanes = runtime::host_target().vector_bytes / 4;
+  auto code = runtime::compile_cpu(codegen::cpu_source({emitted.text}, lanes), kernel->name);
+  kernel->function = code->function<Kernel::Function>(kernel->name);
+  kernel->code = code;
+  return kernel;
+}
+
+void launch(const Kernel& kernel, const int64_t* args, int64_t range, int64_t work) {
+  int64_t grain = std::max<int64_t>(1, kPieceElements / std::max<int64_t>(work, 1));
+  parallel_for(0, range, grain, [&](int64_t begin, int64_t end) { kernel.function(args, begin, end); });
+}
+
+}  // namespace sinter

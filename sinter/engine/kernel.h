@@ -1,0 +1,29 @@
+#pragma once
+// A compiled loop nest and how to call it.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sinter/loops/loop_nest.h"
+
+namespace sinter {
+
+struct Kernel {
+  using Function = void (*)(const int64_t* args, int64_t begin, int64_t end);
+
+  Function function = nullptr;
+  bool split_last = false;          // the range leaves out the last parallel axis
+  bool checks_indices = false;      // the error cell must be read afterwards
+  std::vector<std::string> params;  // symbols whose values follow the operands
+  std::vector<int> parallel_axes;   // which coordinates of the result (of the domain, for a scatter) run in parallel
+  std::string name;
+  std::shared_ptr<const void> code;  // keeps the function loaded
+};
+
+// Schedules, emits and compiles the nest for this machine's CPU. Compiled code is kept in memory and on disk.
+std::shared_ptr<const Kernel> compile_kernel(const LoopNest& nest);
+
+// Runs the kernel over [0, range) on the thread pool; `work` is about how many elements one step of the range touches.
+void launch(const Kernel& kernel, const int64_t* args, int64_t range, int64_t work);
+
+}  // namespace sinter
