@@ -25,8 +25,8 @@ void note_view(const Tensor& view, const Tensor& of);
 // An Error when `out` may not be written in place under autograd: a leaf that requires a gradient, a view of one, or a
 // view in which several elements are one.
 void check_writable(const Op& op, const Tensor& out);
-// After `out` was overwritten with the op's result: its history is now this op's (and, where `out` is a view, its base's
-// history changes with it). An operand that is `out` itself stands for its value before the write.
+// After `out` was overwritten with the op's result: its history is now this op's (and, where `out` is a view, its
+// base's history changes with it). An operand that is `out` itself stands for its value before the write.
 void record_into(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor& out);
 
 }  // namespace sinter::autograd

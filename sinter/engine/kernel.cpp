@@ -36,9 +36,9 @@ std::shared_ptr<const Kernel> compile_kernel(const LoopNest& nest) {
   kernel->params = nest.params();
   // Coordinates are named i0, i1, … by lowering.
   for (auto& axis : nest.parallel) kernel->parallel_axes.push_back(std::stoi(to_string(axis.symbol).substr(1)));
-  for (auto& instr : nest.body) kernel->checks_indices |= instr.kind == InstrKind::kLoadIndex;
   if (log_enabled(LogTopic::kCode)) log(LogTopic::kCode, "{}schedule: {}\n{}", nest.text(), plan, emitted.text);
   int lanes = runtime::host_target().vector_bytes / 4;
+  kernel->granule = plan.mode != VectorMode::kColumns || emitted.split_last ? 1 : int64_t(lanes) * emitted.lanes_per_step;
   auto code = runtime::compile_cpu(codegen::cpu_source({emitted.text}, lanes), kernel->name);
   kernel->function = code->function<Kernel::Function>(kernel->name);
   kernel->code = code;
@@ -46,7 +46,8 @@ std::shared_ptr<const Kernel> compile_kernel(const LoopNest& nest) {
 }
 
 void launch(const Kernel& kernel, const int64_t* args, int64_t range, int64_t work) {
-  int64_t grain = std::max<int64_t>(1, kPieceElements / std::max<int64_t>(work, 1));
+  int64_t pieces = std::max<int64_t>(1, kPieceElements / std::max<int64_t>(work, 1));
+  int64_t grain = (pieces + kernel.granule - 1) / kernel.granule * kernel.granule;
   parallel_for(0, range, grain, [&](int64_t begin, int64_t end) { kernel.function(args, begin, end); });
 }
 

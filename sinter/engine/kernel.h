@@ -13,7 +13,7 @@ struct Kernel {
 
   Function function = nullptr;
   bool split_last = false;          // the range leaves out the last parallel axis
-  bool checks_indices = false;      // the error cell must be read afterwards
+  int64_t granule = 1;              // pieces of the range should be a multiple of this
   std::vector<std::string> params;  // symbols whose values follow the operands
   std::vector<int> parallel_axes;   // which coordinates of the result (of the domain, for a scatter) run in parallel
   std::string name;

@@ -45,6 +45,7 @@ struct PointwiseBody {
   std::string_view params;  // "x, y"
   std::string_view text;    // "x * sigmoid(y)"
   int arity;
+  int tensors;  // how many leading operands may be tensors; those after them are plain numbers
   double (*on_double)(const double* args);
   int64_t (*on_int)(const int64_t* args);
 };
@@ -52,7 +53,8 @@ struct PointwiseBody {
 // Allowed error of a result against the double-precision referee, beyond rounding to the result's dtype.
 struct Tolerance {
   double ulp = 2;        // in units of the last place of the computing type
-  double absolute = 0;   // added to it
+  double absolute = 0;   // added to it; for f32, other computing types scale it by their precision
+  bool partial = false;  // partial results are stored and read again, so each rounds to the result's dtype
 };
 
 // Where test inputs are drawn from; uniform in [low, high].

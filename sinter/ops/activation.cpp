@@ -79,6 +79,7 @@ struct Mish : Pointwise<Mish> {
 
 struct HardTanh : Pointwise<HardTanh> {
   static constexpr auto name = "hardtanh";
+  static constexpr int tensors = 1;
   SINTER_BODY((x, low, high), minimum(maximum(x, low), high))
   static TensorList grad(const GradCall& c) {
     return c.each([&] { return where((c[0] > c[1]) & (c[0] < c[2]), c.grad(), 0); });
@@ -110,6 +111,7 @@ struct HardSigmoid : Pointwise<HardSigmoid> {
 
 struct LeakyRelu : Pointwise<LeakyRelu> {
   static constexpr auto name = "leaky_relu";
+  static constexpr int tensors = 1;
   SINTER_BODY((x, slope), select(gt(x, lit(0)), x, x * slope))
   static TensorList grad(const GradCall& c) {
     return c.each([&] { return where(c[0] > 0, c.grad(), c.grad() * c[1]); });
@@ -118,6 +120,7 @@ struct LeakyRelu : Pointwise<LeakyRelu> {
 
 struct Elu : Pointwise<Elu> {
   static constexpr auto name = "elu";
+  static constexpr int tensors = 1;
   static constexpr Typing typing = Typing::kFloat;
   SINTER_BODY((x, alpha), select(gt(x, lit(0)), x, alpha * expm1(x)))
   static constexpr Tolerance tolerance{.ulp = 4};
@@ -139,6 +142,7 @@ struct Selu : Pointwise<Selu> {
 
 struct Celu : Pointwise<Celu> {
   static constexpr auto name = "celu";
+  static constexpr int tensors = 1;
   static constexpr Typing typing = Typing::kFloat;
   SINTER_BODY((x, alpha), select(gt(x, lit(0)), x, alpha * expm1(x / alpha)))
   static constexpr Tolerance tolerance{.ulp = 8};
@@ -149,6 +153,7 @@ struct Celu : Pointwise<Celu> {
 
 struct Softplus : Pointwise<Softplus> {
   static constexpr auto name = "softplus";
+  static constexpr int tensors = 1;
   static constexpr Typing typing = Typing::kFloat;
   SINTER_BODY((x, beta, threshold), select(gt(x * beta, threshold), x, log1p(exp(x * beta)) / beta))
   static constexpr Tolerance tolerance{.ulp = 8};
@@ -181,6 +186,7 @@ struct Softsign : Pointwise<Softsign> {
 
 struct Threshold : Pointwise<Threshold> {
   static constexpr auto name = "threshold";
+  static constexpr int tensors = 1;
   SINTER_BODY((x, limit, value), select(le(x, limit), value, x))
   static TensorList grad(const GradCall& c) {
     return c.each([&] { return where(c[0] <= c[1], 0, c.grad()); });
@@ -193,7 +199,8 @@ Tensor relu(const TensorArg& x) { return call<Relu>({x}); }
 Tensor relu6(const TensorArg& x) { return hardtanh(x, 0, 6); }
 Tensor gelu(const TensorArg& x, std::string_view approximate) {
   UserPosition here(x.where());
-  check(approximate == "none" || approximate == "tanh", "gelu: approximate '{}' is neither 'none' nor 'tanh'", approximate);
+  check(approximate == "none" || approximate == "tanh", "gelu: approximate '{}' is neither 'none' nor 'tanh'",
+        approximate);
   return approximate == "tanh" ? call<GeluTanh>({x}) : call<Gelu>({x});
 }
 Tensor silu(const TensorArg& x) { return call<Silu>({x}); }
@@ -226,11 +233,10 @@ Tensor Tensor::relu(Where where) const { return sinter::relu({*this, where}); }
 const Tensor& Tensor::relu_(Where where) const { return call_in_place<Relu>(*this, {{*this, where}}); }
 
 OpFamily activation_ops() {
-  static const Op* const ops[] = {
-      &op_of<Relu>,      &op_of<Gelu>,     &op_of<GeluTanh>,  &op_of<Silu>,        &op_of<Mish>,
-      &op_of<HardTanh>,  &op_of<HardSwish>, &op_of<HardSigmoid>, &op_of<LeakyRelu>, &op_of<Elu>,
-      &op_of<Selu>,      &op_of<Celu>,     &op_of<Softplus>,  &op_of<LogSigmoid>,  &op_of<Softsign>,
-      &op_of<Threshold>};
+  static const Op* const ops[] = {&op_of<Relu>,      &op_of<Gelu>,       &op_of<GeluTanh>,  &op_of<Silu>,
+                                  &op_of<Mish>,      &op_of<HardTanh>,   &op_of<HardSwish>, &op_of<HardSigmoid>,
+                                  &op_of<LeakyRelu>, &op_of<Elu>,        &op_of<Selu>,      &op_of<Celu>,
+                                  &op_of<Softplus>,  &op_of<LogSigmoid>, &op_of<Softsign>,  &op_of<Threshold>};
   return ops;
 }
 

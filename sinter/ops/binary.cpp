@@ -139,7 +139,8 @@ struct CopySign : Pointwise<CopySign> {
   static constexpr Typing typing = Typing::kFloat;
   SINTER_BODY((x, y), copysign(x, y))
   static TensorList grad(const GradCall& c) {
-    return c.each([&] { return where(c[0] == 0, 0, c.grad() * (c.out() / c[0])); }, [&] { return zeros_like(c.grad()); });
+    return c.each([&] { return where(c[0] == 0, 0, c.grad() * (c.out() / c[0])); },
+                  [&] { return zeros_like(c.grad()); });
   }
 };
 
@@ -160,9 +161,8 @@ struct XLogY : Pointwise<XLogY> {
   static constexpr Domain domain_of_inputs{0.1, 3};
   static constexpr Tolerance tolerance{.ulp = 4};
   static TensorList grad(const GradCall& c) {
-    return c.each(
-        [&] { return where((c[0] == 0) & (operand(c[1], c.grad()) <= 0), 0, xlogy(c.grad(), c[1])); },
-        [&] { return c.grad() * (c[0] / c[1]); });
+    return c.each([&] { return where((c[0] == 0) & (operand(c[1], c.grad()) <= 0), 0, xlogy(c.grad(), c[1])); },
+                  [&] { return c.grad() * (c[0] / c[1]); });
   }
 };
 
@@ -182,15 +182,18 @@ struct Lerp : Pointwise<Lerp> {
 
 struct AddCMul : Pointwise<AddCMul> {
   static constexpr auto name = "addcmul";
+  static constexpr int tensors = 3;
   SINTER_BODY((x, a, b, value), x + value * a * b)
   static constexpr Tolerance tolerance{.ulp = 4, .absolute = 4e-6};
   static TensorList grad(const GradCall& c) {
-    return c.each([&] { return c.grad(); }, [&] { return c.grad() * c[3] * c[2]; }, [&] { return c.grad() * c[3] * c[1]; });
+    return c.each([&] { return c.grad(); }, [&] { return c.grad() * c[3] * c[2]; },
+                  [&] { return c.grad() * c[3] * c[1]; });
   }
 };
 
 struct AddCDiv : Pointwise<AddCDiv> {
   static constexpr auto name = "addcdiv";
+  static constexpr int tensors = 3;
   static constexpr Typing typing = Typing::kFloat;
   SINTER_BODY((x, a, b, value), x + value * a / b)
   static constexpr Domain domain_of_inputs{0.1, 3};
@@ -272,7 +275,8 @@ struct Choose : Pointwise<Choose> {
   static constexpr Typing typing = Typing::kSelect;
   SINTER_BODY((condition, x, y), select(condition, x, y))
   static TensorList grad(const GradCall& c) {
-    return c.each([] { return Tensor(); }, [&] { return where(c[0], c.grad(), 0); }, [&] { return where(c[0], 0, c.grad()); });
+    return c.each([] { return Tensor(); }, [&] { return where(c[0], c.grad(), 0); },
+                  [&] { return where(c[0], 0, c.grad()); });
   }
 };
 
@@ -420,11 +424,11 @@ const Tensor& Tensor::operator/=(const TensorArg& b) const { return div_(b); }
 
 OpFamily binary_ops() {
   static const Op* const ops[] = {
-      &op_of<Add>,     &op_of<Sub>,     &op_of<Mul>,       &op_of<Div>,      &op_of<FloorDivide>, &op_of<TruncDivide>,
-      &op_of<Fmod>,    &op_of<Remainder>, &op_of<Pow>,     &op_of<Atan2>,    &op_of<Hypot>,       &op_of<CopySign>,
-      &op_of<LogAddExp>, &op_of<XLogY>, &op_of<Lerp>,      &op_of<AddCMul>,  &op_of<AddCDiv>,     &op_of<Maximum>,
-      &op_of<Minimum>, &op_of<FMax>,    &op_of<FMin>,      &op_of<Clamp>,    &op_of<ClampMin>,    &op_of<ClampMax>,
-      &op_of<Choose>};
+      &op_of<Add>,         &op_of<Sub>,      &op_of<Mul>,       &op_of<Div>,      &op_of<FloorDivide>,
+      &op_of<TruncDivide>, &op_of<Fmod>,     &op_of<Remainder>, &op_of<Pow>,      &op_of<Atan2>,
+      &op_of<Hypot>,       &op_of<CopySign>, &op_of<LogAddExp>, &op_of<XLogY>,    &op_of<Lerp>,
+      &op_of<AddCMul>,     &op_of<AddCDiv>,  &op_of<Maximum>,   &op_of<Minimum>,  &op_of<FMax>,
+      &op_of<FMin>,        &op_of<Clamp>,    &op_of<ClampMin>,  &op_of<ClampMax>, &op_of<Choose>};
   return ops;
 }
 

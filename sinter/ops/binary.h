@@ -1,5 +1,5 @@
 #pragma once
-// Functions of two or more operands, element by element: broadcast and promoted as PyTorch's. An operand may be a number.
+// Functions of several operands, element by element, broadcast and promoted as PyTorch's. An operand may be a number.
 #include <optional>
 #include <string_view>
 

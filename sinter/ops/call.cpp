@@ -39,6 +39,9 @@ Device common_device(const OpCall& call) {
 
 std::vector<Type> infer_pointwise(const OpCall& call, Typing typing, std::optional<DType> attr_dtype) {
   Type result{.dtype = kFloat32, .shape = {}, .device = common_device(call)};
+  for (size_t i = size_t(call.op.pointwise->tensors); i < call.inputs.size(); ++i)
+    check(call.inputs[i].scalar, "{}: operand {} must be a plain number, not a tensor of shape {}", call.op.name, i,
+          call.inputs[i].shape);
   for (auto& t : call.inputs) result.shape = broadcast_shapes(call.name(), result.shape, t.shape);
   DType computing = computing_type(call);
   switch (typing) {

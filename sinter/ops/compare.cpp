@@ -9,14 +9,14 @@ namespace sinter {
 
 namespace {
 
-#define SINTER_WITHOUT_SLOPE(Struct, op_name, op_typing, expression, reason) \
-  struct Struct : Pointwise<Struct> {                                        \
-    static constexpr auto name = #op_name;                                   \
-    static constexpr Typing typing = op_typing;                              \
-    SINTER_BODY((x, y), expression)                                          \
-    static constexpr NotDifferentiable grad{reason};                         \
-  };                                                                         \
-  }                                                                          \
+#define SINTER_WITHOUT_SLOPE(Struct, op_name, op_typing, expression, reason)              \
+  struct Struct : Pointwise<Struct> {                                                     \
+    static constexpr auto name = #op_name;                                                \
+    static constexpr Typing typing = op_typing;                                           \
+    SINTER_BODY((x, y), expression)                                                       \
+    static constexpr NotDifferentiable grad{reason};                                      \
+  };                                                                                      \
+  }                                                                                       \
   Tensor op_name(const TensorArg& a, const TensorArg& b) { return call<Struct>({a, b}); } \
   namespace {
 
@@ -78,9 +78,9 @@ Tensor Tensor::gt(const TensorArg& b) const { return sinter::gt({*this, b.where(
 Tensor Tensor::ge(const TensorArg& b) const { return sinter::ge({*this, b.where()}, b); }
 
 OpFamily compare_ops() {
-  static const Op* const ops[] = {&op_of<Equal>,      &op_of<NotEqual>,   &op_of<Less>,      &op_of<LessEqual>,
+  static const Op* const ops[] = {&op_of<Equal>,      &op_of<NotEqual>,     &op_of<Less>,       &op_of<LessEqual>,
                                   &op_of<Greater>,    &op_of<GreaterEqual>, &op_of<LogicalAnd>, &op_of<LogicalOr>,
-                                  &op_of<LogicalXor>, &op_of<BitwiseAnd>, &op_of<BitwiseOr>, &op_of<BitwiseXor>,
+                                  &op_of<LogicalXor>, &op_of<BitwiseAnd>,   &op_of<BitwiseOr>,  &op_of<BitwiseXor>,
                                   &op_of<LeftShift>,  &op_of<RightShift>};
   return ops;
 }

@@ -151,10 +151,14 @@ TensorOptions options_of(std::initializer_list<Scalar> values) {
 
 TensorArg::TensorArg(const Dim& dim, Where where) : where_(where) {
   is_scalar_ = dim.is_number();
-  if (is_scalar_)
+  if (is_scalar_) {
     scalar_ = Scalar(dim.number());
-  else
-    tensor_ = call_op(op_of<DimValue>, {}, DimAttrs{dim}, where);
+    return;
+  }
+  UserPosition here(where_);
+  check(Tracer::current(),
+        "the symbolic size {} as a tensor operand needs capture; use .to_int() for its present number", dim);
+  tensor_ = call_op(op_of<DimValue>, {}, DimAttrs{dim}, where);
 }
 
 Tensor full(const Shape& size, const TensorArg& value, const std::optional<TensorOptions>& options) {
@@ -202,12 +206,14 @@ Tensor arange_of_size(const Dim& count, const TensorOptions& options, Where wher
 }
 Tensor linspace(const Scalar& start, const Scalar& end, Dim steps, const TensorOptions& options, Where where) {
   UserPosition here(where);
-  return with_grad(call<Linspace>({{start, where}, end}, CreationAttrs{{steps}, options.dtype_, options.device_}), options);
+  return with_grad(call<Linspace>({{start, where}, end}, CreationAttrs{{steps}, options.dtype_, options.device_}),
+                   options);
 }
 Tensor eye(Dim rows, const TensorOptions& options, Where where) { return eye(rows, rows, options, where); }
 Tensor eye(Dim rows, Dim columns, const TensorOptions& options, Where where) {
   UserPosition here(where);
-  return with_grad(call_op(op_of<Eye>, {}, CreationAttrs{{rows, columns}, options.dtype_, options.device_}, where), options);
+  return with_grad(call_op(op_of<Eye>, {}, CreationAttrs{{rows, columns}, options.dtype_, options.device_}, where),
+                   options);
 }
 
 Tensor tril(const TensorArg& x, int64_t diagonal) { return call<Tril>({x}, TriangleAttrs{diagonal}); }

@@ -1,6 +1,6 @@
 #pragma once
-// Tensors made from nothing but numbers, and fillings of tensors that exist. Where no options are given the dtype follows
-// the numbers: integers make i64, bools bool, the rest f32.
+// Tensors made from nothing but numbers, and fillings of tensors that exist. Where no options are given the dtype
+// follows the numbers: integers make i64, bools bool, the rest f32.
 #include <concepts>
 #include <optional>
 #include <string_view>
@@ -23,8 +23,8 @@ Tensor empty_like(const TensorArg& x, const std::optional<TensorOptions>& option
 Tensor arange(const Scalar& end, const std::optional<TensorOptions>& options = {}, Where where = Where::current());
 Tensor arange(const Scalar& start, const Scalar& end, const std::optional<TensorOptions>& options = {},
               Where where = Where::current());
-Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step, const std::optional<TensorOptions>& options = {},
-              Where where = Where::current());
+Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step,
+              const std::optional<TensorOptions>& options = {}, Where where = Where::current());
 // 0, 1, … of a size that may be symbolic: `count` elements.
 Tensor arange_of_size(const Dim& count, const TensorOptions& options = kInt64, Where where = Where::current());
 template <std::same_as<Dim> D>

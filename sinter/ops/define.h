@@ -115,8 +115,23 @@ double body_on_double(const double* args) { return call_body<T>(args, std::make_
 template <class T>
 int64_t body_on_int(const int64_t* args) { return call_body<T>(args, std::make_index_sequence<T::arity>()); }
 
+// An op whose last operands are parameters, which have no gradient, says how many operands are not: tensors = 1.
 template <class T>
-inline constexpr PointwiseBody pointwise_body{T::typing, T::params, T::text, T::arity, body_on_double<T>, body_on_int<T>};
+constexpr int tensors_of() {
+  if constexpr (requires { T::tensors; })
+    return T::tensors;
+  else
+    return T::arity;
+}
+
+template <class T>
+inline constexpr PointwiseBody pointwise_body{.typing = T::typing,
+                                              .params = T::params,
+                                              .text = T::text,
+                                              .arity = T::arity,
+                                              .tensors = tensors_of<T>(),
+                                              .on_double = body_on_double<T>,
+                                              .on_int = body_on_int<T>};
 
 template <class T>
 constexpr Op make_op() {

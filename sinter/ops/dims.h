@@ -5,15 +5,11 @@
 
 namespace sinter {
 
-// a <= b as far as the expressions tell: true when symbols leave it open. For checks where the caller has already asked,
-// so that rebuilding a graph with symbolic sizes needs no tracer.
+// a <= b as far as the expressions tell: true when symbols leave it open. For checks whose caller has asked already:
+// rebuilding a graph with symbolic sizes then needs no tracer.
 inline bool possibly_le(const Dim& a, const Dim& b) {
   Dim difference = a - b;
   return !difference.is_number() || difference.number() <= 0;
-}
-inline bool possibly_equal(const Dim& a, const Dim& b) {
-  Dim difference = a - b;
-  return !difference.is_number() || difference.number() == 0;
 }
 
 // A copy of a Shape or Index with one entry replaced, removed or put in before position `at`.

@@ -27,11 +27,11 @@ void check_in_place(const Op& op, std::span<const TensorArg> inputs, const Attrs
   if (plainly_fits(op, inputs, out)) return;
   std::vector<Type> types;
   for (auto& input : inputs)
-    types.push_back({input.dtype(), input.sizes(), input.is_scalar() ? out.device() : input.tensor().device(),
-                     input.is_scalar()});
+    types.push_back(
+        {input.dtype(), input.sizes(), input.is_scalar() ? out.device() : input.tensor().device(), input.is_scalar()});
   Type result = op.infer(OpCall{op, types, attrs})[0];
-  check(can_cast(result.dtype, out.dtype()), "{}_: a result of dtype {} cannot be stored in a tensor of dtype {}", op.name,
-        result.dtype, out.dtype());
+  check(can_cast(result.dtype, out.dtype()), "{}_: a result of dtype {} cannot be stored in a tensor of dtype {}",
+        op.name, result.dtype, out.dtype());
   const Shape sizes = out.sizes();
   const Shape grown = broadcast_shapes(op.name.data(), sizes, result.shape);
   bool fits = grown.size() == sizes.size();

@@ -1,5 +1,5 @@
 #pragma once
-// Reading and writing through tensors of indices. Indices are integers; negative ones count from the end, and one outside
+// Reading and writing through tensors of indices. Indices are integers; negative ones count from the end, one outside
 // the dimension is an Error. The in-place forms check every index before they write.
 #include <string>
 #include <vector>

@@ -6,7 +6,7 @@ namespace sinter {
 
 // An Error unless the operand holds integers.
 void check_index_operand(const OpCall& call, int operand);
-// An Error unless every index lies in [-extent, extent): in-place writes ask before they touch anything. Indices that are
+// An Error unless every index lies in [-extent, extent): in-place writes ask before they touch anything. Those that are
 // traced or on another device are left to the kernel's own check.
 void check_indices(const char* op, const TensorArg& index, const Dim& extent);
 // A tensor in x's dtype; numbers stay numbers.

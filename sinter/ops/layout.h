@@ -25,7 +25,7 @@ Tensor repeat_interleave(const TensorArg& x, Dim repeats, std::optional<int64_t>
 Tensor repeat_interleave(const TensorArg& x, const Tensor& repeats, std::optional<int64_t> dim = {});
 
 Tensor flip(const TensorArg& x, const IntList& dims);
-// Elements moved by shifts[j] along dims[j], those that fall off coming in at the other end; no dims: of the flattened tensor.
+// Elements moved by shifts[j] along dims[j], those that fall off coming in at the other end; no dims: when flattened.
 Tensor roll(const TensorArg& x, const Shape& shifts, const IntList& dims = {});
 // k quarter turns from dimension a towards dimension b.
 Tensor rot90(const TensorArg& x, int64_t k = 1, const IntList& dims = {0, 1});

@@ -94,7 +94,8 @@ struct RandN : Random<RandN> {
     static const Op &mul = pointwise("mul"), &sub = pointwise("sub"), &log = pointwise("log"), &cos = pointwise("cos"),
                     &sqrt = pointwise("sqrt");
     auto apply = [&](const Op& op, std::initializer_list<Elem> args) { return b.apply(op, kFloat64, args); };
-    Elem u = draw<UniformF64>(b, kFloat64, linear_index(b) * 2), v = draw<UniformF64>(b, kFloat64, linear_index(b) * 2 + 1);
+    Elem u = draw<UniformF64>(b, kFloat64, linear_index(b) * 2),
+         v = draw<UniformF64>(b, kFloat64, linear_index(b) * 2 + 1);
     Elem radius = apply(sqrt, {apply(mul, {apply(log, {apply(sub, {b.constant(1.0), u})}), b.constant(-2.0)})});
     return apply(mul, {radius, apply(cos, {apply(mul, {v, b.constant(2 * std::numbers::pi)})})});
   }
@@ -108,7 +109,8 @@ struct RandInt : Random<RandInt> {
   static constexpr int inputs = 4;
   static constexpr bool floating = false;
   static Elem element(ElementBuilder& b) {
-    static const Op &mul = pointwise("mul"), &sub = pointwise("sub"), &floor = pointwise("floor"), &add = pointwise("add");
+    static const Op &mul = pointwise("mul"), &sub = pointwise("sub"), &floor = pointwise("floor"),
+                    &add = pointwise("add");
     Elem low = b.load(2, {}), range = b.apply(sub, kInt64, {b.load(3, {}), low});
     Elem u = draw<UniformF64>(b, kFloat64, linear_index(b));
     return b.apply(add, kInt64, {b.apply(floor, kFloat64, {b.apply(mul, kFloat64, {u, range})}), low});

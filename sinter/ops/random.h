@@ -1,6 +1,6 @@
 #pragma once
-// Random tensors. Every draw is a function of (seed, offset, element), so that eager and compiled code, on any device and
-// number of threads, give the same numbers.
+// Random tensors. Every draw is a function of (seed, offset, element), so that eager and compiled code, on any device
+// and number of threads, give the same numbers.
 #include <cstdint>
 #include <mutex>
 #include <tuple>

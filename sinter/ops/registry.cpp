@@ -13,8 +13,8 @@ namespace {
 std::vector<const Op*> join_families() {
   std::vector<const Op*> all = {&kInputOp, &kScalarOp};
   for (OpFamily family :
-       {unary_ops(), activation_ops(), binary_ops(), compare_ops(), reduce_ops(), creation_ops(), random_ops(), view_ops(),
-        layout_ops(), indexing_ops(), sort_ops(), contract_ops(), pool_ops(), attention_ops()})
+       {unary_ops(), activation_ops(), binary_ops(), compare_ops(), reduce_ops(), creation_ops(), random_ops(),
+        view_ops(), layout_ops(), indexing_ops(), sort_ops(), contract_ops(), pool_ops(), attention_ops()})
     all.insert(all.end(), family.begin(), family.end());
   return all;
 }

@@ -12,21 +12,21 @@ namespace sinter {
 namespace {
 
 // A real function: `derivative` is an expression of the operand x and the result y; further members follow.
-#define SINTER_REAL_FUNCTION(Struct, function, derivative, ...)                           \
-  struct Struct : Pointwise<Struct> {                                                     \
-    static constexpr auto name = #function;                                               \
-    static constexpr Typing typing = Typing::kFloat;                                      \
-    SINTER_BODY((x), function(x))                                                         \
-    static TensorList grad(const GradCall& c) {                                           \
-      [[maybe_unused]] const TensorArg& x = c[0];                                         \
-      [[maybe_unused]] const Tensor& y = c.out();                                         \
-      return c.each([&] { return c.grad() * (derivative); });                             \
-    }                                                                                     \
-    static constexpr Tolerance tolerance{.ulp = 4};                                       \
-    __VA_ARGS__                                                                           \
-  };                                                                                      \
-  }                                                                                       \
-  Tensor function(const TensorArg& x) { return call<Struct>({x}); }                       \
+#define SINTER_REAL_FUNCTION(Struct, function, derivative, ...)     \
+  struct Struct : Pointwise<Struct> {                               \
+    static constexpr auto name = #function;                         \
+    static constexpr Typing typing = Typing::kFloat;                \
+    SINTER_BODY((x), function(x))                                   \
+    static TensorList grad(const GradCall& c) {                     \
+      [[maybe_unused]] const TensorArg& x = c[0];                   \
+      [[maybe_unused]] const Tensor& y = c.out();                   \
+      return c.each([&] { return c.grad() * (derivative); });       \
+    }                                                               \
+    static constexpr Tolerance tolerance{.ulp = 4};                 \
+    __VA_ARGS__                                                     \
+  };                                                                \
+  }                                                                 \
+  Tensor function(const TensorArg& x) { return call<Struct>({x}); } \
   namespace {
 
 #define SINTER_DRAW_FROM(low, high) static constexpr Domain domain_of_inputs{low, high};
@@ -256,13 +256,13 @@ const Tensor& Tensor::copy_(const TensorArg& source) const {
 
 OpFamily unary_ops() {
   static const Op* const ops[] = {
-      &op_of<Abs>,    &op_of<Acos>,       &op_of<Acosh>,      &op_of<Asin>,  &op_of<Asinh>,      &op_of<Atan>,
-      &op_of<Atanh>,  &op_of<BitwiseNot>, &op_of<Ceil>,       &op_of<Clone>, &op_of<Cos>,        &op_of<Cosh>,
-      &op_of<Erf>,    &op_of<Erfc>,       &op_of<Exp>,        &op_of<Exp2>,  &op_of<Expm1>,      &op_of<Floor>,
-      &op_of<IsFinite>, &op_of<IsInf>,    &op_of<IsNan>,      &op_of<Log>,   &op_of<Log10>,      &op_of<Log1p>,
-      &op_of<Log2>,   &op_of<LogicalNot>, &op_of<Neg>,        &op_of<Reciprocal>, &op_of<Round>, &op_of<Rsqrt>,
-      &op_of<Sigmoid>, &op_of<Sign>,      &op_of<Sin>,        &op_of<Sinh>,  &op_of<Sqrt>,       &op_of<Square>,
-      &op_of<Tan>,    &op_of<Tanh>,       &op_of<ToCopy>,     &op_of<Trunc>};
+      &op_of<Abs>,      &op_of<Acos>,       &op_of<Acosh>,  &op_of<Asin>,       &op_of<Asinh>, &op_of<Atan>,
+      &op_of<Atanh>,    &op_of<BitwiseNot>, &op_of<Ceil>,   &op_of<Clone>,      &op_of<Cos>,   &op_of<Cosh>,
+      &op_of<Erf>,      &op_of<Erfc>,       &op_of<Exp>,    &op_of<Exp2>,       &op_of<Expm1>, &op_of<Floor>,
+      &op_of<IsFinite>, &op_of<IsInf>,      &op_of<IsNan>,  &op_of<Log>,        &op_of<Log10>, &op_of<Log1p>,
+      &op_of<Log2>,     &op_of<LogicalNot>, &op_of<Neg>,    &op_of<Reciprocal>, &op_of<Round>, &op_of<Rsqrt>,
+      &op_of<Sigmoid>,  &op_of<Sign>,       &op_of<Sin>,    &op_of<Sinh>,       &op_of<Sqrt>,  &op_of<Square>,
+      &op_of<Tan>,      &op_of<Tanh>,       &op_of<ToCopy>, &op_of<Trunc>};
   return ops;
 }
 

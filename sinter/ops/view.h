@@ -1,5 +1,5 @@
 #pragma once
-// Views: other looks at the same elements. Eagerly the result shares memory with its operand; in a graph it costs nothing.
+// Views: other looks at the same elements. Eagerly the result shares its operand's memory; in a graph it is free.
 #include <vector>
 
 #include "sinter/tensor/tensor.h"
@@ -46,7 +46,7 @@ Tensor unsqueeze(const TensorArg& x, int64_t dim);
 
 // One position of a dimension, which disappears; negative counts from the end.
 Tensor select(const TensorArg& x, int64_t dim, Dim index);
-// start, start + step, … before stop; negative positions count from the end and all are clamped, as in Python. A negative
+// start, start + step, … before stop; negative positions count from the end, all are clamped, as in Python. A negative
 // step walks backwards, from the last position by default, and is a copy: strides are never negative.
 Tensor slice(const TensorArg& x, int64_t dim, std::optional<Dim> start = {}, std::optional<Dim> stop = {},
              int64_t step = 1);

@@ -10,7 +10,8 @@ namespace sinter::codegen {
 
 namespace {
 
-constexpr int kTile = 4;  // accumulators side by side: enough to hide the latency of an add
+constexpr int kTile = 4;        // accumulators of a row: enough to hide the latency of an add
+constexpr int kColumnTile = 8;  // vectors of a row of columns: long enough a run of memory to stream
 
 // The neutral element of a combination, as a literal of the accumulator's type.
 std::string identity_text(Combine combine, DType acc) {
@@ -66,6 +67,7 @@ class KernelWriter {
     // Maps and column reductions keep their last axis as an inner loop of its own.
     bool inner_last = nest_.kind == NestKind::kMap || schedule_.mode == VectorMode::kColumns;
     result_.split_last = inner_last && nest_.parallel.size() > 1;
+    if (schedule_.mode == VectorMode::kColumns && !result_.split_last) result_.lanes_per_step = kColumnTile;
     open("extern \"C\" void " + name + "(const i64* a, i64 begin, i64 end) {");
     prologue();
     if (schedule_.mode == VectorMode::kColumns)
@@ -280,21 +282,20 @@ class KernelWriter {
     line(store_one(cast_text(format("{}(acc0)", horizontal_text(nest_.combine)), acc, compute_dtype(out_dtype()))));
   }
 
-  // Lanes along the last parallel axis: each lane has its own sum, so that a row of memory is read at a time.
+  // Lanes along the last parallel axis: each lane has its own sum, so that memory is read in runs along the rows.
   void columns(const std::string& lo, const std::string& hi) {
     const Axis& axis = nest_.parallel.back();
-    std::string i = to_string(axis.symbol);
     BodyWriter full(nest_, axis.symbol, LaneMode::kFull);
     lines(full.write(inner_symbols(axis.symbol), false));
-    line(format("i64 at_column = {};", lo));
-    open(format("for (; at_column + {} * kLanes <= {}; at_column += {} * kLanes) {", kTile, hi, kTile));
-    column_block(kTile, LaneMode::kFull);
+    line(format("i64 column = {};", lo));
+    open(format("for (; column + {} * kLanes <= {}; column += {} * kLanes) {", kColumnTile, hi, kColumnTile));
+    column_block(kColumnTile, LaneMode::kFull);
     close();
-    open(format("for (; at_column + kLanes <= {}; at_column += kLanes) {", hi));
+    open(format("for (; column + kLanes <= {}; column += kLanes) {", hi));
     column_block(1, LaneMode::kFull);
     close();
-    open(format("if (at_column < {}) {", hi));
-    line(format("const i64 m = {} - at_column;", hi));
+    open(format("if (column < {}) {", hi));
+    line(format("const i64 m = {} - column;", hi));
     column_block(1, LaneMode::kPartial);
     close();
   }
@@ -302,25 +303,22 @@ class KernelWriter {
   void column_block(int tile, LaneMode mode) {
     const Axis& axis = nest_.parallel.back();
     DType acc = nest_.accumulator;
-    std::string i = to_string(axis.symbol);
     BodyWriter body(nest_, axis.symbol, mode);
-    for (int u = 0; u < tile; ++u)
-      line(format("{} acc{} = splat_{}({});", type_text(acc, true), u, acc, identity_text(nest_.combine, acc)));
+    std::string each = format("for (int u = 0; u < {}; ++u) {", tile);
+    std::string here = format("const i64 {} = column + u * kLanes;", axis.symbol);
+    line(format("{} acc[{}];", type_text(acc, true), tile));
+    line(format("for (auto& a : acc) a = splat_{}({});", acc, identity_text(nest_.combine, acc)));
     open_loops(nest_.sequential, nest_.sequential.size());
-    for (int u = 0; u < tile; ++u) {
-      open("{");
-      line(format("const i64 {} = at_column + {} * kLanes;", i, u));
-      lines(body.write(inner_symbols(axis.symbol), true));
-      accumulate(format("acc{}", u), body.value(nest_.value, acc));
-      close();
-    }
+    open(each);
+    line(here);
+    lines(body.write(inner_symbols(axis.symbol), true));
+    accumulate("acc[u]", body.value(nest_.value, acc));
+    close();
     close_loops(nest_.sequential.size());
-    for (int u = 0; u < tile; ++u) {
-      open("{");
-      line(format("const i64 {} = at_column + {} * kLanes;", i, u));
-      line(store_lanes(cast_text(format("acc{}", u), acc, compute_dtype(out_dtype())), mode));
-      close();
-    }
+    open(each);
+    line(here);
+    line(store_lanes(cast_text("acc[u]", acc, compute_dtype(out_dtype())), mode));
+    close();
   }
 
   void accumulate(const std::string& acc, const std::string& value) {

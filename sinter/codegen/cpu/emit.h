@@ -16,6 +16,7 @@ namespace sinter::codegen {
 struct KernelText {
   std::string text;
   bool split_last = false;
+  int lanes_per_step = 1;  // pieces of the range should be a multiple of this many vectors
 };
 
 KernelText emit_cpu(const LoopNest& nest, const Schedule& schedule, const std::string& name);

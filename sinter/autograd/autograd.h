@@ -1,0 +1,54 @@
+#pragma once
+// Reverse-mode gradients for users: backward(), grad(), and the switches of recording. Names follow LibTorch.
+#include <functional>
+#include <optional>
+
+#include "sinter/tensor/tensor.h"
+
+namespace sinter {
+
+namespace autograd {
+
+// Whether ops are recorded on this thread.
+bool grad_enabled();
+void set_grad_enabled(bool enabled);
+
+// Adds the gradients of the outputs to grad() of every leaf they depend on. `grad_outputs` may be left out (or
+// undefined) for outputs of one element: ones. The graph is freed unless retained; create_graph records the gradients
+// themselves, so that they can be differentiated in turn.
+void backward(const TensorList& outputs, const TensorList& grad_outputs = {}, std::optional<bool> retain_graph = {},
+              bool create_graph = false, Where where = Where::current());
+
+// The gradients of the outputs with respect to the inputs, and nothing else: no leaf's grad() changes. An input on
+// which no output depends is an Error, or an undefined gradient where allow_unused.
+TensorList grad(const TensorList& outputs, const TensorList& inputs, const TensorList& grad_outputs = {},
+                std::optional<bool> retain_graph = {}, bool create_graph = false, bool allow_unused = false,
+                Where where = Where::current());
+
+// Calls `hook` with the gradient of the tensor whenever one is complete; a defined result takes its place.
+void register_hook(const Tensor& tensor, std::function<Tensor(const Tensor& grad)> hook);
+
+}  // namespace autograd
+
+// Switches recording on this thread while alive.
+class AutoGradMode {
+ public:
+  explicit AutoGradMode(bool enabled) : previous_(autograd::grad_enabled()) { autograd::set_grad_enabled(enabled); }
+  ~AutoGradMode() { autograd::set_grad_enabled(previous_); }
+  AutoGradMode(const AutoGradMode&) = delete;
+
+ private:
+  bool previous_;
+};
+
+class NoGradGuard : public AutoGradMode {
+ public:
+  NoGradGuard() : AutoGradMode(false) {}
+};
+
+class EnableGradGuard : public AutoGradMode {
+ public:
+  EnableGradGuard() : AutoGradMode(true) {}
+};
+
+}  // namespace sinter

@@ -1,0 +1,260 @@
+// The flow of gradients: nodes run latest first, each once all gradients of its results have arrived.
+#include <algorithm>
+#include <queue>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "sinter/autograd/autograd.h"
+#include "sinter/autograd/history.h"
+#include "sinter/ops/binary.h"
+#include "sinter/ops/creation.h"
+#include "sinter/tensor/tracer.h"
+
+namespace sinter::autograd {
+
+namespace {
+
+// Whether nobody else sees the memory of an eager tensor.
+bool is_own(const Tensor& t) {
+  auto& impl = t.impl();
+  return impl.buffer && t.impl_ptr().use_count() == 1 && impl.buffer.use_count() == 1;
+}
+
+void add_to(Tensor& sum, const Tensor& grad) {
+  if (!sum.defined())
+    sum = grad;
+  else if (!grad_enabled() && !Tracer::current() && !grad.is_traced() && is_own(sum) && sum.is_contiguous())
+    sum.add_(grad);
+  else
+    sum = add(sum, grad);
+}
+
+struct NodeSlot {
+  IntrusivePtr<Node> node;
+  TensorList grads;
+};
+
+struct LeafSlot {
+  IntrusivePtr<TensorImpl> leaf;
+  Tensor grad;
+};
+
+class Flow {
+ public:
+  explicit Flow(bool retain) : retain_(retain) {}
+
+  // From now on only what these edges need is computed, and their gradients are kept instead of added to leaves.
+  void restrict_to(const std::vector<Edge>& targets, const std::vector<Edge>& roots);
+  void send(const Edge& edge, Tensor grad);
+  void run();
+  Tensor kept(const Edge& target) const;
+
+ private:
+  void run_node(NodeSlot slot);
+  void finish_leaf(LeafSlot& slot);
+  bool is_useful(const Edge& edge) const;
+
+  const bool retain_;
+  bool restricted_ = false;
+  std::unordered_set<const Node*> useful_;
+  std::unordered_map<const Node*, TensorList> kept_;  // targets that are results of nodes
+  std::unordered_map<const Node*, NodeSlot> nodes_;
+  std::unordered_map<const TensorImpl*, LeafSlot> leaves_;  // those that gather: targets, and leaves with hooks
+  std::priority_queue<std::pair<uint64_t, const Node*>> queue_;
+};
+
+void Flow::restrict_to(const std::vector<Edge>& targets, const std::vector<Edge>& roots) {
+  restricted_ = true;
+  for (auto& target : targets) {
+    if (target.node) kept_[target.node.get()].resize(target.node->results());
+    if (target.leaf) leaves_[target.leaf.get()].leaf = target.leaf;
+  }
+  std::vector<const Node*> reached, pending;
+  std::unordered_set<const Node*> seen;
+  auto visit = [&](const Edge& edge) {
+    if (edge.node && seen.insert(edge.node.get()).second) pending.push_back(edge.node.get());
+  };
+  for (auto& root : roots) visit(root);
+  while (!pending.empty()) {
+    const Node* node = pending.back();
+    pending.pop_back();
+    reached.push_back(node);
+    for (auto& edge : node->edges()) visit(edge);
+  }
+  // Operands before results, so that one sweep tells.
+  std::sort(reached.begin(), reached.end(), [](auto* a, auto* b) { return a->sequence() < b->sequence(); });
+  for (auto* node : reached) {
+    auto leads = [&](const Edge& edge) { return is_useful(edge); };
+    if (kept_.contains(node) || std::any_of(node->edges().begin(), node->edges().end(), leads)) useful_.insert(node);
+  }
+}
+
+bool Flow::is_useful(const Edge& edge) const {
+  if (!restricted_) return bool(edge);
+  return edge.node ? useful_.contains(edge.node.get()) : edge.leaf && leaves_.contains(edge.leaf.get());
+}
+
+void Flow::send(const Edge& edge, Tensor grad) {
+  if (edge.node) {
+    auto [it, fresh] = nodes_.try_emplace(edge.node.get());
+    NodeSlot& slot = it->second;
+    if (fresh) {
+      slot.node = edge.node;
+      slot.grads.resize(edge.node->results());
+      queue_.emplace(edge.node->sequence(), edge.node.get());
+    }
+    Tensor& sum = slot.grads[edge.index];
+    if (sum.defined())
+      add_to(sum, grad);
+    else
+      sum = std::move(grad);
+    return;
+  }
+  auto* state = state_of(*edge.leaf);
+  if (!restricted_ && !(state && !state->hooks.empty())) {
+    LeafSlot now{edge.leaf, std::move(grad)};
+    return finish_leaf(now);
+  }
+  LeafSlot& slot = leaves_[edge.leaf.get()];
+  slot.leaf = edge.leaf;
+  if (slot.grad.defined())
+    add_to(slot.grad, grad);
+  else
+    slot.grad = std::move(grad);
+}
+
+// The gradient of a leaf must be its own memory: users write to it, and it may be shared with another leaf's.
+void Flow::finish_leaf(LeafSlot& slot) {
+  State& state = ensure_state(*slot.leaf);
+  Tensor grad = std::move(slot.grad);
+  for (auto& hook : state.hooks) {
+    Tensor changed = hook(grad);
+    if (changed.defined()) grad = changed;
+  }
+  if (restricted_) {
+    slot.grad = grad;
+  } else if (state.grad.defined()) {
+    add_to(state.grad, grad);
+  } else {
+    bool keep = grad.is_traced() || grad_enabled() || Tracer::current() ||
+                (is_own(grad) && (grad.is_contiguous() || grad.strides() == slot.leaf->strides));
+    state.grad = keep ? std::move(grad) : grad.clone(kContiguousFormat);
+  }
+}
+
+void Flow::run_node(NodeSlot slot) {
+  Node& node = *slot.node;
+  for (auto& [index, hook] : node.hooks) {
+    Tensor& grad = slot.grads[index];
+    if (!grad.defined()) continue;
+    Tensor changed = hook(grad);
+    if (changed.defined()) grad = changed;
+  }
+  auto target = kept_.find(&node);
+  if (target != kept_.end()) target->second = slot.grads;
+  check(!node.released() || target != kept_.end(),
+        "backward: the graph through {} has been freed by an earlier backward(); pass retain_graph = true to that one "
+        "to go through it again",
+        node.name());
+  const auto& edges = node.edges();
+  std::vector<bool> needed(edges.size());
+  bool any = false;
+  for (size_t i = 0; i < edges.size(); ++i) any |= needed[i] = is_useful(edges[i]);
+  if (!any) return;
+  TensorList grads = node.backward(std::move(slot.grads), needed);
+  for (size_t i = 0; i < edges.size(); ++i)
+    if (needed[i] && grads[i].defined()) send(edges[i], std::move(grads[i]));
+  if (!retain_) node.release();
+}
+
+void Flow::run() {
+  while (!queue_.empty()) {
+    auto it = nodes_.find(queue_.top().second);
+    queue_.pop();
+    NodeSlot slot = std::move(it->second);
+    nodes_.erase(it);
+    run_node(std::move(slot));
+  }
+  for (auto& [impl, slot] : leaves_)
+    if (slot.grad.defined()) finish_leaf(slot);
+}
+
+Tensor Flow::kept(const Edge& target) const {
+  if (target.leaf) return leaves_.at(target.leaf.get()).grad;
+  return kept_.at(target.node.get())[target.index];
+}
+
+// The gradients that start the flow, checked against the outputs.
+TensorList start_gradients(const char* op, const TensorList& outputs, const TensorList& given) {
+  check(given.empty() || given.size() == outputs.size(), "{}: {} gradients for {} outputs", op, given.size(),
+        outputs.size());
+  TensorList grads;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const Tensor& output = outputs[i];
+    check(needs_gradient(output),
+          "{}: output {} does not depend on a tensor that requires a gradient (or was computed under a NoGradGuard)",
+          op, i);
+    if (given.empty() || !given[i].defined()) {
+      check(output.numel().same_as(1),
+            "{}: output {} has shape {}; only for a single element is the gradient 1, else pass one", op, i,
+            output.sizes());
+      grads.push_back(ones(output.sizes(), output.options()));
+      continue;
+    }
+    check(given[i].sizes().same_as(output.sizes()), "{}: the gradient of output {} has shape {}, the output {}", op, i,
+          given[i].sizes(), output.sizes());
+    grads.push_back(given[i].dtype() == output.dtype() ? given[i] : given[i].to(output.dtype()));
+  }
+  return grads;
+}
+
+std::vector<Edge> edges_to(const TensorList& tensors) {
+  std::vector<Edge> edges;
+  for (auto& t : tensors) edges.push_back(gradient_edge(t));
+  return edges;
+}
+
+}  // namespace
+
+void backward(const TensorList& outputs, const TensorList& grad_outputs, std::optional<bool> retain_graph,
+              bool create_graph, Where where) {
+  UserPosition here(where);
+  AutoGradMode mode(create_graph);
+  TensorList grads = start_gradients("backward", outputs, grad_outputs);
+  auto roots = edges_to(outputs);
+  Flow flow(retain_graph.value_or(create_graph));
+  for (size_t i = 0; i < roots.size(); ++i) flow.send(roots[i], std::move(grads[i]));
+  flow.run();
+}
+
+TensorList grad(const TensorList& outputs, const TensorList& inputs, const TensorList& grad_outputs,
+                std::optional<bool> retain_graph, bool create_graph, bool allow_unused, Where where) {
+  UserPosition here(where);
+  AutoGradMode mode(create_graph);
+  for (size_t i = 0; i < inputs.size(); ++i)
+    check(needs_gradient(inputs[i]), "grad: input {} does not require a gradient", i);
+  TensorList grads = start_gradients("grad", outputs, grad_outputs);
+  auto roots = edges_to(outputs), targets = edges_to(inputs);
+  Flow flow(retain_graph.value_or(create_graph));
+  flow.restrict_to(targets, roots);
+  for (size_t i = 0; i < roots.size(); ++i) flow.send(roots[i], std::move(grads[i]));
+  flow.run();
+  TensorList out;
+  for (size_t i = 0; i < targets.size(); ++i) {
+    out.push_back(flow.kept(targets[i]));
+    check(out.back().defined() || allow_unused,
+          "grad: no output depends on input {}; pass allow_unused = true to get an undefined gradient for it", i);
+  }
+  return out;
+}
+
+void register_hook(const Tensor& tensor, Hook hook) {
+  Edge edge = gradient_edge(tensor);
+  check(bool(edge), "register_hook: the tensor does not require a gradient");
+  if (edge.leaf)
+    ensure_state(*edge.leaf).hooks.push_back(std::move(hook));
+  else
+    edge.node->hooks.emplace_back(edge.index, std::move(hook));
+}
+
+}  // namespace sinter::autograd

@@ -1,0 +1,95 @@
+#include "sinter/autograd/history.h"
+
+#include "sinter/autograd/autograd.h"
+#include "sinter/ops/view.h"
+#include "sinter/tensor/tracer.h"
+
+namespace sinter::autograd {
+
+namespace {
+
+uint32_t generation_of(const TensorImpl& impl) {
+  auto* state = state_of(impl);
+  return state ? state->generation : 0;
+}
+
+// The history of an outdated view: the same look at what its base is now.
+void refresh(TensorImpl& view) {
+  State& state = ensure_state(view);
+  state.generation = generation_of(*view.base);
+  state.edge = {};
+  state.alias = {};
+  Tensor base(view.base);
+  if (!gradient_edge(base)) return;
+  TracerScope eager(nullptr);
+  EnableGradGuard recorded;
+  state.edge = gradient_edge(as_strided(base, view.sizes, view.strides, view.offset));
+}
+
+bool is_outdated(const TensorImpl& impl) {
+  return impl.base && impl.base->autograd && is_floating(impl.dtype) &&
+         generation_of(*impl.base) != generation_of(impl);
+}
+
+}  // namespace
+
+State& ensure_state(TensorImpl& impl) {
+  if (!impl.autograd) impl.autograd = std::make_shared<State>();
+  return *state_of(impl);
+}
+
+Tensor detached(const Tensor& tensor) {
+  const TensorImpl& from = tensor.impl();
+  auto impl = make_intrusive<TensorImpl>();
+  impl->dtype = from.dtype;
+  impl->device = from.device;
+  impl->contiguous = from.contiguous;
+  impl->offset = from.offset;
+  impl->numel = from.numel;
+  impl->sizes = from.sizes;
+  impl->strides = from.strides;
+  impl->buffer = from.buffer;
+  impl->traced_shape = from.traced_shape;
+  impl->traced = from.traced;
+  return Tensor(std::move(impl));
+}
+
+Tensor attached(const Tensor& tensor, const Edge& history) {
+  Tensor out = detached(tensor);
+  ensure_state(out.impl()).edge = history;
+  return out;
+}
+
+Edge gradient_edge(const Tensor& tensor) {
+  TensorImpl& impl = tensor.impl();
+  if (impl.requires_grad) return {nullptr, tensor.impl_ptr(), 0};
+  if (is_outdated(impl)) refresh(impl);
+  auto* state = state_of(impl);
+  return state ? state->edge : Edge{};
+}
+
+bool needs_gradient(const Tensor& tensor) {
+  TensorImpl& impl = tensor.impl();
+  if (impl.requires_grad) return true;
+  if (is_outdated(impl)) refresh(impl);
+  return impl.autograd && state_of(impl)->edge;
+}
+
+Tensor saved_form(const Tensor& tensor) {
+  const TensorImpl& impl = tensor.impl();
+  if (!impl.traced) {
+    // What cannot gain a history is kept as it is, so that a capture sees one tensor and not two.
+    if (impl.requires_grad || !is_floating(impl.dtype) || Tracer::current()) return tensor;
+  }
+  auto* state = state_of(impl);
+  if (!state) return detached(tensor);
+  if (!state->alias.defined() || state->alias.impl().traced != impl.traced) state->alias = detached(tensor);
+  return state->alias;
+}
+
+uint32_t version_of(const Tensor& tensor) {
+  const TensorImpl& impl = tensor.impl();
+  return impl.buffer ? impl.buffer->version.load(std::memory_order_relaxed) : 0;
+}
+
+}  // namespace sinter::autograd

@@ -1,0 +1,33 @@
+#pragma once
+// What autograd keeps with a tensor, and how it is read. A leaf has a gradient; any other tensor that needs one has an
+// edge to the node that made it.
+#include "sinter/autograd/node.h"
+
+namespace sinter::autograd {
+
+struct State final : AutogradState {
+  Edge edge;                // how the tensor came about
+  uint32_t generation = 0;  // writes that changed the history; of a view: as many of its base as `edge` reflects
+  Tensor grad;              // of a leaf
+  Tensor alias;             // the tensor without its history: what nodes keep, so that none owns itself
+  std::string stale;        // not empty: a kept value that was overwritten; the Error of whoever reads it
+  std::vector<Hook> hooks;  // of a leaf
+};
+
+inline State* state_of(const TensorImpl& impl) { return static_cast<State*>(impl.autograd.get()); }
+State& ensure_state(TensorImpl& impl);
+
+// The same value without history: an eager one shares the memory and its version.
+Tensor detached(const Tensor& tensor);
+// A detached alias with this history.
+Tensor attached(const Tensor& tensor, const Edge& history);
+
+// Where the tensor's gradient goes. The history of a view is made anew when its base's has changed.
+Edge gradient_edge(const Tensor& tensor);
+bool needs_gradient(const Tensor& tensor);
+
+// What a node keeps of a tensor: a value without a way back to the node.
+Tensor saved_form(const Tensor& tensor);
+uint32_t version_of(const Tensor& tensor);
+
+}  // namespace sinter::autograd

@@ -1,0 +1,186 @@
+#include "sinter/autograd/node.h"
+
+#include <atomic>
+
+#include "sinter/autograd/autograd.h"
+#include "sinter/autograd/history.h"
+#include "sinter/ops/creation.h"
+#include "sinter/ops/layout.h"
+#include "sinter/ops/view.h"
+
+namespace sinter::autograd {
+
+namespace {
+
+std::atomic<uint64_t> next_sequence{1};
+
+// Edges of nodes under destruction on this thread; null when there is none.
+thread_local std::vector<std::vector<Edge>>* doomed = nullptr;
+
+bool same_shape(const Shape& a, const Shape& b) {
+  if (a.same_as(b)) return true;
+  bool same = a.size() == b.size();
+  for (size_t d = 0; same && d < a.size(); ++d) same = a[d] == b[d];
+  return same;
+}
+
+std::vector<Edge> edges_of(std::span<const TensorArg> inputs) {
+  std::vector<Edge> edges(inputs.size());
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (!inputs[i].is_scalar() && is_floating(inputs[i].dtype())) edges[i] = gradient_edge(inputs[i].tensor());
+  return edges;
+}
+
+}  // namespace
+
+Node::Node(std::vector<Edge> edges)
+    : sequence_(next_sequence.fetch_add(1, std::memory_order_relaxed)), edges_(std::move(edges)) {}
+
+Node::~Node() {
+  if (doomed) {
+    doomed->push_back(std::move(edges_));
+    return;
+  }
+  std::vector<std::vector<Edge>> pending;
+  doomed = &pending;
+  pending.push_back(std::move(edges_));
+  while (!pending.empty()) {
+    auto edges = std::move(pending.back());
+    pending.pop_back();
+  }
+  doomed = nullptr;
+}
+
+void Node::release() {
+  released_ = true;
+  edges_.clear();
+}
+
+// --- OpNode ----------------------------------------------------------------------------------------------------------
+
+OpNode::OpNode(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, size_t results,
+               const Buffer* overwritten)
+    : Node(edges_of(inputs)), op_(op), attrs_(attrs), outputs_(results) {
+  if (auto* where = UserPosition::current()) where_ = *where;
+  inputs_.reserve(inputs.size());
+  for (auto& arg : inputs) {
+    if (arg.is_scalar()) {
+      inputs_.push_back(arg);
+      versions_.push_back(0);
+      continue;
+    }
+    bool gone = overwritten && arg.tensor().impl().buffer.get() == overwritten;
+    inputs_.emplace_back(gone ? detached(arg.tensor()) : saved_form(arg.tensor()), arg.where());
+    versions_.push_back(version_of(arg.tensor()) - (gone ? 1 : 0));
+  }
+}
+
+const Tensor& OpNode::save_result(size_t i, const Tensor& result) {
+  outputs_[i] = {is_floating(result.dtype()) ? detached(result) : result, version_of(result)};
+  return outputs_[i].value;
+}
+
+std::string OpNode::name() const {
+  std::string name(op_.name);
+  return where_ ? name + " (" + to_string(*where_) + ")" : name;
+}
+
+void OpNode::release() {
+  Node::release();
+  inputs_.clear();
+  for (auto& output : outputs_) output.value = {};
+}
+
+Tensor OpNode::hand_out(const Tensor& value, uint32_t version, const Edge& history) const {
+  if (version_of(value) != version) {
+    Tensor stale = detached(value);
+    ensure_state(stale.impl()).stale = format(
+        "the gradient of {} needs a value of shape {} that has been changed by an in-place write since: clone() it "
+        "before the write, or use the form of the op that is not in place",
+        name(), value.sizes());
+    return stale;
+  }
+  bool whole = value.impl().requires_grad || value.impl().autograd;
+  return history && !whole && grad_enabled() ? attached(value, history) : value;
+}
+
+TensorList OpNode::backward(TensorList grads, const std::vector<bool>& needed) {
+  check(op_.grad, "{}: no gradient can be taken: {}. Call detach() on its operands if none is meant", name(),
+        op_.no_grad_reason);
+  std::vector<TensorArg> inputs;
+  inputs.reserve(inputs_.size());
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    if (inputs_[i].is_scalar())
+      inputs.push_back(inputs_[i]);
+    else
+      inputs.emplace_back(hand_out(inputs_[i].tensor(), versions_[i], edges()[i]), inputs_[i].where());
+  }
+  TensorList outputs(outputs_.size());
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    auto& saved = outputs_[i];
+    Edge self;
+    if (is_floating(saved.value.dtype())) self = {IntrusivePtr<Node>::share(this), nullptr, uint32_t(i)};
+    outputs[i] = hand_out(saved.value, saved.version, self);
+  }
+  if (result_shape_ && grads[0].defined()) grads[0] = sum_to_size(grads[0], *result_shape_);
+
+  TensorList out = op_.grad(GradCall{op_, inputs, outputs, grads, attrs_, needed});
+  SINTER_INTERNAL_ASSERT(out.size() == inputs_.size(), "{}: {} gradients for {} operands", op_.name, out.size(),
+                         inputs_.size());
+  for (size_t i = 0; i < out.size(); ++i) {
+    if (!needed[i]) out[i] = {};
+    if (!out[i].defined()) continue;
+    const Tensor& operand = inputs_[i].tensor();
+    Shape shape = operand.sizes();
+    if (op_.kind == OpKind::kPointwise && !out[i].sizes().same_as(shape)) out[i] = sum_to_size(out[i], shape);
+    if (out[i].dtype() != operand.dtype()) out[i] = out[i].to(operand.dtype());
+    SINTER_INTERNAL_ASSERT(same_shape(out[i].sizes(), shape), "{}: the gradient of operand {} has shape {}, not {}",
+                           op_.name, i, out[i].sizes(), shape);
+  }
+  return out;
+}
+
+// --- CopySlices ------------------------------------------------------------------------------------------------------
+
+CopySlices::CopySlices(Edge before, Edge written, const TensorImpl& base, const TensorImpl& part)
+    : Node({std::move(before), std::move(written)}),
+      base_sizes_(base.sizes),
+      base_strides_(base.strides),
+      sizes_(part.sizes),
+      strides_(part.strides),
+      offset_(part.offset - base.offset),
+      row_major_(base.contiguous) {
+  check(offset_ >= 0,
+        "a view that begins before the first element of its base cannot be written in place with gradients");
+}
+
+// The gradient is laid out as the base is in memory; the part is then the same look at it as the part was at the base.
+TensorList CopySlices::backward(TensorList grads, const std::vector<bool>& needed) {
+  auto span = [](const IntList& sizes, const IntList& strides) {
+    int64_t last = 0;
+    for (size_t d = 0; d < sizes.size(); ++d) {
+      if (sizes[d] == 0) return int64_t(0);
+      last += (sizes[d] - 1) * strides[d];
+    }
+    return last + 1;
+  };
+  const Tensor& grad = grads[0];
+  int64_t base_span = span(base_sizes_, base_strides_), part_span = span(sizes_, strides_);
+  bool direct = row_major_ && offset_ + part_span <= base_span;
+  Tensor memory;
+  if (direct)
+    memory = reshape(grad.contiguous(), {-1});
+  else
+    memory = as_strided_scatter(zeros({std::max(base_span, offset_ + part_span)}, grad.options()), grad, base_sizes_,
+                                base_strides_);
+  TensorList out(2);
+  if (needed[1]) out[1] = as_strided(memory, sizes_, strides_, memory.storage_offset() + offset_);
+  if (needed[0]) {
+    Tensor rest = as_strided_scatter(memory, zeros(Shape(sizes_), grad.options()), sizes_, strides_, offset_);
+    out[0] = direct ? reshape(rest, Shape(base_sizes_))
+                    : as_strided(rest, base_sizes_, base_strides_, rest.storage_offset());
+  }
+  return out;
+}
+
+}  // namespace sinter::autograd
