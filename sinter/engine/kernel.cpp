@@ -27,8 +27,8 @@ std::string kernel_name(const LoopNest& nest) {
 
 }  // namespace
 
-std::shared_ptr<const Kernel> compile_kernel(const LoopNest& nest) {
-  auto plan = schedule(nest);
+std::shared_ptr<const Kernel> compile_kernel(const LoopNest& nest, bool stream) {
+  auto plan = schedule(nest, stream);
   auto kernel = std::make_shared<Kernel>();
   kernel->name = kernel_name(nest);
   auto emitted = codegen::emit_cpu(nest, plan, kernel->name);

@@ -20,8 +20,9 @@ struct Kernel {
   std::shared_ptr<const void> code;  // keeps the function loaded
 };
 
-// Schedules, emits and compiles the nest for this machine's CPU. Compiled code is kept in memory and on disk.
-std::shared_ptr<const Kernel> compile_kernel(const LoopNest& nest);
+// Schedules, emits and compiles the nest for this machine's CPU. Compiled code is kept in memory and on disk. `stream`:
+// stores go past the caches, and results are aligned to 64 bytes.
+std::shared_ptr<const Kernel> compile_kernel(const LoopNest& nest, bool stream = false);
 
 // Runs the kernel over [0, range) on the thread pool; `work` is about how many elements one step of the range touches.
 void launch(const Kernel& kernel, const int64_t* args, int64_t range, int64_t work);

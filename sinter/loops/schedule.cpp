@@ -36,15 +36,16 @@ AxisFit fit(const LoopNest& nest, const Dim& axis) {
 
 }  // namespace
 
-Schedule schedule(const LoopNest& nest) {
+Schedule schedule(const LoopNest& nest, bool stream) {
   bool arg = nest.combine == Combine::kArgMax || nest.combine == Combine::kArgMin;
   if (nest.kind == NestKind::kMap && !nest.parallel.empty()) {
     Dim axis = nest.parallel.back().symbol;
     auto f = fit(nest, axis);
     Movement store = movement(nest.offset, axis);
-    if (f.possible && store != Movement::kIrregular && store != Movement::kFixed) return {VectorMode::kMap, axis};
+    if (f.possible && store != Movement::kIrregular && store != Movement::kFixed)
+      return {VectorMode::kMap, axis, stream && store == Movement::kUnit};
   }
-  if (nest.kind == NestKind::kReduce && !arg) {
+  if (nest.kind == NestKind::kReduce) {
     AxisFit rows, columns;
     rows.possible = columns.possible = false;
     if (!nest.sequential.empty()) rows = fit(nest, nest.sequential.back().symbol);
@@ -54,8 +55,8 @@ Schedule schedule(const LoopNest& nest) {
       columns.possible = columns.possible && store != Movement::kIrregular && store != Movement::kFixed;
     }
     // Unit-stride loads decide; lanes along a strided axis cost a gather per load.
-    if (rows.possible && rows.unit > 0 && rows.strided == 0) return {VectorMode::kRows, nest.sequential.back().symbol};
-    if (columns.possible && columns.unit > 0 && columns.strided == 0) return {VectorMode::kColumns, nest.parallel.back().symbol};
+    if (rows.possible && rows.unit > 0 && rows.strided == 0) return {VectorMode::kRows, nest.sequential.back().symbol, false};
+    if (!arg && columns.possible && columns.unit > 0 && columns.strided == 0) return {VectorMode::kColumns, nest.parallel.back().symbol, false};
   }
   return {};
 }
@@ -63,7 +64,7 @@ Schedule schedule(const LoopNest& nest) {
 std::string to_string(const Schedule& s) {
   switch (s.mode) {
     case VectorMode::kScalar: return "scalar";
-    case VectorMode::kMap: return "map lanes " + to_string(s.vector_axis);
+    case VectorMode::kMap: return "map lanes " + to_string(s.vector_axis) + (s.stream ? " streaming" : "");
     case VectorMode::kColumns: return "columns lanes " + to_string(s.vector_axis);
     case VectorMode::kRows: break;
   }

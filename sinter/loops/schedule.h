@@ -15,13 +15,14 @@ enum class VectorMode : uint8_t {
 struct Schedule {
   VectorMode mode = VectorMode::kScalar;
   Dim vector_axis;  // its symbol
+  bool stream = false;  // a map's stores go past the caches: for results too large to stay in them. Needs aligned results
 };
 
 // How an offset moves along an axis: not at all, by one element, by a stride, or in a way no stride describes.
 enum class Movement : uint8_t { kFixed, kUnit, kStrided, kIrregular };
 Movement movement(const Dim& offset, const Dim& axis);
 
-Schedule schedule(const LoopNest& nest);
+Schedule schedule(const LoopNest& nest, bool stream = false);
 
 std::string to_string(const Schedule& schedule);
 

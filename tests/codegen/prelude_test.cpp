@@ -69,7 +69,7 @@ void expect_accurate(const char* name, double bound, Vector vector, Scalar scala
   int differ = 0;
   for (size_t i = 0; i < sweep().size(); i += kW) {
     float out[kW];
-    k::store_f32(out, 0, vector(k::load_f32(sweep().data(), static_cast<long>(i))));
+    k::store<k::f32>(out, 0, vector(k::load<k::f32>(sweep().data(), static_cast<long>(i))));
     for (int lane = 0; lane < kW; ++lane) {
       float x = sweep()[i + static_cast<size_t>(lane)];
       double e = ulp_error(out[lane], reference(static_cast<double>(x)));
@@ -142,7 +142,7 @@ void expect_accurate_pairs(const char* name, double bound, Vector vector, Scalar
   for (size_t i = 0; i < x.size(); i += kW) {
     float out[kW];
     auto at = static_cast<long>(i);
-    k::store_f32(out, 0, vector(k::load_f32(x.data(), at), k::load_f32(y.data(), at)));
+    k::store<k::f32>(out, 0, vector(k::load<k::f32>(x.data(), at), k::load<k::f32>(y.data(), at)));
     for (int lane = 0; lane < kW; ++lane) {
       float a = x[i + static_cast<size_t>(lane)], b = y[i + static_cast<size_t>(lane)];
       ASSERT_LE(ulp_error(out[lane], reference(a, b)), bound) << name << "(" << a << ", " << b << "): " << out[lane];
@@ -212,7 +212,7 @@ TEST(Prelude, HalfTypesRoundToNearestEven) {
     int e = half >> 10 & 31, m = half & 1023;
     double want = e == 31 ? (m ? NAN : INFINITY) : std::ldexp(e ? 1024 + m : m, (e ? e : 1) - 25);
     auto raw = static_cast<uint16_t>(half);
-    ASSERT_TRUE(same(k::load1_f16(&raw, 0), static_cast<float>(half & 0x8000 ? -want : want))) << half;
+    ASSERT_TRUE(same(k::load1<k::f16>(&raw, 0), static_cast<float>(half & 0x8000 ? -want : want))) << half;
   }
 }
 
@@ -251,17 +251,17 @@ TEST(Prelude, MemoryOfEveryStorageType) {
   expect_memory<k::i8, int8_t>([](int i) { return static_cast<int8_t>((i - 9) * 11); });
   expect_memory<k::u8, uint8_t>([](int i) { return static_cast<uint8_t>(i * 11); });
   expect_memory<bool, bool>([](int i) { return i % 3 == 0; });
-  EXPECT_EQ(k::load_i8("\xff\x80\x7f\x01................", 0)[1], -128);
-  EXPECT_EQ(k::load_u8("\xff\x80\x7f\x01................", 0)[1], 128);
+  EXPECT_EQ(k::load<k::i8>("\xff\x80\x7f\x01................", 0)[1], -128);
+  EXPECT_EQ(k::load<k::u8>("\xff\x80\x7f\x01................", 0)[1], 128);
   unsigned char truth[kW] = {7, 0, 1};
-  k::store_bool(truth, 0, k::load_bool(truth, 0));
+  k::store<bool>(truth, 0, k::load<bool>(truth, 0));
   EXPECT_EQ(truth[0], 1);
   EXPECT_EQ(truth[1], 0);
   alignas(64) float streamed[kW];
-  k::stream_f32(streamed, 0, k::cast_f32(k::iota_i32()));
+  k::stream<k::f32>(streamed, 0, k::cast_f32(k::iota_i32()));
   k::stream_fence();
   EXPECT_EQ(streamed[3], 3);
-  k::store_i8(truth, 0, k::splat_i32(300));
+  k::store<k::i8>(truth, 0, k::splat_i32(300));
   EXPECT_EQ(truth[2], 44);
 }
 
@@ -340,12 +340,12 @@ TEST(Prelude, ReductionsFollowOneTree) {
   for (int i = 0; i < kW; ++i) tree[i] = x[i] = 1.0f / static_cast<float>(i + 3);
   for (int half = kW / 2; half; half /= 2)
     for (int i = 0; i < half; ++i) tree[i] += tree[i + half];
-  EXPECT_EQ(k::hsum(k::load_f32(x, 0)), tree[0]);
-  EXPECT_EQ(k::hmax(k::load_f32(x, 0)), x[0]);
-  EXPECT_EQ(k::hmin(k::load_f32(x, 0)), x[kW - 1]);
+  EXPECT_EQ(k::hsum(k::load<k::f32>(x, 0)), tree[0]);
+  EXPECT_EQ(k::hmax(k::load<k::f32>(x, 0)), x[0]);
+  EXPECT_EQ(k::hmin(k::load<k::f32>(x, 0)), x[kW - 1]);
   x[kW - 2] = kNan;
-  EXPECT_TRUE(std::isnan(k::hmax(k::load_f32(x, 0))));
-  EXPECT_TRUE(std::isnan(k::hmin(k::load_f32(x, 0))));
+  EXPECT_TRUE(std::isnan(k::hmax(k::load<k::f32>(x, 0))));
+  EXPECT_TRUE(std::isnan(k::hmin(k::load<k::f32>(x, 0))));
   EXPECT_EQ(k::hsum(k::iota_i64()), kW * (kW - 1) / 2);
   EXPECT_EQ(k::hprod(k::splat_i32(3) - (k::iota_i32() & 1)), kW == 4 ? 36 : kW == 8 ? 1296 : 1679616);
   EXPECT_EQ(k::hmax(k::cast_f64(k::iota_i32())), kW - 1);
@@ -410,10 +410,10 @@ using namespace k;
 extern "C" void kernel(const void* in, void* out, long n) {
   FlushDenormals flush;
   for (long i = 0; i < n; i += kLanes) {
-    f32v x = load_bf16(in, i), y = load_f16_partial(in, i, 3);
-    store_f32(out, i, select(lt(x, y), tanh(x) + pow(x, y), erf(y) * rand_normal_f32(splat_i64(i), 1, 2)));
-    store_i8_partial(out, i, 2, floor_divide(load_i16(in, i), load_u8(in, i)));
-    store1_f64(out, i, exp(load1_f64(in, i)) + hsum(sin(load_f64(in, i))));
+    f32v x = load<k::bf16>(in, i), y = load_partial<k::f16>(in, i, 3);
+    store<k::f32>(out, i, select(lt(x, y), tanh(x) + pow(x, y), erf(y) * rand_normal_f32(splat_i64(i), 1, 2)));
+    store_partial<k::i8>(out, i, 2, floor_divide(load<k::i16>(in, i), load<k::u8>(in, i)));
+    store1<k::f64>(out, i, exp(load1<k::f64>(in, i)) + hsum(sin(load<k::f64>(in, i))));
   }
 }
 )";

@@ -76,6 +76,7 @@ class KernelWriter {
       over_inner_axis([&](auto lo, auto hi) { map(lo, hi); });
     else
       over_all_parallel([&] { nest_.kind == NestKind::kReduce ? reduce() : step_by_step(); });
+    if (schedule_.stream) line("stream_fence();");
     close();
     result_.text = std::move(text_);
     return std::move(result_);
@@ -158,12 +159,12 @@ class KernelWriter {
     Movement m = movement(nest_.offset, schedule_.vector_axis);
     std::string dtype = to_string(out_dtype()), at = index_text(nest_.offset);
     if (m == Movement::kStrided)
-      return format("store_{}_strided(out, {}, {}, {});", dtype, at, index_text(*nest_.offset.coefficient_of(schedule_.vector_axis)), value);
-    if (mode == LaneMode::kPartial) return format("store_{}_partial(out, {}, m, {});", dtype, at, value);
-    return format("store_{}(out, {}, {});", dtype, at, value);
+      return format("store_strided<{}>(out, {}, {}, {});", dtype, at, index_text(*nest_.offset.coefficient_of(schedule_.vector_axis)), value);
+    if (mode == LaneMode::kPartial) return format("store_partial<{}>(out, {}, m, {});", dtype, at, value);
+    return format("{}<{}>(out, {}, {});", schedule_.stream ? "stream" : "store", dtype, at, value);
   }
   std::string store_one(const std::string& value) const {
-    return format("store1_{}(out, {}, {});", out_dtype(), index_text(nest_.offset), value);
+    return format("store1<{}>(out, {}, {});", out_dtype(), index_text(nest_.offset), value);
   }
 
   bool any_strided() const {
@@ -214,8 +215,9 @@ class KernelWriter {
   }
 
   void reduce() {
-    if (schedule_.mode == VectorMode::kRows) return rows();
-    if (nest_.payload >= 0) return arg_reduce();
+    bool in_lanes = schedule_.mode == VectorMode::kRows;
+    if (nest_.payload >= 0) return in_lanes ? arg_rows() : arg_reduce();
+    if (in_lanes) return rows();
     DType acc = nest_.accumulator;
     line(format("{} acc = {};", type_text(acc, false), identity_text(nest_.combine, acc)));
     BodyWriter body(nest_, Dim(), LaneMode::kScalar);
@@ -227,25 +229,65 @@ class KernelWriter {
     line(store_one(cast_text("acc", acc, compute_dtype(out_dtype()))));
   }
 
+  const char* beats_text() const { return nest_.combine == Combine::kArgMax ? "beats<true>" : "beats<false>"; }
+
+  // The payload of the first element: what wins when nothing beats the neutral element.
+  void start_with_first(DType acc) {
+    open("auto first = [&] {");
+    for (auto& axis : nest_.sequential) line(format("const i64 {} = 0;", axis.symbol));
+    line(format("return {};", index_text(nest_.body[size_t(nest_.payload)].offset)));
+    close("};");
+    line(format("{} best = {};", type_text(acc, false), identity_text(nest_.combine, acc)));
+    line("i64 winner = first();");
+  }
+
   void arg_reduce() {
     DType acc = nest_.accumulator;
-    line(format("{} acc = {};", type_text(acc, false), identity_text(nest_.combine, acc)));
-    line("i64 winner = 0;");
-    line("bool first = true;");
     BodyWriter body(nest_, Dim(), LaneMode::kScalar);
     lines(body.write(inner_symbols({}), false));
+    start_with_first(acc);
     open_loops(nest_.sequential, nest_.sequential.size());
     lines(body.write(inner_symbols({}), true));
-    std::string v = body.value(nest_.value, acc);
-    std::string better = format("{} {} acc", v, nest_.combine == Combine::kArgMax ? ">" : "<");
-    if (is_floating(acc)) better += format(" || ({} != {} && acc == acc)", v, v);
-    open(format("if (first || {}) {", better));
-    line(format("acc = {};", v));
+    line(format("const {} value = {};", type_text(acc, false), body.value(nest_.value, acc)));
+    open(format("if ({}(value, best)) {", beats_text()));
+    line("best = value;");
     line(format("winner = {};", BodyWriter::variable(nest_.payload)));
-    line("first = false;");
     close();
     close_loops(nest_.sequential.size());
     line(store_one(cast_text("winner", kInt64, compute_dtype(out_dtype()))));
+  }
+
+  // The same with lanes along the last sequential axis, each with a winner of its own.
+  void arg_rows() {
+    const Axis& axis = nest_.sequential.back();
+    std::string k = to_string(axis.symbol), n = index_text(axis.extent);
+    DType acc = nest_.accumulator;
+    std::string type = type_text(acc, true);
+    BodyWriter full(nest_, axis.symbol, LaneMode::kFull), partial(nest_, axis.symbol, LaneMode::kPartial);
+    lines(full.write(inner_symbols({}), false));
+    start_with_first(acc);
+    line(format("{} bests = splat_{}(best);", type, acc));
+    line("i64v winners = splat_i64(winner);");
+    open_loops(nest_.sequential, nest_.sequential.size() - 1);
+    line(format("i64 {} = 0;", k));
+    open(format("for (; {} + kLanes <= {}; {} += kLanes) {", k, n, k));
+    take_winners(full, full.value(nest_.value, acc), type);
+    close();
+    open(format("if ({} < {}) {", k, n));
+    line(format("const i64 m = {} - {};", n, k));
+    take_winners(partial, format("select(first_lanes(m), {}, splat_{}({}))", partial.value(nest_.value, acc), acc, identity_text(nest_.combine, acc)), type);
+    close();
+    close_loops(nest_.sequential.size() - 1);
+    line(format("winner = join_winners<{}>(bests, winners);", nest_.combine == Combine::kArgMax));
+    line(store_one(cast_text("winner", kInt64, compute_dtype(out_dtype()))));
+  }
+
+  void take_winners(BodyWriter& body, const std::string& value, const std::string& type) {
+    lines(body.write(inner_symbols({}), true));
+    line(format("const {} values = {};", type, value));
+    line(format("const maskv better = {}(values, bests);", beats_text()));
+    line("bests = select(better, values, bests);");
+    line(format("winners = select(better, {}, winners);", body.value(nest_.payload, kInt64)));
   }
 
   // Lanes along the last sequential axis; kTile accumulators, joined in a fixed order.
@@ -341,9 +383,9 @@ class KernelWriter {
       line(store_one(body.value(nest_.value, out)));
     } else {
       line(format("const i64 to = {};", index_text(nest_.offset)));
-      std::string old = cast_text(format("load1_{}(out, to)", out_dtype()), out, acc);
+      std::string old = cast_text(format("load1<{}>(out, to)", out_dtype()), out, acc);
       std::string sum = combine_text(nest_.combine, old, body.value(nest_.value, acc));
-      line(format("store1_{}(out, to, {});", out_dtype(), cast_text(sum, acc, out)));
+      line(format("store1<{}>(out, to, {});", out_dtype(), cast_text(sum, acc, out)));
     }
     close_loops(nest_.sequential.size());
   }

@@ -140,13 +140,13 @@ std::string BodyWriter::load(const Instr& instr) const {
   std::string dtype = to_string(instr.dtype), at = index_text(instr.offset), text;
   bool lanes = m != Movement::kFixed;
   if (!lanes)
-    text = format("load1_{}({}, {})", dtype, name, at);
+    text = format("load1<{}>({}, {})", dtype, name, at);
   else if (m == Movement::kStrided)
-    text = format("load_{}_strided({}, {}, {})", dtype, name, at, index_text(*instr.offset.coefficient_of(axis_)));
+    text = format("load_strided<{}>({}, {}, {})", dtype, name, at, index_text(*instr.offset.coefficient_of(axis_)));
   else if (mode_ == LaneMode::kPartial)
-    text = format("load_{}_partial({}, {}, m)", dtype, name, at);
+    text = format("load_partial<{}>({}, {}, m)", dtype, name, at);
   else
-    text = format("load_{}({}, {})", dtype, name, at);
+    text = format("load<{}>({}, {})", dtype, name, at);
   if (instr.conditions.empty()) return text;
   DType compute = compute_dtype(instr.dtype);
   std::string otherwise = literal_text(instr.value, compute);
@@ -183,7 +183,7 @@ std::string BodyWriter::statement(int id) const {
     case InstrKind::kLoad: return left + load(instr) + ";";
     case InstrKind::kLoadIndex: {
       DType dtype = nest_.operands[size_t(instr.operand)].dtype;
-      return format("const i64 {} = checked_index(cast_i64(load1_{}({}, {})), {}, error);", instr.symbol, dtype,
+      return format("const i64 {} = checked_index(cast_i64(load1<{}>({}, {})), {}, error);", instr.symbol, dtype,
                     operand_text(nest_, instr.operand), index_text(instr.offset), index_text(instr.extent));
     }
     case InstrKind::kConstant: return left + literal_text(instr.value, compute) + ";";

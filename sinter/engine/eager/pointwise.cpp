@@ -76,16 +76,16 @@ class Call {
       shape_from(out->impl());
     else
       shape_from_operands();
-    // The class: everything the kernel's text depends on.
-    uint64_t key = uint64_t(geometry_.axes);
-    for (size_t i = 0; i < inputs_.size(); ++i)
-      key = key << 8 | uint64_t(operands_[i].dtype) << 4 | uint64_t(operands_[i].standing) << 2 | stride_class(int(i));
-    key = key << 3 | stride_class(int(inputs_.size())) << 1 | uint64_t(out != nullptr);
-    if (out) key = hash_mix(key, uint64_t(out->dtype()) + 17);
-    if (!attrs_.empty()) key = hash_mix(key, uint64_t(infer()) + 1);
-    auto& cached = kernel_cache().find(op_, key, [&] { return compile(out); });
+    const CachedKernel& cached = find_kernel(out);
     Tensor result = out ? *out : allocate(cached.result);
-    if (result.impl().numel) start(cached, result.impl());
+    if (result.impl().numel == 0) return result;
+    find_addresses(result.impl());
+    if (int other = transposed_axis(); other >= 0)
+      start_in_tiles(other, out);
+    else if (worth_streaming(result.impl()))
+      start(find_kernel(out, true));
+    else
+      start(cached);
     return result;
   }
 
@@ -96,6 +96,24 @@ class Call {
   }
 
  private:
+  // The kernel of this geometry's class: everything its text depends on.
+  const CachedKernel& find_kernel(const Tensor* out, bool stream = false) {
+    uint64_t key = uint64_t(geometry_.axes);
+    for (size_t i = 0; i < inputs_.size(); ++i)
+      key = key << 8 | uint64_t(operands_[i].dtype) << 4 | uint64_t(operands_[i].standing) << 2 | stride_class(int(i));
+    key = key << 3 | stride_class(int(inputs_.size())) << 1 | uint64_t(out != nullptr);
+    if (out) key = hash_mix(key, uint64_t(out->dtype()) + 17);
+    if (!attrs_.empty()) key = hash_mix(key, uint64_t(infer()) + 1);
+    if (stream) key = hash_mix(key, 41);
+    return kernel_cache().find(op_, key, [&] { return compile(out, stream); });
+  }
+
+  // A result that no cache keeps until it is read again is better written past them: its lines need not be fetched.
+  bool worth_streaming(const TensorImpl& result) const {
+    return geometry_.axes == 1 && geometry_.strides[inputs_.size()][0] == 1 && slots_[inputs_.size()] % 64 == 0 &&
+           result.numel * item_size(result.dtype) >= kStreamBytes;
+  }
+
   void shape_from_operands() {
     const TensorImpl* first = nullptr;
     bool plain = true;  // every sized operand is contiguous and of one shape
@@ -186,7 +204,7 @@ class Call {
     return layout;
   }
 
-  CachedKernel compile(const Tensor* out) {
+  CachedKernel compile(const Tensor* out, bool stream) {
     DType dtype = infer();
     Shape axes;
     for (int d = 0; d < geometry_.axes; ++d) axes.push_back(Dim::symbol("n" + std::to_string(d)));
@@ -204,7 +222,7 @@ class Call {
     if (out) nest.operands.back().dtype = out->dtype();
     CachedKernel entry;
     entry.result = dtype;
-    entry.kernel = compile_kernel(nest);
+    entry.kernel = compile_kernel(nest, stream);
     entry.sources = param_sources(*entry.kernel);
     return entry;
   }
@@ -220,27 +238,87 @@ class Call {
     return Tensor(std::move(impl));
   }
 
-  void start(const CachedKernel& cached, const TensorImpl& result) {
-    int64_t args[kMaxOperands + kMaxAxes * (kMaxOperands + 1) + 1];
-    size_t slot = 0;
+  void find_addresses(const TensorImpl& result) {
     auto address = [](const TensorImpl& t) {
       return int64_t(reinterpret_cast<uintptr_t>(t.buffer->data())) + t.offset * item_size(t.dtype);
     };
     for (size_t i = 0; i < inputs_.size(); ++i) {
       auto& o = operands_[i];
       if (o.impl)
-        args[slot++] = address(*o.impl);
+        slots_[i] = address(*o.impl);
       else
-        args[slot++] = o.number.is_floating() ? std::bit_cast<int64_t>(o.number.to_double()) : o.number.to_int();
+        slots_[i] = o.number.is_floating() ? std::bit_cast<int64_t>(o.number.to_double()) : o.number.to_int();
+      item_bytes_[i] = o.standing == Standing::kSized ? item_size(o.dtype) : 0;
     }
-    args[slot++] = address(result);
+    slots_[inputs_.size()] = address(result);
+    item_bytes_[inputs_.size()] = item_size(result.dtype);
+  }
+
+  void start(const CachedKernel& cached) {
+    int64_t args[kMaxOperands + kMaxAxes * (kMaxOperands + 1) + 1];
+    size_t slot = inputs_.size() + 1;
+    std::copy_n(slots_.begin(), slot, args);
     for (auto& source : cached.sources)
       args[slot++] = source.operand < 0 ? geometry_.sizes[size_t(source.axis)]
                                         : geometry_.strides[size_t(source.operand)][size_t(source.axis)];
     args[slot] = 0;
     int64_t inner = cached.kernel->split_last ? geometry_.sizes[size_t(geometry_.axes) - 1] : 1;
-    launch(*cached.kernel, args, result.numel / inner, inner);
+    launch(*cached.kernel, args, geometry_.elements() / inner, inner);
   }
+
+  // An axis along which some operand is contiguous while it strides along the innermost one; -1 when there is none, or
+  // the problem is too small to care.
+  int transposed_axis() const {
+    if (geometry_.axes < 2 || geometry_.axes + 2 > kMaxAxes || geometry_.elements() < kTile * kTile * 16) return -1;
+    size_t last = size_t(geometry_.axes) - 1;
+    if (geometry_.sizes[last] < kTile) return -1;
+    for (size_t i = 0; i < inputs_.size(); ++i)
+      for (size_t d = 0; d < last; ++d)
+        if (geometry_.strides[i][d] == 1 && geometry_.strides[i][last] > kTile && geometry_.sizes[d] >= kTile) return int(d);
+    return -1;
+  }
+
+  // Walks axis `other` and the innermost one in square tiles, so that a cache line fetched along either is used up
+  // before it is lost. What the tiles leave over at the edges runs as it is.
+  void start_in_tiles(int other, const Tensor* out) {
+    const Geometry whole = geometry_;
+    const auto slots = slots_;
+    size_t last = size_t(whole.axes) - 1, d = size_t(other);
+    int64_t rows = whole.sizes[d] / kTile * kTile, columns = whole.sizes[last] / kTile * kTile;
+    auto region = [&](int64_t row, int64_t height, int64_t column, int64_t width) {
+      geometry_ = whole;
+      geometry_.sizes[d] = height;
+      geometry_.sizes[last] = width;
+      for (size_t i = 0; i <= inputs_.size(); ++i)
+        slots_[i] = slots[i] + (row * whole.strides[i][d] + column * whole.strides[i][last]) * item_bytes_[i];
+    };
+    region(0, rows, 0, columns);
+    // Axes become: the others, tiles of `other`, tiles of the last, then inside a tile.
+    Geometry tiled;
+    tiled.operands = whole.operands;
+    auto add = [&](size_t axis, int64_t size, int64_t step) {
+      for (size_t i = 0; i <= inputs_.size(); ++i) tiled.strides[i][size_t(tiled.axes)] = whole.strides[i][axis] * step;
+      tiled.add_axis(size);
+    };
+    for (size_t axis = 0; axis < last; ++axis)
+      if (axis != d) add(axis, whole.sizes[axis], 1);
+    add(d, rows / kTile, kTile);
+    add(last, columns / kTile, kTile);
+    add(d, kTile, 1);
+    add(last, kTile, 1);
+    geometry_ = tiled;
+    start(find_kernel(out));
+    auto edge = [&](int64_t row, int64_t height, int64_t column, int64_t width) {
+      if (height == 0 || width == 0) return;
+      region(row, height, column, width);
+      start(find_kernel(out));
+    };
+    edge(0, rows, columns, whole.sizes[last] - columns);
+    edge(rows, whole.sizes[d] - rows, 0, whole.sizes[last]);
+  }
+
+  static constexpr int64_t kStreamBytes = 16 << 20;
+  static constexpr int64_t kTile = 32;  // a tile of f32 is 4 KB: both its sides stay in the first cache
 
   const Op& op_;
   std::span<const TensorArg> inputs_;
@@ -248,6 +326,7 @@ class Call {
   std::array<Operand, kMaxOperands> operands_;
   IntList sizes_, strides_;
   Geometry geometry_;
+  std::array<int64_t, kMaxOperands + 1> slots_, item_bytes_;
 };
 
 // Elements from the first to one past the last that a view reaches.
