@@ -1,0 +1,193 @@
+#pragma once
+// Module: a node of a tree of parameters, buffers and other modules, with a `forward` of any signature.
+//
+//   struct NetImpl : nn::Module {
+//     nn::Linear fc{nullptr};
+//     NetImpl() { fc = register_module("fc", nn::Linear(4, 8)); }
+//     Tensor forward(const Tensor& x) { return relu(fc(x)); }
+//   };
+//   SINTER_MODULE(Net);        // Net: a shared handle; Net net; net(x); net->parameters();
+//
+// A module may also be used without a handle: NetImpl net; net.forward(x). Names and order follow PyTorch, so that
+// state dicts are exchanged with it. Modules are not copied: their members are handles on tensors that the tree knows.
+#include <functional>
+#include <iosfwd>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sinter/io/safetensors.h"
+#include "sinter/tensor/tensor.h"
+
+namespace sinter::nn {
+
+class Module;
+
+// Undoes the registration of a hook. Outlives the module safely; destroying it changes nothing.
+class HookHandle {
+ public:
+  HookHandle() = default;
+  explicit HookHandle(std::function<void()> remove) : remove_(std::move(remove)) {}
+  void remove() {
+    if (remove_) std::exchange(remove_, {})();
+  }
+
+ private:
+  std::function<void()> remove_;
+};
+
+// Sees the tensors among the arguments of a call, in order, and may replace them.
+using ForwardPreHook = std::function<void(Module& module, TensorList& inputs)>;
+// Sees them and the results (a Tensor, a tuple or a list of them), which it may replace.
+using ForwardHook = std::function<void(Module& module, const TensorList& inputs, TensorList& outputs)>;
+
+struct LoadOptions {
+  bool strict = true;   // a missing or an unexpected name is an Error
+  bool assign = false;  // take the tensors themselves, with their dtype and device, instead of copying their values
+};
+struct LoadResult {
+  std::vector<std::string> missing, unexpected;
+};
+
+class Module {
+ public:
+  Module() = default;
+  virtual ~Module() = default;
+  Module(const Module&) = delete;
+  Module& operator=(const Module&) = delete;
+
+  // --- building; names are not empty, hold no dot and are used once
+  // Gives the tensor back, now a leaf that requires a gradient. An undefined one (no bias) is not registered.
+  Tensor register_parameter(const std::string& name, const Tensor& tensor, bool requires_grad = true);
+  // State that is no parameter; in the state dict when persistent.
+  Tensor register_buffer(const std::string& name, const Tensor& tensor, bool persistent = true);
+  // A handle or a shared_ptr, given back.
+  template <class M>
+  M register_module(const std::string& name, const M& module) {
+    add_module(name, pointer_of(module));
+    return module;
+  }
+  template <class M>
+  M replace_module(const std::string& name, const M& module) {
+    set_module(name, pointer_of(module));
+    return module;
+  }
+  void unregister_module(const std::string& name);
+
+  // --- walking the tree; a tensor or module reached twice is listed once, under its first name
+  TensorList parameters(bool recurse = true) const;
+  NamedTensors named_parameters(bool recurse = true) const;
+  TensorList buffers(bool recurse = true) const;
+  NamedTensors named_buffers(bool recurse = true) const;
+  std::vector<std::shared_ptr<Module>> children() const;
+  std::vector<std::pair<std::string, std::shared_ptr<Module>>> named_children() const { return modules_; }
+  // This module (named "") and all below it.
+  std::vector<Module*> modules();
+  std::vector<std::pair<std::string, Module*>> named_modules();
+  // Calls `f` on every module, this one last.
+  void apply(const std::function<void(Module&)>& f);
+
+  // --- state
+  virtual void train(bool on = true);
+  void eval() { train(false); }
+  bool is_training() const { return training_; }
+  void zero_grad(bool set_to_none = true);
+  void requires_grad_(bool requires_grad = true);
+  // Conversions keep the identity of every parameter and buffer: who holds one (an optimiser, a tied layer) sees the
+  // new values. A dtype concerns floating-point tensors only, a memory format those of 4 (or 5) dimensions.
+  void to(DType dtype);
+  void to(Device device);
+  void to(MemoryFormat format);
+  void to(Device device, DType dtype) {
+    to(dtype);
+    to(device);
+  }
+
+  // Parameters and persistent buffers by name, sharing their memory.
+  NamedTensors state_dict() const;
+  // Fills the tensors of these names. Nothing is written unless everything fits; the Error lists all missing,
+  // unexpected and wrong-shaped names.
+  LoadResult load_state_dict(const NamedTensors& state, const LoadOptions& options = {});
+  // The state dict as a safetensors file.
+  void save(const std::string& path) const;
+  LoadResult load(const std::string& path, const LoadOptions& options = {});
+
+  // --- hooks run around forward when the module is called through a handle or nn::call
+  HookHandle register_forward_pre_hook(ForwardPreHook hook);
+  HookHandle register_forward_hook(ForwardHook hook);
+
+  // --- showing: Net( (fc): Linear(in_features=4, out_features=8, bias=true) ) over several lines
+  // The type's name without namespace and without a trailing "Impl".
+  virtual std::string name() const;
+  // What follows the opening parenthesis: "in_features=4, out_features=8".
+  virtual std::string extra_repr() const { return ""; }
+
+  // Changes whenever a parameter, buffer, module or hook of this tree is added, replaced or removed; training flags,
+  // dtypes and values take no part. Never the same again after a change.
+  uint64_t structure_version() const;
+  // Changes whenever the structure of any module of the process does: a cheap first question.
+  static uint64_t structure_clock();
+
+ private:
+  template <class M, class... Args>
+  friend auto call(M& module, Args&&... args);
+  struct Hooks;
+  struct Slot {
+    std::string name;
+    Tensor tensor;
+    bool persistent = true;
+  };
+
+  template <class M>
+  static std::shared_ptr<Module> pointer_of(const M& module) {
+    if constexpr (requires { module.ptr(); })
+      return module.ptr();
+    else
+      return module;
+  }
+  void add_module(const std::string& name, std::shared_ptr<Module> module);
+  void set_module(const std::string& name, std::shared_ptr<Module> module);
+  void check_new_name(const std::string& name) const;
+  void touch();
+  template <class Hook>
+  HookHandle add_hook(std::map<uint64_t, Hook> Hooks::*list, Hook hook);
+  void run_pre_hooks(TensorList& inputs);
+  void run_hooks(const TensorList& inputs, TensorList& outputs);
+  void walk(const std::string& prefix, const std::function<void(const std::string& prefix, Module&)>& f);
+  NamedTensors collect(bool recurse, bool want_buffers) const;
+  NamedTensors state_slots() const;
+  void convert(const std::function<Tensor(const Tensor&)>& f);
+
+  std::vector<Slot> parameters_, buffers_;
+  std::vector<std::pair<std::string, std::shared_ptr<Module>>> modules_;
+  std::shared_ptr<Hooks> hooks_;  // null while there are none
+  uint64_t version_ = 0;
+  bool training_ = true;
+};
+
+std::string to_string(const Module& module);
+std::ostream& operator<<(std::ostream& out, const Module& module);
+
+// While alive, layers made on this thread create their parameters with these options; `initialise` false leaves their
+// memory as it comes, for a checkpoint to fill.
+class ParameterScope {
+ public:
+  explicit ParameterScope(const TensorOptions& options, bool initialise = true);
+  ~ParameterScope();
+  ParameterScope(const ParameterScope&) = delete;
+
+ private:
+  TensorOptions previous_options_;
+  bool previous_initialise_;
+};
+// The options in force, f32 on the CPU at first; whether layers fill their new parameters.
+TensorOptions parameter_options();
+bool initialises_parameters();
+// Memory for a parameter, not yet filled.
+Tensor new_parameter(const Shape& shape);
+
+}  // namespace sinter::nn
+
+#include "sinter/nn/call.h"

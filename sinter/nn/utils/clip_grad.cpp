@@ -1,0 +1,42 @@
+#include "sinter/nn/utils/clip_grad.h"
+
+#include <cmath>
+
+#include "sinter/autograd/autograd.h"
+#include "sinter/base/error.h"
+#include "sinter/ops/binary.h"
+#include "sinter/ops/layout.h"
+#include "sinter/ops/reduce.h"
+
+namespace sinter::nn::utils {
+
+static TensorList gradients_of(const TensorList& parameters) {
+  TensorList grads;
+  for (auto& parameter : parameters)
+    if (Tensor grad = parameter.grad(); grad.defined()) grads.push_back(grad);
+  return grads;
+}
+
+Tensor clip_grad_norm_(const TensorList& parameters, double max_norm, double norm_type, bool error_if_nonfinite) {
+  NoGradGuard no_grad;
+  TensorList grads = gradients_of(parameters);
+  if (grads.empty()) return tensor(0.0);
+  TensorList norms;
+  for (auto& grad : grads) norms.push_back(norm(grad, norm_type).to(kFloat32));
+  Tensor total = norm(stack(norms), norm_type);
+  if (error_if_nonfinite) {
+    double value = total.item<double>();
+    check(std::isfinite(value), "clip_grad_norm_: the norm of the gradients is {}, so they cannot be clipped", value);
+  }
+  // Multiplying even when the factor is 1 keeps the host from waiting for the norm.
+  Tensor factor = clamp_max(max_norm / (total + 1e-6), 1.0);
+  for (auto& grad : grads) grad.mul_(factor.to(grad.dtype()));
+  return total;
+}
+
+void clip_grad_value_(const TensorList& parameters, double clip_value) {
+  NoGradGuard no_grad;
+  for (auto& grad : gradients_of(parameters)) grad.clamp_(-clip_value, clip_value);
+}
+
+}  // namespace sinter::nn::utils

@@ -1,0 +1,68 @@
+#include "sinter/optim/adam.h"
+
+#include <cmath>
+
+#include "sinter/autograd/autograd.h"
+#include "sinter/ops/binary.h"
+#include "sinter/ops/creation.h"
+#include "sinter/ops/unary.h"
+
+namespace sinter::optim {
+
+template <class Options>
+AdamBase<Options>::AdamBase(const TensorList& params, const Options& options)
+    : GroupedOptimizer<Options>(params, options) {
+  check_options();
+}
+
+template <class Options>
+AdamBase<Options>::AdamBase(std::vector<Group> groups) : GroupedOptimizer<Options>(std::move(groups)) {
+  check_options();
+}
+
+template <class Options>
+void AdamBase<Options>::check_options() {
+  for (auto& [params, o] : this->param_groups()) {
+    auto [beta1, beta2] = o.betas();
+    check(o.lr() >= 0 && o.eps() >= 0 && o.weight_decay() >= 0,
+          "Adam: lr {}, eps {} and weight_decay {} must not be negative", o.lr(), o.eps(), o.weight_decay());
+    check(beta1 >= 0 && beta1 < 1 && beta2 >= 0 && beta2 < 1, "Adam: betas {} and {} must be in [0, 1)", beta1, beta2);
+  }
+}
+
+template <class Options>
+void AdamBase<Options>::step() {
+  constexpr bool kDecoupled = std::is_same_v<Options, AdamWOptions>;
+  NoGradGuard no_grad;
+  this->for_each_gradient([](const Tensor& param, Tensor grad, Optimizer::State& state, const Options& o) {
+    auto [beta1, beta2] = o.betas();
+    if (o.maximize()) grad = -grad;
+    if (o.weight_decay() != 0) {
+      if (kDecoupled)
+        param.mul_(1 - o.lr() * o.weight_decay());
+      else
+        grad = add(grad, param, o.weight_decay());
+    }
+    if (!state["exp_avg"].defined()) {
+      state["exp_avg"] = zeros_like(param);
+      state["exp_avg_sq"] = zeros_like(param);
+      if (o.amsgrad()) state["max_exp_avg_sq"] = zeros_like(param);
+    }
+    Tensor mean = state["exp_avg"], square = state["exp_avg_sq"];
+    double t = double(++state.steps);
+    mean.lerp_(grad, 1 - beta1);
+    square.mul_(beta2).addcmul_(grad, grad, 1 - beta2);
+    double correction1 = 1 - std::pow(beta1, t), correction2 = std::sqrt(1 - std::pow(beta2, t));
+    if (o.amsgrad()) {
+      Tensor largest = state["max_exp_avg_sq"];
+      square = largest.copy_(maximum(largest, square));
+    }
+    Tensor denominator = (sqrt(square) / correction2).add_(o.eps());
+    param.addcdiv_(mean, denominator, -o.lr() / correction1);
+  });
+}
+
+template class AdamBase<AdamOptions>;
+template class AdamBase<AdamWOptions>;
+
+}  // namespace sinter::optim
