@@ -4,7 +4,8 @@
 set -euo pipefail
 cd "${1:-$(dirname "$0")/..}"
 
-# folder: the folders it may include besides itself. The same order as in docs/architecture.md.
+# folder: the folders it may include besides itself. The same order as in docs/architecture.md. cli sees the inner stages
+# too, which no other user of the library does: `sinter show` and `sinter info` print them.
 layers='
 base:
 tensor:   base
@@ -22,7 +23,7 @@ nn:       base tensor ops autograd capture engine io
 optim:    base tensor ops autograd capture engine io nn
 models:   base tensor ops autograd capture engine io nn optim
 generate: base tensor ops autograd capture engine io nn optim models
-cli:      base tensor ops autograd capture engine io nn optim models generate sinter.h
+cli:      base tensor graph ops autograd passes loops codegen runtime capture engine io nn optim models generate sinter.h
 '
 
 # Libraries whose headers are slow to compile stay out of our headers.

@@ -1,0 +1,34 @@
+#pragma once
+// The subcommands of `sinter`. Each writes its report to the standard output and throws sinter::Error when it cannot.
+#include <string>
+
+#include "sinter/tensor/dtype.h"
+
+namespace sinter::cli {
+
+struct DemoOptions {
+  bool json = false;
+  int threads = 0;  // 0: as the library chooses
+  int repeat = 10;
+};
+// Builds a small MLP and a transformer block, runs them eagerly, and tells which ops ran, how long, on how many bytes.
+void run_demo(const DemoOptions& options);
+
+// Every op, or all that is known of one.
+void list_ops(bool json);
+void describe_op(const std::string& name, bool json);
+
+struct ShowOptions {
+  std::string op;
+  std::string operands;           // as a sample of the op: "x[4, 5] | dims=[1]"; empty: the op's first sample
+  DType dtype = DType::kFloat32;  // of the operands called x
+  std::string stage = "all";      // graph, loops, schedule, code, source
+  bool fixed_sizes = false;       // numbers in the kernel instead of symbols
+};
+// The way of one op from graph to kernel text.
+void show_op(const ShowOptions& options);
+
+// The machine as Sinter sees it: instruction set, compilers, cache, threads.
+void print_info(bool json);
+
+}  // namespace sinter::cli

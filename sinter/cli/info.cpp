@@ -1,0 +1,69 @@
+// `sinter info`: what decides how fast kernels are and where they come from.
+#include <cstdlib>
+#include <iostream>
+#include <thread>
+
+#include <nlohmann/json.hpp>
+
+#include "sinter/base/error.h"
+#include "sinter/base/thread_pool.h"
+#include "sinter/cli/commands.h"
+#include "sinter/runtime/cpu/toolchain.h"
+
+namespace sinter::cli {
+
+namespace {
+
+// Compiles a kernel that does nothing; empty when that works, else why not, in a line.
+std::string problem_with(runtime::CpuCompiler compiler) {
+  try {
+    runtime::ToolchainOptions options;
+    options.compiler = compiler;
+    runtime::Toolchain(options).compile("extern \"C\" void nothing() {}", "nothing");
+    return "";
+  } catch (const Error& error) {
+    // The reason stands between the kernel's name and what to install.
+    std::string text = error.message();
+    size_t begin = text.find('\n') + 1;
+    return "no: " + text.substr(begin, text.find('\n', begin) - begin);
+  }
+}
+
+const char* isa_text(runtime::CpuIsa isa) {
+  return isa == runtime::CpuIsa::kAvx512 ? "avx512" : isa == runtime::CpuIsa::kAvx2 ? "avx2" : "scalar";
+}
+
+}  // namespace
+
+void print_info(bool json) {
+  auto& target = runtime::host_target();
+  std::string clang = problem_with(runtime::CpuCompiler::kClang), gxx = problem_with(runtime::CpuCompiler::kGxx);
+  runtime::CodeStore store(runtime::CodeStore::default_directory());
+  if (json) {
+    nlohmann::json report = {{"version", SINTER_VERSION},
+                             {"target", target.name},
+                             {"instruction_set", isa_text(target.isa)},
+                             {"vector_bytes", target.vector_bytes},
+                             {"features", target.features},
+                             {"clang", clang.empty()},
+                             {"gxx", gxx.empty()},
+                             {"cache_directory", store.directory()},
+                             {"threads", num_threads()},
+                             {"cores", std::thread::hardware_concurrency()}};
+    std::cout << report.dump(2) << "\n";
+    return;
+  }
+  auto line = [](std::string_view label, const std::string& text) {
+    std::cout << label << std::string(18 - label.size(), ' ') << text << "\n";
+  };
+  auto compiler = [](const std::string& problem) { return problem.empty() ? std::string("works") : problem; };
+  line("sinter", SINTER_VERSION);
+  line("target", target.name);
+  line("instruction set", format("{}, vectors of {} bytes", isa_text(target.isa), target.vector_bytes));
+  line("clang in process", compiler(clang));
+  line("g++ (fallback)", compiler(gxx));
+  line("kernel cache", store.directory().empty() ? "none" : store.directory());
+  line("threads", format("{} of {} cores", num_threads(), std::thread::hardware_concurrency()));
+}
+
+}  // namespace sinter::cli

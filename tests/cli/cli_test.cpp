@@ -1,0 +1,178 @@
+// The `sinter` command, run as a user runs it.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "sinter/graph/graph.h"
+#include "sinter/runtime/cpu/toolchain.h"
+#include "tests/cli/command.h"
+
+namespace sinter {
+namespace {
+
+using testing::run_command;
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+TEST(Cli, HelpNamesEveryCommandAndShowsExamples) {
+  auto help = run_command("--help");
+  EXPECT_EQ(help.code, 0);
+  EXPECT_EQ(help.err, "");
+  for (auto part : {"demo", "ops", "show", "info", "--version", "Examples:", "Exit codes:"})
+    EXPECT_TRUE(contains(help.out, part)) << part << " is missing in\n" << help.out;
+  auto version = run_command("--version");
+  EXPECT_EQ(version.code, 0);
+  EXPECT_EQ(version.out.rfind("sinter ", 0), 0u) << version.out;
+}
+
+TEST(Cli, AWrongCommandLineEndsWithTwoAndSaysWhy) {
+  struct Case {
+    const char *arguments, *message;
+  };
+  for (auto& c : {Case{"", "subcommand"}, Case{"fly", "fly"}, Case{"demo --threads 0", "--threads"},
+                  Case{"demo --repeat many", "--repeat"}, Case{"show", "OP"}, Case{"show tanh --dtype f99", "f99"},
+                  Case{"show tanh --stage dust", "--stage"}, Case{"info --colour", "--colour"}}) {
+    auto result = run_command(c.arguments);
+    EXPECT_EQ(result.code, 2) << "sinter " << c.arguments;
+    EXPECT_EQ(result.out, "") << "sinter " << c.arguments;
+    EXPECT_TRUE(contains(result.err, c.message)) << "sinter " << c.arguments << ": " << result.err;
+  }
+}
+
+TEST(Cli, AnErrorWhileRunningEndsWithOneAndAMessage) {
+  struct Case {
+    const char *arguments, *environment, *message;
+  };
+  for (auto& c :
+       {Case{"ops gelo", "", "did you mean 'gelu'?"}, Case{"show nothing_like_it", "", "`sinter ops` lists them"},
+        Case{"show sum --on 'x[2, 3] | dims=[5]'", "", "sum"},
+        Case{"show sum --on 'x[2, 3] | colour=red'", "", "colour"}, Case{"show sum --on 'y[2]'", "", "y[2]"},
+        Case{"show mm --on 'x[2, 3]'", "", "mm"}, Case{"info", "SINTER_CPU_ISA=mmx", "SINTER_CPU_ISA"}}) {
+    auto result = run_command(c.arguments, c.environment);
+    EXPECT_EQ(result.code, 1) << "sinter " << c.arguments;
+    EXPECT_EQ(result.out, "") << "sinter " << c.arguments;
+    EXPECT_EQ(result.err.rfind("sinter: ", 0), 0u) << result.err;
+    EXPECT_TRUE(contains(result.err, c.message)) << "sinter " << c.arguments << ": " << result.err;
+  }
+}
+
+TEST(Cli, AFullDiskIsAnError) {
+  if (access("/dev/full", W_OK) != 0) GTEST_SKIP() << "no /dev/full here";
+  auto result = run_command("ops >/dev/full #");
+  EXPECT_EQ(result.code, 1);
+}
+
+TEST(Cli, OpsListsTheWholeRegistry) {
+  auto result = run_command("ops --json");
+  ASSERT_EQ(result.code, 0) << result.err;
+  auto listed = nlohmann::json::parse(result.out);
+  std::map<std::string, nlohmann::json> by_name;
+  for (auto& op : listed) by_name[op["name"]] = op;
+  for (auto* op : all_ops()) {
+    if (op == &kInputOp || op == &kScalarOp) continue;
+    ASSERT_TRUE(by_name.count(std::string(op->name))) << op->name;
+    auto& entry = by_name[std::string(op->name)];
+    EXPECT_EQ(entry["operands"], op->inputs) << op->name;
+    EXPECT_EQ(entry["differentiable"], op->grad || op->kind == OpKind::kComposite) << op->name;
+    EXPECT_NE(entry["differentiable"], entry.contains("no_gradient_because")) << op->name;
+    EXPECT_EQ(entry["samples"].size(), op->samples.size()) << op->name;
+  }
+  EXPECT_EQ(by_name.size() + 2, all_ops().size());
+  EXPECT_TRUE(contains(run_command("ops").out, "tanh"));
+}
+
+TEST(Cli, OpsDescribesOneOp) {
+  auto result = run_command("ops tanh");
+  EXPECT_EQ(result.code, 0) << result.err;
+  for (auto part : {"pointwise", "(x) -> tanh(x)", "4 ulp"}) EXPECT_TRUE(contains(result.out, part)) << result.out;
+  EXPECT_EQ(nlohmann::json::parse(run_command("ops sum --json").out)["kind"], "reduce");
+}
+
+TEST(Cli, ShowPrintsAGraphThatParses) {
+  auto result = run_command("show sum --on 'x[64, 1000] | dims=[1]' --stage graph --dtype bf16");
+  ASSERT_EQ(result.code, 0) << result.err;
+  Graph graph = Graph::parse(result.out);
+  graph.verify();
+  EXPECT_EQ(graph.text(), result.out);
+  EXPECT_EQ(to_string(graph.outputs()[0].type()), "bf16[n0]");
+}
+
+TEST(Cli, ShowPrintsEachStage) {
+  auto all = run_command("show tanh");
+  ASSERT_EQ(all.code, 0) << all.err;
+  size_t at = 0;
+  for (auto stage : {"graph", "loops", "schedule", "code"}) {
+    auto one = run_command(std::string("show tanh --stage ") + stage);
+    EXPECT_EQ(one.code, 0);
+    std::string section = std::string("--- ") + stage + "\n" + one.out;
+    EXPECT_EQ(all.out.find(section), at) << stage;
+    at += section.size();
+  }
+  EXPECT_EQ(at, all.out.size());
+  auto fixed = run_command("show tanh --on 'x[777]' --stage loops --fixed-sizes");
+  EXPECT_TRUE(contains(fixed.out, "777")) << fixed.out;
+}
+
+TEST(Cli, ShownSourceCompiles) {
+  auto result = run_command("show gelu --stage source --dtype f16");
+  ASSERT_EQ(result.code, 0) << result.err;
+  EXPECT_NE(runtime::compile_cpu(result.out, "shown")->find_symbol("k_gelu"), nullptr);
+}
+
+TEST(Cli, ShowKnowsEveryOp) {
+  for (auto* op : all_ops()) {
+    if (op == &kInputOp || op == &kScalarOp) continue;
+    auto result = run_command("show " + std::string(op->name));
+    // Some ops take only integers.
+    if (result.code == 1) result = run_command("show " + std::string(op->name) + " --dtype i64");
+    EXPECT_EQ(result.code, 0) << op->name << ": " << result.err;
+    EXPECT_TRUE(contains(result.out, "--- graph\n")) << op->name;
+  }
+}
+
+TEST(Cli, DemoCountsWhatItRuns) {
+  auto result = run_command("demo --json --repeat 3 --threads 1");
+  ASSERT_EQ(result.code, 0) << result.err;
+  auto report = nlohmann::json::parse(result.out);
+  EXPECT_EQ(report["threads"], 1);
+  ASSERT_EQ(report["models"].size(), 3u);
+  for (auto& model : report["models"]) {
+    EXPECT_EQ(model["runs"], 3);
+    std::map<std::string, nlohmann::json> ops;
+    for (auto& op : model["ops"]) ops[op["op"]] = op;
+    ASSERT_TRUE(ops.count("mm")) << model;
+    int64_t calls = ops["mm"]["calls"];
+    EXPECT_EQ(calls % 3, 0);
+    EXPECT_GE(calls, 9);
+    EXPECT_GT(ops["mm"]["bytes"], 0);
+    EXPECT_GT(ops["mm"]["seconds"], 0.0);
+  }
+  // 256 x 1024 + 1024 x 1024 + 1024 x 10 weights and their biases.
+  EXPECT_EQ(report["models"][0]["parameters"], 256 * 1024 + 1024 * 1024 + 1024 * 10 + 1024 + 1024 + 10);
+}
+
+TEST(Cli, DemoPrintsTables) {
+  auto result = run_command("demo --repeat 1");
+  ASSERT_EQ(result.code, 0) << result.err;
+  for (auto part : {"MLP", "transformer block", "MB moved", "total", "kernels compiled", "threads"})
+    EXPECT_TRUE(contains(result.out, part)) << part << " is missing in\n" << result.out;
+  EXPECT_EQ(result.err, "") << "progress belongs on a terminal only";
+}
+
+TEST(Cli, InfoFollowsTheEnvironment) {
+  auto result = run_command("info --json", "SINTER_CPU_ISA=avx2 SINTER_NUM_THREADS=3");
+  ASSERT_EQ(result.code, 0) << result.err;
+  auto report = nlohmann::json::parse(result.out);
+  EXPECT_EQ(report["threads"], 3);
+  EXPECT_NE(report["instruction_set"], "avx512");
+  EXPECT_TRUE(report["clang"] || report["gxx"]);
+  auto without = run_command("info", "SINTER_CLANG_PLUGIN=/nowhere.so");
+  EXPECT_EQ(without.code, 0) << without.err;
+  EXPECT_TRUE(contains(without.out, "no: clang")) << without.out;
+  auto text = run_command("info");
+  EXPECT_EQ(text.code, 0) << text.err;
+  EXPECT_TRUE(contains(text.out, "kernel cache")) << text.out;
+}
+
+}  // namespace
+}  // namespace sinter

@@ -1,0 +1,34 @@
+#include "tests/cli/command.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+namespace sinter::testing {
+
+namespace {
+
+std::string take_file(const std::string& path) {
+  std::ifstream file(path);
+  std::stringstream text;
+  text << file.rdbuf();
+  std::remove(path.c_str());
+  return text.str();
+}
+
+}  // namespace
+
+CommandResult run_command(const std::string& arguments, const std::string& environment) {
+  std::string base = ::testing::TempDir() + "/sinter_cli_" + std::to_string(getpid());
+  std::string out = base + ".out", err = base + ".err";
+  std::string line = environment + " '" SINTER_COMMAND "' " + arguments + " >'" + out + "' 2>'" + err + "' </dev/null";
+  int status = std::system(line.c_str());
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, take_file(out), take_file(err)};
+}
+
+}  // namespace sinter::testing
