@@ -111,6 +111,8 @@ class GraphParser {
     std::string_view name = rest_.substr(0, end);
     rest_ = trim(rest_.substr(end));
     const Op* op = name == kInputOp.name ? &kInputOp : name == kScalarOp.name ? &kScalarOp : find_(name);
+    std::string_view reason = op ? std::string_view() : unavailable_reason(name);
+    check(reason.empty(), "the op '{}' of Core ATen is not available: {}", name, reason);
     check(op != nullptr, "no op is called '{}'", name);
     std::vector<Value> inputs;
     if (auto operands = take_bracket('(')) inputs = parse_values(*operands);

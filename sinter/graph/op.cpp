@@ -1,5 +1,7 @@
 #include "sinter/graph/op.h"
 
+#include <algorithm>
+
 #include "sinter/tensor/tracer.h"
 
 namespace sinter {
@@ -31,19 +33,21 @@ std::vector<Type> infer_types(const Op& op, std::span<const Type> inputs, const 
 }
 
 DType computing_type(const OpCall& call) {
+  // Parameters take no part in promotion, as in PyTorch: hardtanh(i64, 0.5, 1.5) stays i64.
+  auto operands = call.inputs.first(std::min(call.inputs.size(), size_t(call.op.pointwise->tensors)));
   switch (call.op.pointwise->typing) {
     case Typing::kPromote:
     case Typing::kCompare:
     case Typing::kInteger:
-      return promote_operands(call.inputs);
+      return promote_operands(operands);
     case Typing::kFloat: {
-      DType promoted = promote_operands(call.inputs);
+      DType promoted = promote_operands(operands);
       return is_floating(promoted) ? promoted : kFloat32;
     }
     case Typing::kBool:
       return kBool;
     case Typing::kSelect:
-      return promote_operands(call.inputs.subspan(1));
+      return promote_operands(operands.subspan(1));
     // A lone number keeps its width: it is converted once, to the type named.
     case Typing::kAttr:
       return call.inputs.size() == 1 ? call.inputs[0].dtype : promote_operands(call.inputs);

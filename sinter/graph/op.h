@@ -142,5 +142,7 @@ DType computing_type(const OpCall& call);
 std::span<const Op* const> all_ops();
 // The op of this name, or null.
 const Op* find_op(std::string_view name);
+// Why a name of PyTorch's Core ATen set has no op here, empty for every other name.
+std::string_view unavailable_reason(std::string_view name);
 
 }  // namespace sinter

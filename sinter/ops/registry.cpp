@@ -37,4 +37,21 @@ const Op* find_op(std::string_view name) {
   return it == by_name.end() ? nullptr : it->second;
 }
 
+std::string_view unavailable_reason(std::string_view name) {
+  struct Missing {
+    std::string_view name, reason;
+  };
+  static constexpr Missing kMissing[] = {
+      {"_cdist_forward", "write it as norm(a.unsqueeze(-2) - b.unsqueeze(-3))"},
+      {"_pdist_forward", "write it as norm(a.unsqueeze(-2) - a.unsqueeze(-3)) and take the upper triangle"},
+      {"_embedding_bag", "use embedding() and sum or mean over each bag"},
+      {"grid_sampler_2d", "sampling at arbitrary positions is not provided yet"},
+      {"col2im", "use conv_transpose2d with a one-hot weight"},
+      {"resize_", "a tensor's storage does not grow; make a new one with empty()"},
+  };
+  for (auto& missing : kMissing)
+    if (missing.name == name) return missing.reason;
+  return {};
+}
+
 }  // namespace sinter
