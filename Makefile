@@ -6,7 +6,7 @@ PREFIX ?= /usr/local
 
 configure = CXX="$${CXX:-$$(scripts/setup.sh --compiler)}" cmake --preset $(1)
 build = cmake --build $(1) -j $(JOBS)
-ctest = ctest --test-dir $(1) --output-on-failure --no-tests=error -j $(TEST_JOBS) -LE '^(slow|gpu)$$' --timeout 300
+ctest = ctest --test-dir $(1) --output-on-failure --no-tests=error -j $(TEST_JOBS) -LE '^(slow|gpu)$$' --timeout 600
 cases = awk '/^\[  PASSED  \]/ { n += $$4 } END { print n + 0 " test cases passed in the suites above" }' \
 	$(1)/Testing/Temporary/LastTest.log
 

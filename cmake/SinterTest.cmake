@@ -1,8 +1,8 @@
 # sinter_test_binary(name sources... [LABELS label...]): a GoogleTest program whose suites are one ctest entry each.
 # The suites are listed when ctest starts: an entry per case would start a process per case, one per program says little.
-set(SINTER_TEST_TIMEOUT 120)
+set(SINTER_TEST_TIMEOUT 600)
 if(SINTER_SANITIZE)
-  set(SINTER_TEST_TIMEOUT 900)
+  set(SINTER_TEST_TIMEOUT 1800)
 endif()
 set(SINTER_TEST_ENVIRONMENT "SINTER_CACHE_DIR=${PROJECT_BINARY_DIR}/kernel_cache")
 

@@ -153,7 +153,7 @@ void show_op(const ShowOptions& options) {
   print("schedule", to_string(plan));
   print("code", kernel.text);
   if (options.stage == "source")
-    std::cout << codegen::cpu_source({kernel.text}, runtime::host_target().vector_bytes / 4);
+    std::cout << codegen::cpu_prelude(runtime::host_target().vector_bytes / 4) << kernel.text;
 }
 
 }  // namespace sinter::cli

@@ -403,16 +403,15 @@ KernelText emit_cpu(const LoopNest& nest, const Schedule& schedule, const std::s
   return KernelWriter(nest, schedule).write(name);
 }
 
-std::string cpu_source(const std::vector<std::string>& kernels, int lanes) {
-  std::string source = format("#define SINTER_LANES {}\n", lanes);
-  source += embedded::prelude;
-  source += embedded::arith;
-  source += embedded::math;
-  source += embedded::random;
-  source += embedded::kernel_support;
-  source += "using namespace k;\n";
-  for (auto& kernel : kernels) source += kernel + "\n";
-  return source;
+const std::string& cpu_prelude(int lanes) {
+  auto text = [](int width) {
+    std::string out = format("#define SINTER_LANES {}\n", width);
+    for (const char* part : {embedded::prelude, embedded::arith, embedded::math, embedded::random, embedded::kernel_support})
+      out += part;
+    return out + "using namespace k;\n";
+  };
+  static const std::string narrow = text(4), middle = text(8), wide = text(16);
+  return lanes == 16 ? wide : lanes == 8 ? middle : narrow;
 }
 
 }  // namespace sinter::codegen

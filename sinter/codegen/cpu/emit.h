@@ -1,7 +1,6 @@
 #pragma once
 // The CPU dialect: LoopNest → C++ text with explicit vectors, against the prelude in this folder.
 #include <string>
-#include <vector>
 
 #include "sinter/loops/loop_nest.h"
 #include "sinter/loops/schedule.h"
@@ -21,7 +20,7 @@ struct KernelText {
 
 KernelText emit_cpu(const LoopNest& nest, const Schedule& schedule, const std::string& name);
 
-// A complete source: prelude and kernels. `lanes` is the vector width in 32-bit elements: 16, 8 or 4.
-std::string cpu_source(const std::vector<std::string>& kernels, int lanes);
+// The text that every source of kernels starts with. `lanes` is the vector width in 32-bit elements: 16, 8 or 4.
+const std::string& cpu_prelude(int lanes);
 
 }  // namespace sinter::codegen

@@ -110,8 +110,13 @@ class Call {
 
   // A result that no cache keeps until it is read again is better written past them: its lines need not be fetched.
   bool worth_streaming(const TensorImpl& result) const {
-    return geometry_.axes == 1 && geometry_.strides[inputs_.size()][0] == 1 && slots_[inputs_.size()] % 64 == 0 &&
-           result.numel * item_size(result.dtype) >= kStreamBytes;
+    int64_t item = item_size(result.dtype);
+    if (result.numel * item < kStreamBytes || slots_[inputs_.size()] % 64 != 0) return false;
+    size_t last = size_t(geometry_.axes) - 1;
+    auto& strides = geometry_.strides[inputs_.size()];
+    for (size_t d = 0; d < last; ++d)
+      if (strides[d] * item % 64 != 0) return false;
+    return strides[last] == 1 && geometry_.sizes[last] >= 256;
   }
 
   void shape_from_operands() {

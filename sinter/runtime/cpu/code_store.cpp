@@ -13,6 +13,7 @@
 
 #include "sinter/base/format.h"
 #include "sinter/base/hash.h"
+#include "sinter/base/log.h"
 
 namespace sinter::runtime {
 
@@ -75,7 +76,7 @@ CodeStore::CodeStore(std::string directory) : directory_(std::move(directory)) {
   else if (info.st_mode & S_IWOTH)
     problem = "everyone may write to it";
   if (!problem) return;
-  std::fprintf(stderr, "sinter: the cache directory %s is not used: %s\n", directory_.c_str(), problem);
+  warn("the cache directory {} is not used: {}", directory_, problem);
   directory_.clear();
 }
 

@@ -166,7 +166,7 @@ class CpuAllocator final : public Allocator {
     evict_to(0);
   }
 
-  void set_limit(size_t bytes) { limit_ = bytes ? bytes : physical_; }
+  void set_limit(size_t bytes) { limit_ = std::min(bytes ? bytes : physical_, size_t(1) << 62); }
 
   void end_thread() {
     lists.ended = true;
@@ -187,6 +187,10 @@ class CpuAllocator final : public Allocator {
     // Compared first, so that the roundings below cannot overflow.
     if (bytes > limit_) out_of_memory(bytes);
     size_t size = rounded(bytes);
+    if (beyond_limit(size)) {
+      hand_over();
+      if (beyond_limit(size)) out_of_memory(bytes);
+    }
     if (kCaching && size > kSmall && size <= bound_) {
       std::lock_guard lock(mutex_);
       if (CachedBlock* block = heads_[class_of(size)]) {
@@ -195,11 +199,7 @@ class CpuAllocator final : public Allocator {
         return block;
       }
     }
-    if (beyond_limit(size + cached_.load(std::memory_order_relaxed))) {
-      empty_cache();
-      hand_over();
-      if (beyond_limit(size)) out_of_memory(bytes);
-    }
+    if (beyond_limit(size + cached_.load(std::memory_order_relaxed))) empty_cache();
     void* data = system_allocate(size);
     if (!data) {
       empty_cache();
@@ -298,7 +298,8 @@ class CpuAllocator final : public Allocator {
   [[noreturn]] void out_of_memory(size_t bytes) {
     auto message = format("out of memory: {} bytes asked for on cpu, {} bytes in use, limit {} bytes", bytes,
                           stats().allocated, limit_.load());
-    if (auto* where = UserPosition::current()) throw OutOfMemoryError(message, *where);
+    if (auto* where = UserPosition::current())
+      throw OutOfMemoryError(std::string(UserPosition::function()) + ": " + message, *where);
     throw OutOfMemoryError(message);
   }
 

@@ -6,6 +6,8 @@
 
 #include "sinter/base/dynamic_library.h"
 #include "sinter/base/error.h"
+#include "sinter/base/hash.h"
+#include "sinter/base/log.h"
 #include "sinter/runtime/cpu/clang_plugin/interface.h"
 #include "sinter/runtime/cpu/compilers.h"
 #include "sinter/runtime/cpu/elf_loader.h"
@@ -70,11 +72,14 @@ void* CpuCode::symbol(const std::string& name) const {
 
 Toolchain::Toolchain(ToolchainOptions options) : options_(std::move(options)), store_(options_.cache_directory) {}
 
-std::shared_ptr<const CpuCode> Toolchain::compile(const std::string& source, const std::string& label) {
+std::shared_ptr<const CpuCode> Toolchain::compile(const std::string& source, const std::string& label,
+                                                  std::string_view prelude) {
+  // What identifies the code: the source, and the prelude by its hash.
+  std::string text = prelude.empty() ? source : "prelude " + hash_hex(prelude) + "\n" + source;
   std::shared_ptr<Slot> slot;
   {
     std::lock_guard lock(mutex_);
-    auto& found = slots_[source];
+    auto& found = slots_[text];
     if (!found) found = std::make_shared<Slot>();
     slot = found;
   }
@@ -84,12 +89,13 @@ std::shared_ptr<const CpuCode> Toolchain::compile(const std::string& source, con
     ++stats_.memory_hits;
     return code;
   }
-  auto code = build(source, label);
+  auto code = build(text, label, prelude);
   slot->code = code;
   return code;
 }
 
-std::shared_ptr<const CpuCode> Toolchain::build(const std::string& source, const std::string& label) {
+std::shared_ptr<const CpuCode> Toolchain::build(const std::string& text, const std::string& label,
+                                                std::string_view prelude) {
   static constexpr Compiler kCompilers[] = {
       {CpuCompiler::kClang, clang_identity, compile_with_clang, load_object},
       {CpuCompiler::kGxx, gxx_identity, compile_with_gxx, load_library},
@@ -99,9 +105,11 @@ std::shared_ptr<const CpuCode> Toolchain::build(const std::string& source, const
     if (options_.compiler != CpuCompiler::kAuto && options_.compiler != compiler.kind) continue;
     std::string identity = compiler.identity();
     if (identity.empty()) continue;
-    std::string key = format("sinter code {}\n{}\n{}\n", kCodeFormat, identity, options_.target.name) + source;
+    std::string key = format("sinter code {}\n{}\n{}\n", kCodeFormat, identity, options_.target.name) + text;
     if (auto code = from_disk(compiler, key)) return code;
     try {
+      // The line that names the prelude makes way for the prelude itself.
+      std::string source = prelude.empty() ? text : std::string(prelude) + text.substr(text.find('\n') + 1);
       return from_compiler(compiler, key, source, label);
     } catch (const CompilerFailure& failure) {
       problems += format("\n{}: {}", identity, failure.message());
@@ -158,7 +166,7 @@ void Toolchain::warn_fallback(const std::string& reason) {
     if (warned_) return;
     warned_ = true;
   }
-  std::fprintf(stderr, "sinter: compiling CPU kernels with g++, which is slower: %s\n", reason.c_str());
+  warn("compiling CPU kernels with g++, which is slower: {}", reason);
 }
 
 ToolchainStats Toolchain::stats() const {

@@ -4,6 +4,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 
 #include "sinter/runtime/cpu/code_store.h"
@@ -53,7 +54,9 @@ class Toolchain {
   // called. Multiply-adds are contracted, signed zeros, infinities and NaNs are kept, and pointers may alias across
   // types. `label` names the text in messages. Throws Error with the diagnostics when the text does not compile, or
   // with what to install when there is no compiler.
-  std::shared_ptr<const CpuCode> compile(const std::string& source, const std::string& label);
+  // `prelude` goes before the source; keys know it by its hash alone, so that a long text shared by many kernels is kept
+  // once.
+  std::shared_ptr<const CpuCode> compile(const std::string& source, const std::string& label, std::string_view prelude = {});
 
   ToolchainStats stats() const;
 
@@ -64,7 +67,7 @@ class Toolchain {
   };
   struct Compiler;
 
-  std::shared_ptr<const CpuCode> build(const std::string& source, const std::string& label);
+  std::shared_ptr<const CpuCode> build(const std::string& text, const std::string& label, std::string_view prelude);
   std::shared_ptr<const CpuCode> from_disk(const Compiler& compiler, const std::string& key);
   std::shared_ptr<const CpuCode> from_compiler(const Compiler& compiler, const std::string& key,
                                                const std::string& source, const std::string& label);
@@ -82,8 +85,9 @@ class Toolchain {
 // variable SINTER_CPU_COMPILER names (clang, gxx), if any.
 Toolchain& cpu_toolchain();
 
-inline std::shared_ptr<const CpuCode> compile_cpu(const std::string& source, const std::string& label) {
-  return cpu_toolchain().compile(source, label);
+inline std::shared_ptr<const CpuCode> compile_cpu(const std::string& source, const std::string& label,
+                                                  std::string_view prelude = {}) {
+  return cpu_toolchain().compile(source, label, prelude);
 }
 inline ToolchainStats toolchain_stats() { return cpu_toolchain().stats(); }
 
