@@ -8,7 +8,8 @@ bool Tensor::requires_grad() const { return autograd::needs_gradient(*this); }
 
 bool Tensor::is_leaf() const { return impl().requires_grad || !autograd::needs_gradient(*this); }
 
-const Tensor& Tensor::requires_grad_(bool requires_grad) const {
+const Tensor& Tensor::requires_grad_(bool requires_grad, Where where) const {
+  UserPosition here(where);
   check(is_leaf(),
         "requires_grad_: the tensor is the result of recorded ops, so whether it needs a gradient follows from them; "
         "call it on detach() instead");
@@ -25,7 +26,8 @@ Tensor Tensor::grad() const {
   return state ? state->grad : Tensor();
 }
 
-void Tensor::set_grad(const Tensor& grad) const {
+void Tensor::set_grad(const Tensor& grad, Where where) const {
+  UserPosition here(where);
   if (grad.defined()) {
     check(grad.sizes().same_as(sizes()), "set_grad: the gradient has shape {}, the tensor {}", grad.sizes(), sizes());
     check(grad.dtype() == dtype(), "set_grad: the gradient is of {}, the tensor of {}", grad.dtype(), dtype());

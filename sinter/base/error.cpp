@@ -1,5 +1,7 @@
 #include "sinter/base/error.h"
 
+#include <string_view>
+
 namespace sinter {
 
 std::string to_string(const std::source_location& where) {
@@ -10,8 +12,12 @@ Error::Error(const std::string& message, const std::source_location& where)
     : std::runtime_error(message + "\n  at " + to_string(where)), message_(message), where_(to_string(where)) {}
 
 void throw_error(const std::string& message) {
-  if (auto* where = UserPosition::current()) throw Error(message, *where);
-  throw Error(message);
+  auto* where = UserPosition::current();
+  if (!where) throw Error(message);
+  // The user called linear(): "linear: mm: …" says more than "mm: …".
+  std::string_view function = UserPosition::function();
+  bool named = message.starts_with(function) || function.starts_with("operator");
+  throw Error(named ? message : std::string(function) + ": " + message, *where);
 }
 
 void throw_internal(const char* condition, const char* file, int line, const std::string& message) {

@@ -49,8 +49,11 @@ void check(bool condition, const char* pattern, const Args&... args) {
 // nodes remember it. The outermost call wins, so that an op made of other ops reports where the user called it.
 class UserPosition {
  public:
-  explicit UserPosition(const std::source_location& where) : outermost_(current_ == nullptr) {
-    if (outermost_) current_ = &where;
+  explicit UserPosition(const std::source_location& where, const char* function = __builtin_FUNCTION())
+      : outermost_(current_ == nullptr) {
+    if (!outermost_) return;
+    current_ = &where;
+    function_ = function;
   }
   ~UserPosition() {
     if (outermost_) current_ = nullptr;
@@ -58,10 +61,13 @@ class UserPosition {
   UserPosition(const UserPosition&) = delete;
   // Null when no public call is under way.
   static const std::source_location* current() { return current_; }
+  // The public function under way, `layer_norm` say; meaningful only while there is a position.
+  static const char* function() { return function_; }
 
  private:
   bool outermost_;
   static inline thread_local const std::source_location* current_ = nullptr;
+  static inline thread_local const char* function_ = nullptr;
 };
 
 // "file:line".

@@ -68,7 +68,11 @@ class Engine : public Dispatcher {
  public:
   TensorList run(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs) override {
     Tracer* tracer = Tracer::current();
-    if (op.kind == OpKind::kComposite && (!tracer || autograd::is_recording(inputs))) return op.decompose(inputs, attrs);
+    if (op.kind == OpKind::kComposite && (!tracer || autograd::is_recording(inputs))) {
+      auto types = eager::operand_types(inputs);
+      op.infer(OpCall{op, types, attrs});  // refuses operands that do not fit
+      return op.decompose(inputs, attrs);
+    }
     TensorList outputs;
     if (tracer) {
       outputs = tracer->record(op, inputs, attrs);

@@ -85,6 +85,7 @@ void check_placement(const OpCall& call, const IntList& dims, int first) {
     check(d >= 0 && d < call.rank(0) && (j == 0 || d > dims[size_t(j) - 1]), "{}: {} are not dimensions of {} in order",
           call.name(), dims, call.shape(0));
     check_index_operand(call, first + j);
+    check_has_room(call, first + j, call.shape(0)[size_t(d)]);
     common = broadcast_shapes(call.name(), common, call.shape(first + j));
   }
 }

@@ -25,6 +25,16 @@ Dim group_size(const Shape& query, const Shape& key, bool enable_gqa) {
   return query[query.size() - 3] / key[key.size() - 3];
 }
 
+// The leading dimensions of the result; `kv` are those of key and value.
+Shape broadcast_leads(const Shape& q, const Shape& k, const Shape& kv) {
+  try {
+    return broadcast_shapes("scaled_dot_product_attention", lead_of(q), kv);
+  } catch (const Error&) {
+    throw_error(format("scaled_dot_product_attention: the leading dimensions of query {} and key {} do not broadcast; "
+                       "enable_gqa lets query heads share key heads", q, k));
+  }
+}
+
 // The attention of f32 (or f64) operands.
 Tensor attend(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& mask, double dropout_p,
               const AttentionAttrs& a) {
@@ -86,7 +96,7 @@ struct ScaledDotProductAttention : Composite {
             k, v);
       kv.back() = q[q.size() - 3];
     }
-    Shape out = broadcast_shapes("scaled_dot_product_attention", lead_of(q), kv);
+    Shape out = broadcast_leads(q, k, kv);
     if (call.inputs.size() == 4) {
       check(!a.is_causal, "scaled_dot_product_attention: give a mask or is_causal, not both");
       DType m = call.inputs[3].dtype;
@@ -131,6 +141,11 @@ Tensor scaled_dot_product_attention(const TensorArg& query, const TensorArg& key
   check(dropout_p >= 0 && dropout_p <= 1, "{}: dropout_p {} is not between 0 and 1", op, dropout_p);
   check(!attn_mask.defined() || !is_causal, "{}: give a mask or is_causal, not both", op);
   AttentionAttrs a{is_causal, scale, enable_gqa};
+  std::vector<Type> types;
+  for (auto* t : {&q, &k, &v, &attn_mask})
+    if (t->defined()) types.push_back({t->dtype(), t->sizes(), t->device()});
+  Attrs attrs(a);
+  ScaledDotProductAttention::infer(OpCall{op_of<ScaledDotProductAttention>, types, attrs});
   // With dropout it is random: not one op, which could be merged with its equal.
   if (dropout_p > 0) return narrowed(attend(widened(q), widened(k), widened(v), attn_mask, dropout_p, a), q.dtype());
   if (attn_mask.defined()) return call<ScaledDotProductAttention>({query, key, value, attn_mask}, a);

@@ -78,6 +78,9 @@ Tensor gt(const TensorArg& a, const TensorArg& b);
 Tensor ge(const TensorArg& a, const TensorArg& b);
 // |a - b| <= atol + rtol * |b|.
 Tensor isclose(const TensorArg& a, const TensorArg& b, double rtol = 1e-5, double atol = 1e-8, bool equal_nan = false);
+// Whether all elements are close, or equal in shapes that are the same; reads the answer on the host.
+bool allclose(const TensorArg& a, const TensorArg& b, double rtol = 1e-5, double atol = 1e-8, bool equal_nan = false);
+bool equal(const TensorArg& a, const TensorArg& b);
 
 // --- logic and bits
 // Both are not zero.

@@ -5,18 +5,18 @@
 namespace sinter {
 
 Tensor call_op(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Where& where) {
-  UserPosition here(where);
+  UserPosition here(where, op.name.data());
   return Dispatcher::instance().run_one(op, inputs, attrs);
 }
 
 TensorList call_op_many(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Where& where) {
-  UserPosition here(where);
+  UserPosition here(where, op.name.data());
   return Dispatcher::instance().run(op, inputs, attrs);
 }
 
 void call_op_into(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor& out,
                   const Where& where) {
-  UserPosition here(where);
+  UserPosition here(where, op.name.data());
   Dispatcher::instance().run_into(op, inputs, attrs, out);
 }
 
@@ -40,10 +40,12 @@ Device common_device(const OpCall& call) {
 std::vector<Type> infer_pointwise(const OpCall& call, Typing typing, std::optional<DType> attr_dtype) {
   Type result{.dtype = kFloat32, .shape = {}, .device = common_device(call)};
   for (size_t i = size_t(call.op.pointwise->tensors); i < call.inputs.size(); ++i)
-    check(call.inputs[i].scalar, "{}: operand {} must be a plain number, not a tensor of shape {}", call.op.name, i,
+    check(call.inputs[i].weak, "{}: operand {} must be a plain number, not a tensor of shape {}", call.op.name, i,
           call.inputs[i].shape);
   for (auto& t : call.inputs) result.shape = broadcast_shapes(call.name(), result.shape, t.shape);
   DType computing = computing_type(call);
+  check(computing != kBool || call.op.pointwise->tensors == call.op.pointwise->arity, "{}: not defined for bool",
+        call.op.name);
   switch (typing) {
     case Typing::kPromote:
     case Typing::kFloat:

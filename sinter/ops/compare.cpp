@@ -2,6 +2,7 @@
 #include "sinter/ops/binary.h"
 #include "sinter/ops/creation.h"
 #include "sinter/ops/define.h"
+#include "sinter/ops/reduce.h"
 #include "sinter/ops/registry.h"
 #include "sinter/ops/unary.h"
 
@@ -57,6 +58,15 @@ Tensor isclose(const TensorArg& a, const TensorArg& b, double rtol, double atol,
   // Infinities are close only to themselves.
   Tensor close = (a == other) | (isfinite(other) & (abs(a - other) <= abs(other) * rtol + atol));
   return equal_nan ? close | (isnan(a) & isnan(other)) : close;
+}
+bool allclose(const TensorArg& a, const TensorArg& b, double rtol, double atol, bool equal_nan) {
+  UserPosition here(a.where());
+  return all(isclose(a, b, rtol, atol, equal_nan)).item<bool>();
+}
+bool equal(const TensorArg& a, const TensorArg& b) {
+  UserPosition here(a.where());
+  Shape x = a.sizes(), y = b.sizes();
+  return std::equal(x.begin(), x.end(), y.begin(), y.end()) && all(eq(a, b)).item<bool>();
 }
 
 Tensor operator<(const TensorArg& a, const TensorArg& b) { return lt(a, b); }

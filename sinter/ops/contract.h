@@ -2,6 +2,7 @@
 // Small helpers shared by the contractions, the pools and the composites around them.
 #include "sinter/graph/op.h"
 #include "sinter/ops/dims.h"
+#include "sinter/tensor/buffer.h"
 #include "sinter/tensor/tracer.h"
 
 namespace sinter {
@@ -40,6 +41,11 @@ inline Tensor narrowed(const Tensor& x, DType dtype) { return x.dtype() == dtype
 
 // a <= b, asked of the tracer while capturing; left open by symbols elsewhere, where the question was answered before.
 inline bool fits(const Dim& a, const Dim& b) { return Tracer::current() ? a <= b : possibly_le(a, b); }
+
+// An Error where the device has no memory of ours; a graph may name any device.
+inline void check_available(const Device& device) {
+  if (!device.is_cpu() && !Tracer::current()) allocator_for(device);
+}
 
 // All sizes but the last `count`, followed by `tail`.
 inline Shape with_tail(const Shape& shape, int64_t count, const Shape& tail) {

@@ -248,9 +248,9 @@ Tensor run_weight_grad(const TensorArg& input, const TensorArg& grad, const Conv
 Tensor convolve(const char* op, const TensorArg& x_arg, const TensorArg& w_arg, const Tensor& bias, int64_t spatial,
                 const SpatialList& stride, const SpatialList& padding, const SpatialList& dilation, bool transposed,
                 const SpatialList& output_padding, int64_t groups) {
-  UserPosition here(x_arg.where());
+  UserPosition here(x_arg.where(), op);
   const Tensor &x = tensor_operand(op, x_arg), &w = tensor_operand(op, w_arg);
-  check(w.dim() == spatial + 2, "{}: expected a {}-d weight, got {}", op, spatial + 2, w.sizes());
+  check(w.dim() == spatial + 2, "{}: expected a {}-d weight, got {} (input {})", op, spatial + 2, w.sizes(), x.sizes());
   check(x.dim() == spatial + 2 || x.dim() == spatial + 1, "{}: expected a {}-d input (or {}-d without a batch), got {}",
         op, spatial + 2, spatial + 1, x.sizes());
   bool batched = x.dim() == spatial + 2;
@@ -263,12 +263,12 @@ Tensor convolve(const char* op, const TensorArg& x_arg, const TensorArg& w_arg, 
 Tensor convolve_named(const char* op, const TensorArg& x_arg, const TensorArg& w_arg, const Tensor& bias,
                       int64_t spatial, const SpatialList& stride, Padding padding, const SpatialList& dilation,
                       int64_t groups) {
-  UserPosition here(x_arg.where());
+  UserPosition here(x_arg.where(), op);
   if (padding == Padding::kValid)
     return convolve(op, x_arg, w_arg, bias, spatial, stride, 0, dilation, false, 0, groups);
   Tensor x = tensor_operand(op, x_arg);
   const Tensor& w = tensor_operand(op, w_arg);
-  check(w.dim() == spatial + 2, "{}: expected a {}-d weight, got {}", op, spatial + 2, w.sizes());
+  check(w.dim() == spatial + 2, "{}: expected a {}-d weight, got {} (input {})", op, spatial + 2, w.sizes(), x.sizes());
   IntList steps = expand_spatial(op, "stride", stride, spatial, 1),
           spread = expand_spatial(op, "dilation", dilation, spatial, 1);
   IntList before;

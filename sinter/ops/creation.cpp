@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "sinter/ops/binary.h"
+#include "sinter/ops/contract.h"
 #include "sinter/ops/in_place.h"
 #include "sinter/ops/reduce.h"
 #include "sinter/ops/registry.h"
@@ -139,6 +140,12 @@ Tensor with_grad(Tensor t, const TensorOptions& options) {
   if (options.requires_grad_) t.requires_grad_();
   return t;
 }
+// Before the op runs: what no tensor may have.
+void check_options(const TensorOptions& options) {
+  check_available(options.device_);
+  check(!options.requires_grad_ || is_floating(options.dtype_),
+        "a tensor of {} cannot require a gradient; only floating-point tensors can", options.dtype_);
+}
 
 // The dtype that numbers make.
 TensorOptions options_of(std::initializer_list<Scalar> values) {
@@ -162,18 +169,32 @@ TensorArg::TensorArg(const Dim& dim, Where where) : where_(where) {
 }
 
 Tensor full(const Shape& size, const TensorArg& value, const std::optional<TensorOptions>& options) {
+  UserPosition here(value.where());
   TensorOptions o = options ? *options : value.is_scalar() ? options_of({value.scalar()}) : value.tensor().options();
+  check_options(o);
   return with_grad(call<Full>({value}, CreationAttrs{size, o.dtype_, o.device_}), o);
 }
-Tensor zeros(const Shape& size, const TensorOptions& options, Where where) { return full(size, {0, where}, options); }
-Tensor ones(const Shape& size, const TensorOptions& options, Where where) { return full(size, {1, where}, options); }
+Tensor zeros(const Shape& size, const TensorOptions& options, Where where) {
+  UserPosition here(where);
+  return full(size, {0, where}, options);
+}
+Tensor ones(const Shape& size, const TensorOptions& options, Where where) {
+  UserPosition here(where);
+  return full(size, {1, where}, options);
+}
 
 Tensor full_like(const TensorArg& x, const TensorArg& value, const std::optional<TensorOptions>& options) {
   UserPosition here(x.where());
   return full(x.sizes(), value, options ? *options : x.tensor().options());
 }
-Tensor zeros_like(const TensorArg& x, const std::optional<TensorOptions>& options) { return full_like(x, 0, options); }
-Tensor ones_like(const TensorArg& x, const std::optional<TensorOptions>& options) { return full_like(x, 1, options); }
+Tensor zeros_like(const TensorArg& x, const std::optional<TensorOptions>& options) {
+  UserPosition here(x.where());
+  return full_like(x, 0, options);
+}
+Tensor ones_like(const TensorArg& x, const std::optional<TensorOptions>& options) {
+  UserPosition here(x.where());
+  return full_like(x, 1, options);
+}
 Tensor empty_like(const TensorArg& x, const std::optional<TensorOptions>& options) {
   UserPosition here(x.where());
   if (x.tensor().is_traced()) return zeros_like(x, options);
@@ -190,6 +211,7 @@ Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step, const 
               Where where) {
   UserPosition here(where);
   TensorOptions o = options ? *options : options_of({start, end, step});
+  check_options(o);
   check(step.to_double() != 0, "arange: the step is zero");
   const bool integers = !start.is_floating() && !end.is_floating() && !step.is_floating();
   double count = std::ceil((end.to_double() - start.to_double()) / step.to_double());
@@ -206,12 +228,14 @@ Tensor arange_of_size(const Dim& count, const TensorOptions& options, Where wher
 }
 Tensor linspace(const Scalar& start, const Scalar& end, Dim steps, const TensorOptions& options, Where where) {
   UserPosition here(where);
+  check_options(options);
   return with_grad(call<Linspace>({{start, where}, end}, CreationAttrs{{steps}, options.dtype_, options.device_}),
                    options);
 }
 Tensor eye(Dim rows, const TensorOptions& options, Where where) { return eye(rows, rows, options, where); }
 Tensor eye(Dim rows, Dim columns, const TensorOptions& options, Where where) {
   UserPosition here(where);
+  check_options(options);
   return with_grad(call_op(op_of<Eye>, {}, CreationAttrs{{rows, columns}, options.dtype_, options.device_}, where),
                    options);
 }
@@ -223,6 +247,11 @@ Tensor one_hot(const TensorArg& x, int64_t num_classes) {
   UserPosition here(x.where());
   check(x.dtype() == kInt64, "one_hot: expected i64 classes, got {}", x.dtype());
   if (num_classes < 0) num_classes = amax(x).item<int64_t>() + 1;
+  if (!x.tensor().is_traced() && x.tensor().numel() > 0) {
+    int64_t low = amin(x).item<int64_t>(), high = amax(x).item<int64_t>();
+    check(low >= 0 && high < num_classes, "one_hot: class {} is not among the {} classes", low < 0 ? low : high,
+          num_classes);
+  }
   TensorOptions options = x.tensor().options();
   return to(eq(x.tensor().unsqueeze(-1), arange(num_classes, options)), kInt64);
 }
@@ -259,7 +288,10 @@ const Tensor& Tensor::fill_(const TensorArg& value) const {
   call_op_into(op_of<Full>, {&value, 1}, CreationAttrs{sizes(), dtype(), device()}, *this, value.where());
   return *this;
 }
-const Tensor& Tensor::zero_(Where where) const { return fill_({0, where}); }
+const Tensor& Tensor::zero_(Where where) const {
+  UserPosition here(where);
+  return fill_({0, where});
+}
 
 OpFamily creation_ops() {
   static const Op* const ops[] = {&op_of<Full>,     &op_of<Arange>, &op_of<Linspace>, &op_of<Eye>,

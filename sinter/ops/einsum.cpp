@@ -61,8 +61,8 @@ struct Named {
         continue;
       }
       int64_t j = twin - labels.begin();
-      check(tensor.size(int64_t(i)) == tensor.size(j), "einsum: '{}' names sizes {} and {} of one operand",
-            std::string(1, char(labels[i])), tensor.size(int64_t(i)), tensor.size(j));
+      check(tensor.size(int64_t(i)) == tensor.size(j), "einsum: '{}' names sizes {} and {} of one operand of shape {}",
+            std::string(1, char(labels[i])), tensor.size(int64_t(i)), tensor.size(j), tensor.sizes());
       // diagonal() moves the dimension to the end.
       tensor = tensor.diagonal(0, int64_t(i), j);
       Label l = labels[i];
@@ -150,6 +150,17 @@ Named contract(Named a, Named b, const Labels& wanted) {
 
 }  // namespace
 
+namespace {
+
+// "[2, 3], [4]".
+std::string shapes_text(const TensorList& tensors) {
+  std::string text;
+  for (auto& t : tensors) text += (text.empty() ? "" : ", ") + to_string(t.sizes());
+  return text;
+}
+
+}  // namespace
+
 Tensor einsum(std::string_view equation, const TensorList& operands, Where where) {
   UserPosition here(where);
   check(!operands.empty(), "einsum: needs at least one operand");
@@ -179,8 +190,8 @@ Tensor einsum(std::string_view equation, const TensorList& operands, Where where
       Dim size = x.tensor.size(int64_t(d));
       auto [it, fresh] = sizes.emplace(x.labels[d], size);
       if (fresh || it->second == size || size == 1) continue;
-      check(it->second == 1, "einsum: a dimension has sizes {} and {} in the equation \"{}\"", it->second, size,
-            std::string(equation));
+      check(it->second == 1, "einsum: a dimension has sizes {} and {} in the equation \"{}\" (shapes {})", it->second, size,
+            std::string(equation), shapes_text(operands));
       it->second = size;
     }
     inputs.push_back(std::move(x));

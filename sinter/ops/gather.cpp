@@ -23,6 +23,7 @@ struct IndexSelect : Loop {
     check(call.rank(1) <= 1, "index_select: the indices must be a vector, not of shape {}", call.shape(1));
     check_index_operand(call, 1);
     int64_t dim = wrap_dim("index_select", call.as<DimAttrs>().dim, call.rank(0));
+    check_has_room(call, 1, call.shape(0)[size_t(dim)]);
     return {Type{call.inputs[0].dtype, replaced(call.shape(0), dim, call.shape(1).numel()), call.inputs[0].device}};
   }
   static Elem element(ElementBuilder& b) {
@@ -50,6 +51,7 @@ struct Gather : Loop {
     for (int64_t d = 0; d < call.rank(0); ++d)
       check(d == dim || possibly_le(call.shape(1)[size_t(d)], call.shape(0)[size_t(d)]),
             "gather: the index {} is larger than {} in dimension {}", call.shape(1), call.shape(0), d);
+    check_has_room(call, 1, call.shape(0)[size_t(dim)]);
     return {Type{call.inputs[0].dtype, call.shape(1), call.inputs[0].device}};
   }
   static Elem element(ElementBuilder& b) {
@@ -75,6 +77,7 @@ struct Embedding : Loop {
   static std::vector<Type> infer(const OpCall& call) {
     check(call.rank(0) == 2, "embedding: the table must be a matrix, not of shape {}", call.shape(0));
     check_index_operand(call, 1);
+    check_has_room(call, 1, call.shape(0)[0]);
     Shape shape = call.shape(1);
     shape.push_back(call.shape(0)[1]);
     return {Type{call.inputs[0].dtype, shape, call.inputs[0].device}};

@@ -13,6 +13,11 @@ void check_index_operand(const OpCall& call, int operand) {
   check(is_integral(dtype), "{}: indices must be integers, not {}", call.name(), dtype);
 }
 
+void check_has_room(const OpCall& call, int operand, const Dim& extent) {
+  bool room = !extent.same_as(0) || call.shape(operand).numel().same_as(0);
+  check(room, "{}: no index is in range for a dimension of size 0 of {}", call.name(), call.shape(0));
+}
+
 void check_indices(const char* op, const TensorArg& index, const Dim& extent) {
   if (index.is_scalar() || index.tensor().is_traced() || !extent.is_number() || !index.tensor().device().is_cpu())
     return;

@@ -78,7 +78,7 @@ Tensor cubic_between(const Tensor& x, const Resize& r) {
 
 Tensor resize(const char* op, const TensorArg& x_arg, int64_t spatial, Shape size, const std::vector<double>& factors,
               InterpolateMode mode, bool align_corners, bool use_factors = true) {
-  UserPosition here(x_arg.where());
+  UserPosition here(x_arg.where(), op);
   const Tensor& x = tensor_operand(op, x_arg);
   check(x.dim() == spatial + 2, "{}: expected an input [batch, channels, …] with {} spatial dimensions, got {}", op,
         spatial, x.sizes());

@@ -10,10 +10,10 @@ namespace sinter {
 enum class InterpolateMode : uint8_t { kNearest, kNearestExact, kLinear, kBilinear, kTrilinear, kBicubic, kArea };
 
 struct InterpolateOptions {
-  Shape size;                        // of the spatial dimensions; or
-  std::vector<double> scale_factor;  // one, or one per spatial dimension
+  Shape size = {};                        // of the spatial dimensions; or
+  std::vector<double> scale_factor = {};  // one, or one per spatial dimension
   InterpolateMode mode = InterpolateMode::kNearest;
-  std::optional<bool> align_corners;
+  std::optional<bool> align_corners = {};
   bool recompute_scale_factor = false;  // step by the ratio of the sizes even when a factor is given
 };
 

@@ -355,6 +355,7 @@ Tensor repeat_interleave(const TensorArg& x, Dim repeats, std::optional<int64_t>
   Tensor from = dim ? x.tensor() : flatten(x);
   check(from.dim() > 0, "repeat_interleave: a 0-d tensor has no dimension to repeat along");
   int64_t d = wrap_dim("repeat_interleave", dim.value_or(0), from.dim());
+  check(repeats >= 0, "repeat_interleave: the number of repeats, {}, is negative", repeats);
   Shape apart = inserted(from.sizes(), d + 1, repeats);
   return flatten(expand(unsqueeze(from, d + 1), apart), d, d + 1);
 }
@@ -368,8 +369,8 @@ Tensor repeat_interleave(const TensorArg& x, const Tensor& repeats, std::optiona
   auto counts = repeats.to_vector<int64_t>();
   int64_t size = from.size(d).to_int(x.where());
   if (counts.size() == 1) counts.resize(size_t(size), counts[0]);
-  check(int64_t(counts.size()) == size, "repeat_interleave: {} repeats for a dimension of size {}",
-        int64_t(counts.size()), size);
+  check(int64_t(counts.size()) == size, "repeat_interleave: {} repeats for a dimension of size {} of {}",
+        int64_t(counts.size()), size, from.sizes());
   std::vector<int64_t> positions;
   for (int64_t i = 0; i < size; ++i) {
     check(counts[size_t(i)] >= 0, "repeat_interleave: repeats are not negative, but one is {}", counts[size_t(i)]);
@@ -472,7 +473,7 @@ Tensor Tensor::clone(MemoryFormat format, Where where) const {
 }
 Tensor Tensor::contiguous(MemoryFormat format, Where where) const {
   // A traced value has no strides: its layout is the compiler's choice.
-  if (is_traced() || format == MemoryFormat::kPreserve || is_contiguous(format)) return *this;
+  if (impl("contiguous", where).traced || format == MemoryFormat::kPreserve || is_contiguous(format)) return *this;
   return clone(format, where);
 }
 Tensor Tensor::to(MemoryFormat format, Where where) const { return contiguous(format, where); }

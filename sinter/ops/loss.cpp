@@ -46,6 +46,11 @@ Classes classes(const char* op, const Tensor& input, const Tensor& target, const
   if (class_weight.defined())
     check(class_weight.dim() == 1 && class_weight.size(0) == input.size(class_dim),
           "{}: expected a weight of shape [{}], got {}", op, input.size(class_dim), class_weight.sizes());
+  // Indices count from the end when negative; classes do not.
+  if (!target.is_traced() && target.device().is_cpu())
+    for (int64_t t : target.to_vector<int64_t>())
+      check(t == ignore_index || (t >= 0 && t < input.size(class_dim)), "{}: the target {} is not among the {} classes",
+            op, t, input.size(class_dim));
   Tensor kept = target != ignore_index, index = where(kept, target, 0).to(kInt64);
   if (!class_weight.defined()) return {index, kept.to(input.dtype())};
   Tensor weights = index_select(class_weight.to(input.dtype()), 0, index.flatten()).view(index.sizes());

@@ -87,7 +87,7 @@ Tensor dot(const TensorArg& a, const TensorArg& b) {
   UserPosition here(a.where());
   const Tensor &x = tensor_operand("dot", a), &y = tensor_operand("dot", b);
   check(x.dim() == 1 && y.dim() == 1, "dot: expected two vectors, got shapes {} and {}", x.sizes(), y.sizes());
-  check(x.size(0) == y.size(0), "dot: sizes {} and {} differ", x.size(0), y.size(0));
+  check(x.size(0) == y.size(0), "dot: vectors of shapes {} and {} differ in size", x.sizes(), y.sizes());
   return mm(x.unsqueeze(0), y.unsqueeze(1)).view({});
 }
 
@@ -105,6 +105,18 @@ Tensor outer(const TensorArg& a, const TensorArg& b) {
   check(x.dim() == 1 && y.dim() == 1, "outer: expected two vectors, got shapes {} and {}", x.sizes(), y.sizes());
   return x.unsqueeze(1) * y.unsqueeze(0);
 }
+
+namespace {
+
+Shape batch_of(const Shape& a, const Shape& b) {
+  try {
+    return broadcast_shapes("matmul", Shape(a.begin(), a.end() - 2), Shape(b.begin(), b.end() - 2));
+  } catch (const Error&) {
+    throw_error(format("matmul: the batch dimensions of shapes {} and {} do not broadcast", a, b));
+  }
+}
+
+}  // namespace
 
 Tensor matmul(const TensorArg& a_arg, const TensorArg& b_arg) {
   UserPosition here(a_arg.where());
@@ -124,7 +136,7 @@ Tensor matmul(const TensorArg& a_arg, const TensorArg& b_arg) {
     return mm(a.reshape({with_tail(a.sizes(), 1, {}).numel(), inner}), b).reshape(with_tail(a.sizes(), 1, {b.size(1)}));
   }
   Shape as = a.sizes(), bs = b.sizes();
-  Shape batch = broadcast_shapes("matmul", Shape(as.begin(), as.end() - 2), Shape(bs.begin(), bs.end() - 2));
+  Shape batch = batch_of(as, bs);
   auto folded = [&](const Tensor& x) {
     Shape matrix{x.size(-2), x.size(-1)};
     Tensor full = x.sizes().rank() == batch.rank() + 2 && batch.rank() == 1 && x.size(0) == batch[0]
@@ -173,6 +185,9 @@ Tensor linear(const TensorArg& x_arg, const TensorArg& weight, const Tensor& bia
   check(w.dim() == 1 || w.dim() == 2, "linear: expected a weight [out, in] or [in], got {}", w.sizes());
   check(x.dim() >= 1 && x.size(-1) == w.size(-1), "linear: the last size of the input {} is not that of the weight {}",
         x.sizes(), w.sizes());
+  check(!bias.defined() || bias.dtype() == x.dtype(),
+        "linear: input and bias have different dtypes {} and {}; convert one with .to()", x.dtype(),
+        bias.defined() ? bias.dtype() : x.dtype());
   Tensor y = matmul(x, w.dim() == 2 ? w.t() : w);
   return bias.defined() ? y + bias : y;
 }

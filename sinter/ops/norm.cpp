@@ -85,7 +85,7 @@ void update_running(const Moments& m, Dim count, const Tensor& running_mean, con
 TensorTriple batch_norm_triple(const char* op, const TensorArg& x_arg, const Tensor& running_mean,
                                const Tensor& running_var, const Tensor& weight, const Tensor& bias, bool training,
                                double momentum, double eps) {
-  UserPosition here(x_arg.where());
+  UserPosition here(x_arg.where(), op);
   const Tensor& x = floating_operand(op, x_arg);
   check(x.dim() >= 2, "{}: expected an input [batch, channels, …], got {}", op, x.sizes());
   check_channels(op, x, "a weight", weight);
@@ -245,7 +245,8 @@ Tensor instance_norm(const TensorArg& x_arg, const Tensor& running_mean, const T
   check_channels("instance_norm", x, "a bias", bias);
   IntList dims;
   for (int64_t d = 2; d < x.dim(); ++d) dims.push_back(d);
-  Dim count = x.numel() / (x.size(0) * x.size(1));
+  Dim count = x.numel() / max(x.size(0) * x.size(1), 1);
+  check(!count.same_as(1), "instance_norm: one value a channel has no variance, in an input {}", x.sizes());
   Moments m = moments(widened(x), dims);
   // The running statistics are the mean over the batch of each sample's own.
   Moments over_batch{m.mean.mean({0}), {}, m.var.mean({0})};

@@ -378,7 +378,7 @@ struct AveragePool {
 };
 
 Tensor adaptive_average(const char* op, const TensorArg& x_arg, int64_t pooled, const Shape& size) {
-  UserPosition here(x_arg.where());
+  UserPosition here(x_arg.where(), op);
   const Tensor& x = tensor_operand(op, x_arg);
   check_rank(op, x, pooled);
   check(size.rank() == pooled, "{}: expected {} output sizes, got {}", op, pooled, size);
@@ -406,7 +406,7 @@ Tensor adaptive_average(const char* op, const TensorArg& x_arg, int64_t pooled, 
 }
 
 Tensor adaptive_average_backward(const char* op, const TensorArg& grad_arg, const TensorArg& x_arg, int64_t pooled) {
-  UserPosition here(grad_arg.where());
+  UserPosition here(grad_arg.where(), op);
   const Tensor &grad = tensor_operand(op, grad_arg), &x = tensor_operand(op, x_arg);
   check_rank(op, x, pooled);
   check(grad.dim() == x.dim(), "{}: gradient {} and input {} differ in rank", op, grad.sizes(), x.sizes());

@@ -4,6 +4,7 @@
 #include <random>
 
 #include "sinter/ops/binary.h"
+#include "sinter/ops/contract.h"
 #include "sinter/ops/creation.h"
 #include "sinter/ops/define.h"
 #include "sinter/ops/reduce.h"
@@ -122,6 +123,8 @@ struct RandInt : Random<RandInt> {
 template <class T>
 Tensor draw_tensor(const Shape& size, const TensorOptions& options, const Where& where,
                    std::initializer_list<Scalar> more = {}) {
+  UserPosition here(where, op_of<T>.name.data());
+  check_available(options.device_);
   auto [seed, offset] = default_generator().next();
   std::vector<TensorArg> inputs = {{seed, where}, {offset, where}};
   for (auto& s : more) inputs.push_back({s, where});
@@ -175,10 +178,17 @@ Tensor randint(int64_t low, int64_t high, const Shape& size, const TensorOptions
   check(double(high) - double(low) <= 0x1p53, "randint: [{}, {}) spans more than 2^53 integers", low, high);
   return draw_tensor<RandInt>(size, options, where, {low, high});
 }
-Tensor rand_like(const TensorArg& x) { return rand(x.sizes(), x.tensor().options(), x.where()); }
-Tensor randn_like(const TensorArg& x) { return randn(x.sizes(), x.tensor().options(), x.where()); }
+Tensor rand_like(const TensorArg& x) {
+  UserPosition here(x.where());
+  return rand(x.sizes(), x.tensor().options(), x.where());
+}
+Tensor randn_like(const TensorArg& x) {
+  UserPosition here(x.where());
+  return randn(x.sizes(), x.tensor().options(), x.where());
+}
 Tensor randint_like(const TensorArg& x, int64_t high) { return randint_like(x, 0, high); }
 Tensor randint_like(const TensorArg& x, int64_t low, int64_t high) {
+  UserPosition here(x.where());
   return randint(low, high, x.sizes(), x.tensor().options(), x.where());
 }
 

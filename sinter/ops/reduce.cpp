@@ -1,5 +1,7 @@
 #include "sinter/ops/reduce.h"
 
+#include <algorithm>
+
 #include "sinter/ops/binary.h"
 #include "sinter/ops/creation.h"
 #include "sinter/ops/define.h"
@@ -320,9 +322,17 @@ Tensor norm(const TensorArg& x, const Scalar& p, const IntList& dims, bool keepd
   return to(where(zero, 0, pow(where(zero, 1, powers), 1 / order)), x.dtype());
 }
 
+namespace {
+
+bool dim_is_empty(const Tensor& x, int64_t dim) { return x.dim() > 0 && x.size(dim).same_as(0); }
+
+}  // namespace
+
 Tensor logsumexp(const TensorArg& x, const IntList& dims, bool keepdim) {
   UserPosition here(x.where());
   Tensor wide = to(x, is_floating(x.dtype()) ? accumulation_dtype(x.dtype()) : kFloat32);
+  bool empty = std::any_of(dims.begin(), dims.end(), [&](int64_t d) { return dim_is_empty(wide, d); });
+  if (empty) return to(log(sum(wide, dims, keepdim)), is_floating(x.dtype()) ? x.dtype() : kFloat32);
   // The shift cancels out; an infinite one would leave inf - inf.
   Tensor top = amax(wide, dims, true).detach();
   Tensor shift = where(isfinite(top), top, 0);
@@ -336,6 +346,7 @@ Tensor softmax(const TensorArg& x, int64_t dim, std::optional<DType> dtype) {
   DType result = dtype.value_or(x.dtype());
   check(is_floating(result), "softmax: expected a floating tensor, got {}", result);
   Tensor wide = to(to(x, result), accumulation_dtype(result));
+  if (dim_is_empty(wide, dim)) return clone(to(wide, result));
   Tensor e = exp(wide - amax(wide, {dim}, true).detach());
   return to(e / sum(e, {dim}, true), result);
 }
@@ -344,6 +355,7 @@ Tensor log_softmax(const TensorArg& x, int64_t dim, std::optional<DType> dtype) 
   DType result = dtype.value_or(x.dtype());
   check(is_floating(result), "log_softmax: expected a floating tensor, got {}", result);
   Tensor wide = to(to(x, result), accumulation_dtype(result));
+  if (dim_is_empty(wide, dim)) return clone(to(wide, result));
   Tensor shifted = wide - amax(wide, {dim}, true).detach();
   return to(shifted - log(sum(exp(shifted), {dim}, true)), result);
 }
@@ -376,8 +388,20 @@ Tensor Tensor::argmax(std::optional<int64_t> dim, bool keepdim, Where where) con
 Tensor Tensor::argmin(std::optional<int64_t> dim, bool keepdim, Where where) const {
   return sinter::argmin({*this, where}, dim, keepdim);
 }
-Tensor Tensor::all(Where where) const { return sinter::all({*this, where}); }
-Tensor Tensor::any(Where where) const { return sinter::any({*this, where}); }
+Tensor Tensor::max(Where where) const { return sinter::max(*this, where); }
+std::tuple<Tensor, Tensor> Tensor::max(int64_t dim, bool keepdim, Where where) const {
+  return sinter::max(*this, dim, keepdim, where);
+}
+Tensor Tensor::min(Where where) const { return sinter::min(*this, where); }
+std::tuple<Tensor, Tensor> Tensor::min(int64_t dim, bool keepdim, Where where) const {
+  return sinter::min(*this, dim, keepdim, where);
+}
+Tensor Tensor::all(const IntList& dims, bool keepdim, Where where) const {
+  return sinter::all({*this, where}, dims, keepdim);
+}
+Tensor Tensor::any(const IntList& dims, bool keepdim, Where where) const {
+  return sinter::any({*this, where}, dims, keepdim);
+}
 Tensor Tensor::var(const IntList& dims, int64_t correction, bool keepdim, Where where) const {
   return sinter::var({*this, where}, dims, correction, keepdim);
 }

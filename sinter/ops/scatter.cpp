@@ -46,6 +46,7 @@ struct ElementScatter : Scatter {
           "{}: {}, the index {} and the source {} differ in their number of dimensions", Self::name, call.shape(0),
           call.shape(1), call.shape(2));
     int64_t dim = dim_of(call);
+    check_has_room(call, 1, call.shape(0)[size_t(dim)]);
     for (int64_t d = 0; d < call.rank(0); ++d) {
       const Dim& size = call.shape(1)[size_t(d)];
       check((d == dim || possibly_le(size, call.shape(0)[size_t(d)])) &&
@@ -172,6 +173,7 @@ struct SliceWrite : Scatter {
   static std::vector<Type> infer(const OpCall& call) {
     check_scatter_operands(call);
     check(call.rank(1) <= 1, "{}: the indices must be a vector, not of shape {}", Self::name, call.shape(1));
+    check_has_room(call, 1, call.shape(0)[size_t(dim_of(call))]);
     Shape expected = domain(call);
     bool fits = call.rank(2) == 0 || call.rank(2) == call.rank(0);
     for (int64_t d = 0; fits && d < call.rank(2); ++d) fits = call.shape(2)[size_t(d)] == expected[size_t(d)];
@@ -264,8 +266,8 @@ namespace {
 
 template <class T>
 const Tensor& write_along(const Tensor& x, int64_t dim, const TensorArg& index, const TensorArg& source) {
-  UserPosition here(index.where());
   std::string name = std::string(T::name) + "_";
+  UserPosition here(index.where(), name.c_str());
   check(x.dim() > 0, "{}: a 0-d tensor has no dimension to write along", name);
   int64_t d = wrap_dim(name.c_str(), dim, x.dim());
   std::vector<TensorArg> inputs{TensorArg(x, index.where()), index, source};

@@ -285,6 +285,8 @@ Tensor slice(const TensorArg& x, int64_t dim, std::optional<Dim> start, std::opt
     return slice(flip(x, {dim}), dim, mirrored(start), mirrored(stop), -step);
   }
   auto r = SliceRange::of(size, start, stop);
+  // A step beyond the end takes one element, whatever its size.
+  if (size.is_number()) step = std::min(step, std::max<int64_t>(size.number(), 1));
   SliceAttrs attrs{dim, r.start, r.stop, step};
   if (r.stop.same_as(size)) attrs.end.reset();
   return call<SliceOp>({x}, attrs);
@@ -384,7 +386,7 @@ TensorList Tensor::chunk(int64_t chunks, int64_t dim, Where where) const {
   return sinter::chunk({*this, where}, chunks, dim);
 }
 TensorList Tensor::unbind(int64_t dim, Where where) const { return sinter::unbind({*this, where}, dim); }
-Tensor Tensor::operator[](Dim index) const { return sinter::select(*this, 0, index); }
+Tensor Tensor::operator[](const ItemIndex& index) const { return sinter::select({*this, index.where}, 0, index.value); }
 
 OpFamily slice_ops() {
   static constexpr const Op* kOps[] = {&op_of<Select>, &op_of<SliceOp>, &op_of<Diagonal>, &op_of<Unfold>,

@@ -128,6 +128,10 @@ struct Sign : Pointwise<Sign> {
 struct Square : Pointwise<Square> {
   static constexpr auto name = "square";
   SINTER_BODY((x), square(x))
+  static std::vector<Type> infer(const OpCall& call) {
+    check(call.inputs[0].dtype != kBool, "square: not defined for bool");
+    return infer_pointwise(call, Typing::kPromote, std::nullopt);
+  }
   static TensorList grad(const GradCall& c) {
     return c.each([&] { return c.grad() * (c[0] * 2); });
   }
@@ -199,7 +203,11 @@ Tensor trunc(const TensorArg& x) { return rounded<Trunc>(x); }
 Tensor abs(const TensorArg& x) { return call<Abs>({x}); }
 Tensor neg(const TensorArg& x) { return call<Neg>({x}); }
 Tensor sign(const TensorArg& x) { return call<Sign>({x}); }
-Tensor square(const TensorArg& x) { return call<Square>({x}); }
+// A product of truth values counts, as PyTorch's does.
+Tensor square(const TensorArg& x) {
+  UserPosition here(x.where());
+  return x.dtype() == kBool ? call<Square>({to(x, kInt64)}) : call<Square>({x});
+}
 Tensor logical_not(const TensorArg& x) { return call<LogicalNot>({x}); }
 Tensor bitwise_not(const TensorArg& x) { return call<BitwiseNot>({x}); }
 Tensor isnan(const TensorArg& x) { return call<IsNan>({x}); }
@@ -207,6 +215,7 @@ Tensor isinf(const TensorArg& x) { return call<IsInf>({x}); }
 Tensor isfinite(const TensorArg& x) { return call<IsFinite>({x}); }
 Tensor clone(const TensorArg& x) { return call<Clone>({x}); }
 Tensor to(const TensorArg& x, DType dtype) {
+  UserPosition here(x.where());
   if (!x.is_scalar() && x.dtype() == dtype) return x.tensor();
   return call<ToCopy>({x}, ToCopyAttrs{dtype});
 }

@@ -215,6 +215,8 @@ Tensor sum_to_size(const TensorArg& x, const Shape& shape) {
   auto from = x.sizes();
   check(from.size() >= shape.size(), "sum_to_size: {} does not sum to {}", from, shape);
   size_t added = from.size() - shape.size();
+  for (size_t d = 0; d < shape.size(); ++d)
+    check(shape[d].same_as(1) || shape[d] == from[d + added], "sum_to_size: {} does not sum to {}", from, shape);
   IntList dims;
   for (size_t d = 0; d < from.size(); ++d)
     if (d < added || (shape[d - added].same_as(1) && !from[d].same_as(1))) dims.push_back(int64_t(d));

@@ -1,6 +1,7 @@
 #include "sinter/tensor/device.h"
 
 #include <charconv>
+#include <ostream>
 
 #include "sinter/base/error.h"
 
@@ -18,5 +19,7 @@ Device parse_device(const std::string& text) {
   }
   throw_error(format("device '{}' is not known; write 'cpu', 'cuda' or 'cuda:N'", text));
 }
+
+std::ostream& operator<<(std::ostream& out, Device d) { return out << to_string(d); }
 
 }  // namespace sinter

@@ -1,6 +1,7 @@
 #pragma once
 // Where a tensor lives.
 #include <cstdint>
+#include <iosfwd>
 #include <string>
 
 namespace sinter {
@@ -25,6 +26,7 @@ inline Device cuda(int index = 0) { return {DeviceType::kCUDA, index}; }
 
 // "cpu", "cuda:1".
 std::string to_string(Device d);
+std::ostream& operator<<(std::ostream& out, Device d);
 // Reads "cpu", "cuda" or "cuda:N"; anything else is an Error.
 Device parse_device(const std::string& text);
 

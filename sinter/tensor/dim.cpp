@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <mutex>
+#include <ostream>
 #include <set>
 #include <unordered_map>
 
@@ -422,5 +423,7 @@ Dim parse_dim(std::string_view text) {
   if (parser.at != text.size()) parser.fail();
   return out;
 }
+
+std::ostream& operator<<(std::ostream& out, const Dim& d) { return out << to_string(d); }
 
 }  // namespace sinter

@@ -4,6 +4,7 @@
 #include <concepts>
 #include <cstdint>
 #include <functional>
+#include <iosfwd>
 #include <optional>
 #include <source_location>
 #include <string>
@@ -145,6 +146,7 @@ template <std::integral T>
 inline bool operator==(const Dim& a, T b) { return a == Dim(b); }
 
 std::string to_string(const Dim& d);
+std::ostream& operator<<(std::ostream& out, const Dim& d);
 // Reads what to_string writes; an Error names what was not understood.
 Dim parse_dim(std::string_view text);
 

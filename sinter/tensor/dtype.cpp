@@ -1,6 +1,7 @@
 #include "sinter/tensor/dtype.h"
 
 #include <bit>
+#include <ostream>
 
 namespace sinter {
 
@@ -55,5 +56,7 @@ float float16_to_float(uint16_t v) {
   float value = float(magnitude) * 0x1p-24f;
   return std::bit_cast<float>(sign | std::bit_cast<uint32_t>(value));
 }
+
+std::ostream& operator<<(std::ostream& out, DType d) { return out << to_string(d); }
 
 }  // namespace sinter

@@ -1,6 +1,7 @@
 #pragma once
 // Element types, their properties, and PyTorch's promotion rules between them.
 #include <cstdint>
+#include <iosfwd>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -40,6 +41,7 @@ constexpr DType compute_dtype(DType d) {
 std::string_view dtype_name(DType d);
 std::optional<DType> parse_dtype(std::string_view name);
 std::string to_string(DType d);
+std::ostream& operator<<(std::ostream& out, DType d);
 
 // Host scalar types of the same layout as the elements.
 uint16_t float_to_bfloat16(float v);

@@ -2,6 +2,7 @@
 // A number that is not a tensor: the 2 of `x * 2`. Its kind takes part in promotion, its width does not.
 #include <concepts>
 #include <cstdint>
+#include <iosfwd>
 #include <string>
 
 #include "sinter/tensor/dtype.h"
@@ -36,5 +37,6 @@ class Scalar {
 
 // "2", "2.0", "true": the kind can be read back from the text.
 std::string to_string(const Scalar& s);
+std::ostream& operator<<(std::ostream& out, const Scalar& s);
 
 }  // namespace sinter

@@ -1,5 +1,7 @@
 #include "sinter/tensor/shape.h"
 
+#include <ostream>
+
 #include "sinter/base/error.h"
 
 namespace sinter {
@@ -90,5 +92,8 @@ int64_t checked_numel(const char* op, std::span<const int64_t> sizes) {
   check(!overflow && n < (int64_t(1) << 59), "{}: the sizes {} overflow the address space", op, Shape(sizes));
   return n;
 }
+
+std::ostream& operator<<(std::ostream& out, const Shape& shape) { return out << to_string(shape); }
+std::ostream& operator<<(std::ostream& out, const IntList& values) { return out << to_string(values); }
 
 }  // namespace sinter

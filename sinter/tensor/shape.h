@@ -1,20 +1,36 @@
 #pragma once
 // Shape: the sizes of a tensor, each a number or symbolic. IntList: plain integers (dimensions, strides, paddings).
+#include <iosfwd>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "sinter/base/small_vector.h"
 #include "sinter/tensor/dim.h"
 
 namespace sinter {
 
-using IntList = SmallVector<int64_t, 6>;
+// A single signed number stands for a list of one, as in x.sum(0); an unsigned one is a count.
+class IntList : public SmallVector<int64_t, 6> {
+ public:
+  using SmallVector<int64_t, 6>::SmallVector;
+  IntList() = default;
+  IntList(std::initializer_list<int64_t> values) : SmallVector<int64_t, 6>(values) {}
+  IntList(const std::vector<int64_t>& values) : SmallVector<int64_t, 6>(std::span<const int64_t>(values)) {}
+  template <std::signed_integral T>
+  IntList(T value) : SmallVector<int64_t, 6>({int64_t(value)}) {}
+};
 
 class Shape : public SmallVector<Dim, 5> {
  public:
   using SmallVector<Dim, 5>::SmallVector;
   Shape() = default;
   Shape(std::initializer_list<Dim> dims) : SmallVector<Dim, 5>(dims) {}
+  Shape(const std::vector<int64_t>& sizes) : Shape(std::span<const int64_t>(sizes)) {}
+  // One size: zeros(3), x.view(-1).
+  template <std::signed_integral T>
+  Shape(T size) : SmallVector<Dim, 5>({Dim(size)}) {}
+  Shape(const Dim& size) : SmallVector<Dim, 5>({size}) {}
   explicit Shape(std::span<const int64_t> sizes) {
     resize(sizes.size());
     for (size_t i = 0; i < sizes.size(); ++i) (*this)[i] = Dim(sizes[i]);
@@ -32,6 +48,8 @@ class Shape : public SmallVector<Dim, 5> {
 // "[2, s0, 4]".
 std::string to_string(const Shape& shape);
 std::string to_string(const IntList& values);
+std::ostream& operator<<(std::ostream& out, const Shape& shape);
+std::ostream& operator<<(std::ostream& out, const IntList& values);
 
 // PyTorch's broadcasting; `op` names the caller in the Error that says which shapes do not fit.
 Shape broadcast_shapes(const char* op, const Shape& a, const Shape& b);

@@ -45,7 +45,11 @@ void apply_options(const char* op, TensorImpl& impl, const TensorOptions& option
 }
 
 [[noreturn]] void rethrow_out_of_memory(const char* op, const TensorImpl& impl, const OutOfMemoryError& error) {
-  auto message = format("{}: no memory for a tensor {}{}: {}", op, impl.dtype, impl.sizes, error.message());
+  // The allocator names the function under way too: once is enough.
+  std::string_view reason = error.message();
+  reason.remove_prefix(std::min(reason.find("out of memory"), reason.size()));
+  if (UserPosition::current()) op = UserPosition::function();
+  auto message = format("{}: no memory for a tensor {}{}: {}", op, impl.dtype, impl.sizes, reason);
   if (auto* where = UserPosition::current()) throw OutOfMemoryError(message, *where);
   throw OutOfMemoryError(message);
 }
@@ -58,14 +62,23 @@ void allocate(const char* op, TensorImpl& impl, int64_t elements) {
   }
 }
 
-[[noreturn]] void fail_traced(const char* what) {
-  throw_error(format("{}: the tensor is a value of a graph being captured and has no memory", what));
+// The public function under way is named before one that it asked.
+std::string undefined_text(const char* asker) {
+  return format("{}: the tensor is undefined: it was default-constructed or moved from; give it a value first",
+                UserPosition::current() ? UserPosition::function() : asker);
 }
 
-const TensorImpl& eager(const char* what, const Tensor& tensor) {
+[[noreturn]] void fail_at(const Where& where, const std::string& text) {
+  auto* outer = UserPosition::current();
+  throw Error(text, outer ? *outer : where);
+}
+
+const TensorImpl& eager(const char* what, const Tensor& tensor, const Where& where = Where::current()) {
+  if (!tensor.defined()) [[unlikely]]
+    fail_at(where, undefined_text(what));
   const TensorImpl& impl = tensor.impl();
   if (impl.traced) [[unlikely]]
-    fail_traced(what);
+    fail_at(where, format("{}: the tensor is a value of a graph being captured and has no memory", what));
   return impl;
 }
 
@@ -95,37 +108,44 @@ T convert(U value) {
 
 // --- what it is ------------------------------------------------------------------------------------------------------
 
-void Tensor::fail_undefined() {
-  throw_error("the tensor is undefined: it was default-constructed or moved from, and holds no value");
+void Tensor::fail_undefined() { throw_error(undefined_text("Tensor")); }
+
+void Tensor::fail_undefined(const char* asker, const Where& where) {
+  fail_at(where, undefined_text(asker));
+}
+
+TensorIndex::TensorIndex(const char* ellipsis) : value(Ellipsis) {
+  check(std::string_view(ellipsis) == "...", "index: the text \"{}\" is no index; only \"...\" is", ellipsis);
 }
 
 Dim Tensor::size(int64_t d, Where where) const {
-  TensorImpl& body = impl();
+  TensorImpl& body = impl("size", where);
   int64_t rank = dim(), i = d < 0 ? d + rank : d;
   if (i < 0 || i >= rank) [[unlikely]]
     fail_size(d, rank, where);
   return body.traced ? body.traced_shape[size_t(i)] : Dim(body.sizes[size_t(i)]);
 }
 
-Shape Tensor::sizes() const {
-  TensorImpl& body = impl();
+Shape Tensor::sizes(Where where) const {
+  TensorImpl& body = impl("sizes", where);
   return body.traced ? body.traced_shape : Shape(std::span<const int64_t>(body.sizes));
 }
 
-Dim Tensor::numel() const {
-  TensorImpl& body = impl();
+Dim Tensor::numel(Where where) const {
+  TensorImpl& body = impl("numel", where);
   return body.traced ? body.traced_shape.numel() : Dim(body.numel);
 }
 
-const IntList& Tensor::strides() const { return eager("strides", *this).strides; }
+const IntList& Tensor::strides(Where where) const { return eager("strides", *this, where).strides; }
 
-int64_t Tensor::stride(int64_t d) const {
+int64_t Tensor::stride(int64_t d, Where where) const {
+  UserPosition here(where);
   auto& body = eager("stride", *this);
   check(!body.strides.empty(), "stride: dimension {} of a tensor of 0 dimensions does not exist", d);
   return body.strides[size_t(wrap_dim("stride", d, dim()))];
 }
 
-int64_t Tensor::storage_offset() const { return eager("storage_offset", *this).offset; }
+int64_t Tensor::storage_offset(Where where) const { return eager("storage_offset", *this, where).offset; }
 
 bool Tensor::is_contiguous(MemoryFormat format) const {
   TensorImpl& body = impl();
@@ -140,15 +160,16 @@ bool Tensor::is_alias_of(const Tensor& other) const {
 
 // --- its values ------------------------------------------------------------------------------------------------------
 
-void* Tensor::data_ptr() const {
-  auto& body = eager("data_ptr", *this);
+void* Tensor::data_ptr(Where where) const {
+  auto& body = eager("data_ptr", *this, where);
   auto* start = static_cast<char*>(body.buffer->data());
   return start ? start + body.offset * item_size(body.dtype) : nullptr;
 }
 
-void* Tensor::checked_data(DType dtype) const {
-  void* data = data_ptr();
-  check(dtype == impl().dtype, "data_ptr: asked for elements of {}, the tensor holds {}", dtype, impl().dtype);
+void* Tensor::checked_data(DType dtype, const Where& where) const {
+  void* data = data_ptr(where);
+  UserPosition here(where);
+  check(dtype == impl().dtype, "data_ptr: asked for elements of {}, the tensor holds {}; convert it with .to()", dtype, impl().dtype);
   return data;
 }
 
@@ -169,7 +190,8 @@ Scalar Tensor::item(Where where) const {
 }
 
 template <class T>
-std::vector<T> Tensor::to_vector() const {
+std::vector<T> Tensor::to_vector(Where where) const {
+  UserPosition here(where);
   auto& body = eager("to_vector", *this);
   std::vector<T> out(size_t(body.numel));
   visit_dtype(body.dtype, [&](auto zero) {
@@ -185,21 +207,22 @@ std::vector<T> Tensor::to_vector() const {
   return out;
 }
 
-template std::vector<bool> Tensor::to_vector() const;
-template std::vector<uint8_t> Tensor::to_vector() const;
-template std::vector<int8_t> Tensor::to_vector() const;
-template std::vector<int16_t> Tensor::to_vector() const;
-template std::vector<int32_t> Tensor::to_vector() const;
-template std::vector<int64_t> Tensor::to_vector() const;
-template std::vector<long long> Tensor::to_vector() const;
-template std::vector<float> Tensor::to_vector() const;
-template std::vector<double> Tensor::to_vector() const;
-template std::vector<Half> Tensor::to_vector() const;
-template std::vector<BFloat16> Tensor::to_vector() const;
+template std::vector<bool> Tensor::to_vector(Where) const;
+template std::vector<uint8_t> Tensor::to_vector(Where) const;
+template std::vector<int8_t> Tensor::to_vector(Where) const;
+template std::vector<int16_t> Tensor::to_vector(Where) const;
+template std::vector<int32_t> Tensor::to_vector(Where) const;
+template std::vector<int64_t> Tensor::to_vector(Where) const;
+template std::vector<long long> Tensor::to_vector(Where) const;
+template std::vector<float> Tensor::to_vector(Where) const;
+template std::vector<double> Tensor::to_vector(Where) const;
+template std::vector<Half> Tensor::to_vector(Where) const;
+template std::vector<BFloat16> Tensor::to_vector(Where) const;
 
 // --- making eager tensors from memory --------------------------------------------------------------------------------
 
-Tensor empty(const Shape& shape, const TensorOptions& options, MemoryFormat format) {
+Tensor empty(const Shape& shape, const TensorOptions& options, MemoryFormat format, Where where) {
+  UserPosition here(where);
   auto impl = make_intrusive<TensorImpl>();
   set_row_major("empty", *impl, shape);
   apply_options("empty", *impl, options);
@@ -211,7 +234,8 @@ Tensor empty(const Shape& shape, const TensorOptions& options, MemoryFormat form
   return Tensor(std::move(impl));
 }
 
-Tensor empty_strided(const Shape& shape, const IntList& strides, const TensorOptions& options) {
+Tensor empty_strided(const Shape& shape, const IntList& strides, const TensorOptions& options, Where where) {
+  UserPosition here(where);
   auto impl = make_intrusive<TensorImpl>();
   set_row_major("empty_strided", *impl, shape);
   apply_options("empty_strided", *impl, options);
@@ -233,13 +257,15 @@ Tensor empty_strided(const Shape& shape, const IntList& strides, const TensorOpt
   return Tensor(std::move(impl));
 }
 
-Tensor from_bytes(const void* data, const Shape& shape, DType dtype) {
+Tensor from_bytes(const void* data, const Shape& shape, DType dtype, Where where) {
+  UserPosition here(where);
   Tensor out = empty(shape, dtype);
   if (size_t bytes = out.impl().buffer->bytes()) std::memcpy(out.data_ptr(), data, bytes);
   return out;
 }
 
-Tensor from_bytes_checked(const void* data, size_t count, const Shape& shape, DType dtype) {
+Tensor from_bytes_checked(const void* data, size_t count, const Shape& shape, DType dtype, Where where) {
+  UserPosition here(where);
   IntList sizes;
   for (auto& d : shape) sizes.push_back(number_of(d));
   int64_t numel = checked_numel("from_data", sizes);
@@ -248,13 +274,15 @@ Tensor from_bytes_checked(const void* data, size_t count, const Shape& shape, DT
   return from_bytes(data, shape, dtype);
 }
 
-Tensor from_data(const std::vector<bool>& data, const Shape& shape) {
+Tensor from_data(const std::vector<bool>& data, const Shape& shape, Where where) {
   auto bytes = std::make_unique_for_overwrite<bool[]>(data.size());
   std::copy(data.begin(), data.end(), bytes.get());
-  return from_bytes_checked(bytes.get(), data.size(), shape, kBool);
+  return from_bytes_checked(bytes.get(), data.size(), shape, kBool, where);
 }
 
-Tensor from_blob(void* data, const Shape& shape, const TensorOptions& options, std::function<void()> release) {
+Tensor from_blob(void* data, const Shape& shape, const TensorOptions& options, std::function<void()> release,
+                 Where where) {
+  UserPosition here(where);
   auto impl = make_intrusive<TensorImpl>();
   set_row_major("from_blob", *impl, shape);
   apply_options("from_blob", *impl, options);
@@ -275,12 +303,14 @@ Tensor make_view(const Tensor& base, const IntList& sizes, const IntList& stride
   impl->sizes = sizes;
   impl->strides = strides;
   int64_t numel = 1, expected = 1;
-  bool contiguous = true;
+  bool contiguous = true, overflow = false;
   for (size_t d = sizes.size(); d-- > 0;) {
-    numel *= sizes[d];
+    overflow |= __builtin_mul_overflow(numel, sizes[d], &numel);
     contiguous &= sizes[d] == 1 || strides[d] == expected;
-    expected *= sizes[d];
+    expected = int64_t(uint64_t(expected) * uint64_t(sizes[d]));
   }
+  if (overflow || numel >= kMaxElements) [[unlikely]]
+    numel = checked_numel("view", sizes);
   impl->numel = numel;
   impl->contiguous = contiguous || numel == 0;
   impl->buffer = from.buffer;

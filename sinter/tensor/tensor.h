@@ -6,6 +6,7 @@
 #include <optional>
 #include <source_location>
 #include <string>
+#include <tuple>
 #include <variant>
 #include <vector>
 
@@ -80,39 +81,64 @@ struct Slice {
   std::optional<Dim> start, stop;
   int64_t step = 1;
   Slice() = default;
-  Slice(std::optional<Dim> start, std::optional<Dim> stop, int64_t step = 1) : start(start), stop(stop), step(step) {}
+  explicit Slice(std::optional<Dim> start, std::optional<Dim> stop = {}, int64_t step = 1) : start(start), stop(stop), step(step) {}
 };
 struct EllipsisIndex {};
-struct NewAxis {};
+struct NewAxis {
+  // As a bound of a Slice: none.
+  operator std::optional<Dim>() const { return {}; }
+};
 inline constexpr EllipsisIndex Ellipsis{};
 inline constexpr NewAxis None{};
 struct TensorIndex;
 
 using Where = std::source_location;
 
+// The i of x[i], with the line of the caller.
+struct ItemIndex {
+  Dim value;
+  Where where;
+  template <std::integral T>
+  ItemIndex(T i, Where where = Where::current()) : value(i), where(where) {}
+  ItemIndex(const Dim& i, Where where = Where::current()) : value(i), where(where) {}
+};
+
 class Tensor {
  public:
   Tensor() = default;
   explicit Tensor(IntrusivePtr<TensorImpl> impl) : impl_(std::move(impl)) {}
+  Tensor(const Tensor&) = default;
+  Tensor(Tensor&&) = default;
+  Tensor& operator=(const Tensor&) & = default;
+  Tensor& operator=(Tensor&&) & = default;
+  // x[0] = y, x.slice(0, 1, 3) = 5: assigning to a view just made writes its elements.
+  void operator=(const TensorArg& value) &&;
 
   bool defined() const { return bool(impl_); }
   explicit operator bool() const = delete;  // ask `defined()`, or `item<bool>()` for the value
 
   // --- what it is
-  int64_t dim() const { return is_traced() ? impl().traced_shape.rank() : int64_t(impl().sizes.size()); }
+  int64_t dim(Where where = Where::current()) const {
+    TensorImpl& body = impl("dim", where);
+    return body.traced ? body.traced_shape.rank() : int64_t(body.sizes.size());
+  }
   Dim size(int64_t d, Where where = Where::current()) const;
-  Shape sizes() const;
-  Dim numel() const;
-  DType dtype() const { return impl().dtype; }
-  Device device() const { return impl().device; }
+  Shape sizes(Where where = Where::current()) const;
+  Dim numel(Where where = Where::current()) const;
+  DType dtype(Where where = Where::current()) const { return impl("dtype", where).dtype; }
+  Device device(Where where = Where::current()) const { return impl("device", where).device; }
+  DType scalar_type(Where where = Where::current()) const { return dtype(where); }
+  int64_t element_size(Where where = Where::current()) const { return item_size(dtype(where)); }
   bool is_floating_point() const { return is_floating(dtype()); }
   bool is_traced() const { return bool(impl().traced); }
   bool is_cuda() const { return device().is_cuda(); }
-  TensorOptions options() const { return TensorOptions(dtype()).device(device()); }
+  TensorOptions options(Where where = Where::current()) const {
+    return TensorOptions(dtype(where)).device(device(where));
+  }
   // Layout; eager tensors only (a traced value has no storage).
-  const IntList& strides() const;
-  int64_t stride(int64_t d) const;
-  int64_t storage_offset() const;
+  const IntList& strides(Where where = Where::current()) const;
+  int64_t stride(int64_t d, Where where = Where::current()) const;
+  int64_t storage_offset(Where where = Where::current()) const;
   // A traced value counts as contiguous: no view of it is ever refused for its strides.
   bool is_contiguous(MemoryFormat format = MemoryFormat::kContiguous) const;
   // Whether both are the same tensor object; whether they see the same memory.
@@ -121,8 +147,10 @@ class Tensor {
 
   // --- its values
   template <class T>
-  T* data_ptr() const { return static_cast<T*>(checked_data(dtype_of<T>)); }
-  void* data_ptr() const;
+  T* data_ptr(Where where = Where::current()) const {
+    return static_cast<T*>(checked_data(dtype_of<T>, where));
+  }
+  void* data_ptr(Where where = Where::current()) const;
   Scalar item(Where where = Where::current()) const;
   template <class T>
   T item(Where where = Where::current()) const {
@@ -136,13 +164,13 @@ class Tensor {
   }
   // All elements in row-major order, converted.
   template <class T>
-  std::vector<T> to_vector() const;
+  std::vector<T> to_vector(Where where = Where::current()) const;
 
   // --- autograd
   bool requires_grad() const;
-  const Tensor& requires_grad_(bool requires_grad = true) const;
+  const Tensor& requires_grad_(bool requires_grad = true, Where where = Where::current()) const;
   Tensor grad() const;
-  void set_grad(const Tensor& grad) const;
+  void set_grad(const Tensor& grad, Where where = Where::current()) const;
   bool is_leaf() const;
   void backward(const Tensor& gradient = {}, bool retain_graph = false, bool create_graph = false,
                 Where where = Where::current()) const;
@@ -151,10 +179,15 @@ class Tensor {
   // --- conversions
   Tensor to(DType dtype, Where where = Where::current()) const;
   Tensor to(Device device, Where where = Where::current()) const;
+  Tensor to(DeviceType device, Where where = Where::current()) const { return to(Device(device), where); }
+  Tensor to(Device device, DType dtype, Where where = Where::current()) const {
+    return to(TensorOptions(dtype).device(device), where);
+  }
   Tensor to(MemoryFormat format, Where where = Where::current()) const;
   Tensor to(const TensorOptions& options, Where where = Where::current()) const;
-  Tensor cpu() const { return to(Device(kCPU)); }
-  Tensor cuda(int index = 0) const { return to(Device(kCUDA, index)); }
+  Tensor type_as(const Tensor& other, Where where = Where::current()) const { return to(other.options(where), where); }
+  Tensor cpu(Where where = Where::current()) const { return to(Device(kCPU), where); }
+  Tensor cuda(int index = 0, Where where = Where::current()) const { return to(Device(kCUDA, index), where); }
   Tensor contiguous(MemoryFormat format = MemoryFormat::kContiguous, Where where = Where::current()) const;
   Tensor clone(MemoryFormat format = MemoryFormat::kPreserve, Where where = Where::current()) const;
 
@@ -169,6 +202,10 @@ class Tensor {
   Tensor squeeze(int64_t dim, Where where = Where::current()) const;
   Tensor unsqueeze(int64_t dim, Where where = Where::current()) const;
   Tensor expand(const Shape& shape, Where where = Where::current()) const;
+  Tensor expand_as(const Tensor& other, Where where = Where::current()) const {
+    return expand(other.sizes(where), where);
+  }
+  Tensor view_as(const Tensor& other, Where where = Where::current()) const { return view(other.sizes(where), where); }
   Tensor select(int64_t dim, Dim index, Where where = Where::current()) const;
   Tensor slice(int64_t dim, std::optional<Dim> start = {}, std::optional<Dim> stop = {}, int64_t step = 1,
                Where where = Where::current()) const;
@@ -177,7 +214,7 @@ class Tensor {
   std::vector<Tensor> split(Dim size, int64_t dim = 0, Where where = Where::current()) const;
   std::vector<Tensor> chunk(int64_t chunks, int64_t dim = 0, Where where = Where::current()) const;
   std::vector<Tensor> unbind(int64_t dim = 0, Where where = Where::current()) const;
-  Tensor operator[](Dim index) const;
+  Tensor operator[](const ItemIndex& index) const;
   Tensor index(const std::vector<TensorIndex>& indices, Where where = Where::current()) const;
 
   // --- arithmetic and reductions most used as methods; every op is also a free function
@@ -214,8 +251,12 @@ class Tensor {
   Tensor amin(const IntList& dims = {}, bool keepdim = false, Where where = Where::current()) const;
   Tensor argmax(std::optional<int64_t> dim = {}, bool keepdim = false, Where where = Where::current()) const;
   Tensor argmin(std::optional<int64_t> dim = {}, bool keepdim = false, Where where = Where::current()) const;
-  Tensor all(Where where = Where::current()) const;
-  Tensor any(Where where = Where::current()) const;
+  Tensor max(Where where = Where::current()) const;
+  std::tuple<Tensor, Tensor> max(int64_t dim, bool keepdim = false, Where where = Where::current()) const;
+  Tensor min(Where where = Where::current()) const;
+  std::tuple<Tensor, Tensor> min(int64_t dim, bool keepdim = false, Where where = Where::current()) const;
+  Tensor all(const IntList& dims = {}, bool keepdim = false, Where where = Where::current()) const;
+  Tensor any(const IntList& dims = {}, bool keepdim = false, Where where = Where::current()) const;
   Tensor var(const IntList& dims = {}, int64_t correction = 1, bool keepdim = false, Where where = Where::current()) const;
   Tensor std(const IntList& dims = {}, int64_t correction = 1, bool keepdim = false, Where where = Where::current()) const;
   Tensor norm(const Scalar& p = 2, Where where = Where::current()) const;
@@ -226,6 +267,48 @@ class Tensor {
   Tensor masked_fill(const TensorArg& mask, const TensorArg& value) const;
   Tensor index_select(int64_t dim, const TensorArg& index) const;
   Tensor gather(int64_t dim, const TensorArg& index) const;
+  Tensor floor(Where where = Where::current()) const;
+  Tensor ceil(Where where = Where::current()) const;
+  Tensor round(Where where = Where::current()) const;
+  Tensor trunc(Where where = Where::current()) const;
+  Tensor sign(Where where = Where::current()) const;
+  Tensor reciprocal(Where where = Where::current()) const;
+  Tensor erf(Where where = Where::current()) const;
+  Tensor log1p(Where where = Where::current()) const;
+  Tensor log2(Where where = Where::current()) const;
+  Tensor isnan(Where where = Where::current()) const;
+  Tensor isinf(Where where = Where::current()) const;
+  Tensor isfinite(Where where = Where::current()) const;
+  Tensor logical_not(Where where = Where::current()) const;
+  Tensor nonzero(Where where = Where::current()) const;
+  Tensor floor_divide(const TensorArg& other) const;
+  Tensor fmod(const TensorArg& other) const;
+  Tensor remainder(const TensorArg& other) const;
+  Tensor maximum(const TensorArg& other) const;
+  Tensor minimum(const TensorArg& other) const;
+  Tensor dot(const TensorArg& other) const;
+  Tensor outer(const TensorArg& other) const;
+  Tensor masked_select(const TensorArg& other) const;
+  Tensor clamp_min(const TensorArg& other) const;
+  Tensor clamp_max(const TensorArg& other) const;
+  Tensor logical_and(const TensorArg& other) const;
+  Tensor logical_or(const TensorArg& other) const;
+  Tensor lerp(const TensorArg& end, const TensorArg& weight) const;
+  Tensor logsumexp(const IntList& dims, bool keepdim = false, Where where = Where::current()) const;
+  Tensor prod(int64_t dim, bool keepdim = false, Where where = Where::current()) const;
+  std::tuple<Tensor, Tensor> sort(int64_t dim = -1, bool descending = false, Where where = Where::current()) const;
+  Tensor argsort(int64_t dim = -1, bool descending = false, Where where = Where::current()) const;
+  std::tuple<Tensor, Tensor> topk(Dim k, int64_t dim = -1, bool largest = true, Where where = Where::current()) const;
+  Tensor tril(int64_t diagonal = 0, Where where = Where::current()) const;
+  Tensor triu(int64_t diagonal = 0, Where where = Where::current()) const;
+  Tensor roll(const Shape& shifts, const IntList& dims = {}, Where where = Where::current()) const;
+  Tensor unflatten(int64_t dim, const Shape& sizes, Where where = Where::current()) const;
+  Tensor movedim(int64_t source, int64_t destination, Where where = Where::current()) const;
+  Tensor scatter(int64_t dim, const TensorArg& index, const TensorArg& source) const;
+  Tensor scatter_add(int64_t dim, const TensorArg& index, const TensorArg& source) const;
+  Tensor index_add(int64_t dim, const TensorArg& index, const TensorArg& source) const;
+  bool equal(const TensorArg& other) const;
+  bool allclose(const TensorArg& other, double rtol = 1e-5, double atol = 1e-8) const;
   Tensor repeat(const Shape& repeats, Where where = Where::current()) const;
   Tensor flip(const IntList& dims, Where where = Where::current()) const;
 
@@ -272,8 +355,14 @@ class Tensor {
   const IntrusivePtr<TensorImpl>& impl_ptr() const { return impl_; }
 
  private:
+  TensorImpl& impl(const char* asker, const Where& where) const {
+    if (!impl_) [[unlikely]]
+      fail_undefined(asker, where);
+    return *impl_;
+  }
   [[noreturn]] static void fail_undefined();
-  void* checked_data(DType dtype) const;
+  [[noreturn]] static void fail_undefined(const char* asker, const Where& where);
+  void* checked_data(DType dtype, const Where& where) const;
 
   IntrusivePtr<TensorImpl> impl_;
 };
@@ -284,7 +373,10 @@ using TensorList = std::vector<Tensor>;
 struct TensorIndex {
   std::variant<Dim, Slice, EllipsisIndex, NewAxis, Tensor> value;
   template <std::integral T>
+    requires(!std::same_as<T, bool>)
   TensorIndex(T i) : value(Dim(i)) {}
+  // "...", as an Ellipsis.
+  TensorIndex(const char* ellipsis);
   TensorIndex(const Dim& d) : value(d) {}
   TensorIndex(const Slice& s) : value(s) {}
   TensorIndex(EllipsisIndex e) : value(e) {}
@@ -307,9 +399,9 @@ class TensorArg {
   // The tensor; undefined when this is a number.
   const Tensor& tensor() const { return tensor_; }
   const Scalar& scalar() const { return scalar_; }
-  DType dtype() const { return is_scalar_ ? scalar_.dtype() : tensor_.dtype(); }
-  Shape sizes() const { return is_scalar_ ? Shape() : tensor_.sizes(); }
-  int64_t dim() const { return is_scalar_ ? 0 : tensor_.dim(); }
+  DType dtype() const { return is_scalar_ ? scalar_.dtype() : tensor_.dtype(where_); }
+  Shape sizes() const { return is_scalar_ ? Shape() : tensor_.sizes(where_); }
+  int64_t dim() const { return is_scalar_ ? 0 : tensor_.dim(where_); }
   Dim size(int64_t d) const { return tensor_.size(d, where_); }
   const Where& where() const { return where_; }
 
@@ -322,23 +414,26 @@ class TensorArg {
 
 // --- making eager tensors from memory
 // Uninitialised memory of this shape.
-Tensor empty(const Shape& shape, const TensorOptions& options = {}, MemoryFormat format = MemoryFormat::kContiguous);
-Tensor empty_strided(const Shape& shape, const IntList& strides, const TensorOptions& options = {});
+Tensor empty(const Shape& shape, const TensorOptions& options = {}, MemoryFormat format = MemoryFormat::kContiguous,
+             Where where = Where::current());
+Tensor empty_strided(const Shape& shape, const IntList& strides, const TensorOptions& options = {},
+                     Where where = Where::current());
 // Copies row-major elements.
-Tensor from_bytes(const void* data, const Shape& shape, DType dtype);
+Tensor from_bytes(const void* data, const Shape& shape, DType dtype, Where where = Where::current());
 // The same, and an Error unless `count` elements fill the shape.
-Tensor from_bytes_checked(const void* data, size_t count, const Shape& shape, DType dtype);
+Tensor from_bytes_checked(const void* data, size_t count, const Shape& shape, DType dtype, Where where = Where::current());
 template <class T>
-Tensor from_data(const std::vector<T>& data, const Shape& shape) {
-  return from_bytes_checked(data.data(), data.size(), shape, dtype_of<T>);
+Tensor from_data(const std::vector<T>& data, const Shape& shape, Where where = Where::current()) {
+  return from_bytes_checked(data.data(), data.size(), shape, dtype_of<T>, where);
 }
 template <class T>
-Tensor from_data(const T* data, const Shape& shape) {
-  return from_bytes(data, shape, dtype_of<T>);
+Tensor from_data(const T* data, const Shape& shape, Where where = Where::current()) {
+  return from_bytes(data, shape, dtype_of<T>, where);
 }
-Tensor from_data(const std::vector<bool>& data, const Shape& shape);
+Tensor from_data(const std::vector<bool>& data, const Shape& shape, Where where = Where::current());
 // Borrows memory that must outlive the tensor, unless `release` says when it may go.
-Tensor from_blob(void* data, const Shape& shape, const TensorOptions& options = {}, std::function<void()> release = {});
+Tensor from_blob(void* data, const Shape& shape, const TensorOptions& options = {}, std::function<void()> release = {},
+                 Where where = Where::current());
 // A view of the same buffer with another geometry, `offset` elements from the buffer's start; the caller has checked
 // that it fits.
 Tensor make_view(const Tensor& base, const IntList& sizes, const IntList& strides, int64_t offset);
@@ -364,6 +459,11 @@ Tensor tensor(std::initializer_list<std::initializer_list<T>> rows, std::optiona
     row_sizes.push_back(row.size());
   }
   return detail::from_rows(values.data(), dtype_of<T>, row_sizes, dtype);
+}
+template <class T>
+  requires(std::is_arithmetic_v<T> && !std::same_as<T, bool>)
+Tensor tensor(const std::vector<T>& values, std::optional<DType> dtype = {}) {
+  return detail::from_literals(values.data(), dtype_of<T>, {Dim(values.size())}, dtype);
 }
 template <class T>
   requires(std::is_arithmetic_v<T>)

@@ -143,6 +143,7 @@ class Call {
         infer();  // reports which shapes do not fit
         SINTER_INTERNAL_ASSERT(false, "{} accepted shapes that do not broadcast", op_.name);
       }
+    checked_numel(op_.name.data(), sizes_);
     choose_result_strides();
     walk(strides_);
   }
