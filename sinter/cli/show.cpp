@@ -9,26 +9,12 @@
 #include "sinter/graph/trace.h"
 #include "sinter/loops/lower.h"
 #include "sinter/loops/schedule.h"
+#include "sinter/ops/sample.h"
 #include "sinter/runtime/cpu/cpu_features.h"
 
 namespace sinter::cli {
 
 namespace {
-
-// Parts between commas outside brackets, without blanks.
-std::vector<std::string> split(std::string_view text) {
-  std::vector<std::string> parts(1);
-  int depth = 0;
-  for (char c : text) {
-    depth += (c == '[') - (c == ']');
-    if (c == ',' && depth == 0)
-      parts.emplace_back();
-    else if (c != ' ')
-      parts.back() += c;
-  }
-  if (parts.size() == 1 && parts[0].empty()) parts.clear();
-  return parts;
-}
 
 // Operands that fit a pointwise op: vectors, and numbers where it takes only those.
 std::string pointwise_operands(const PointwiseBody& body) {
@@ -48,16 +34,9 @@ class Application {
     std::string text = options.operands;
     if (text.empty() && op_.pointwise) text = pointwise_operands(*op_.pointwise);
     if (text.empty() && !op_.samples.empty()) text = op_.samples[0];
-    size_t bar = text.find('|');
-    for (auto& operand : split(std::string_view(text).substr(0, bar))) add_operand(operand);
-    FieldTexts fields;
-    if (bar != std::string::npos)
-      for (auto& field : split(std::string_view(text).substr(bar + 1))) {
-        size_t equals = field.find('=');
-        check(equals != std::string::npos, "show: attributes are written name=value, not '{}'", field);
-        fields.emplace_back(field.substr(0, equals), field.substr(equals + 1));
-      }
-    attrs_ = op_.parse(fields).map_dims([&](const Dim& d) { return symbol_of(d); });
+    SampleText sample = parse_sample(text);
+    for (auto& operand : sample.operands) add_operand(operand);
+    attrs_ = op_.parse(sample.attributes).map_dims([&](const Dim& d) { return symbol_of(d); });
     record();
   }
 
@@ -75,22 +54,14 @@ class Application {
   }
 
  private:
-  void add_operand(const std::string& text) {
-    size_t bracket = text.find('['), close = text.find(']');
-    if (bracket == std::string::npos) {
-      Scalar number;
-      parse_field(text, number);
-      types_.push_back({number.dtype(), {}, {}, true});
-      args_.emplace_back(number);
+  void add_operand(const SampleText::Operand& operand) {
+    if (operand.scalar) {
+      types_.push_back({operand.number.dtype(), {}, {}, true});
+      args_.emplace_back(operand.number);
       return;
     }
-    check(close != std::string::npos, "show: '{}' has no closing bracket", text);
-    std::string name = text.substr(0, bracket);
-    auto dtype = name == "x" ? options_.dtype : parse_dtype(name);
-    check(dtype.has_value(), "show: an operand is x[...] or <dtype>[...], not '{}'", text);
-    Type type{*dtype, {}, {}, false};
-    parse_field(text.substr(bracket, close - bracket + 1), type.shape);
-    for (auto& d : type.shape) d = symbol_of(d);
+    Type type{operand.dtype.value_or(options_.dtype), {}, {}, false};
+    for (int64_t size : operand.sizes) type.shape.push_back(symbol_of(size));
     types_.push_back(type);
     args_.emplace_back(tracer_.add_input(type));
   }

@@ -92,6 +92,10 @@ TEST(CpuMemory, RefusesBeyondTheLimit) {
     EXPECT_NE(error.message().find("20971520 bytes asked for"), std::string::npos) << error.message();
   }
   memory.release(fits, 16 << 20);
+  set_cpu_memory_limit(1 << 20);
+  EXPECT_THROW(memory.allocate(16 << 20), OutOfMemoryError) << "a cached block is no exception";
+  set_cpu_memory_limit(SIZE_MAX);
+  EXPECT_THROW(memory.allocate(SIZE_MAX), OutOfMemoryError);
   set_cpu_memory_limit(0);
   void* again = memory.allocate(20 << 20);
   memory.release(again, 20 << 20);

@@ -6,6 +6,7 @@
 
 #include "sinter/base/error.h"
 #include "sinter/base/hash.h"
+#include "sinter/ops/sample.h"
 #include "sinter/tensor/tracer.h"
 
 namespace sinter::testing {
@@ -24,21 +25,6 @@ double round_to(DType dtype, double v) {
   }
 }
 
-// Splits at commas outside brackets; blanks trimmed; nothing for an empty text.
-std::vector<std::string> split_operands(std::string_view text) {
-  std::vector<std::string> parts(1);
-  int depth = 0;
-  for (char c : text) {
-    depth += (c == '[') - (c == ']');
-    if (c == ',' && depth == 0)
-      parts.emplace_back();
-    else if (c != ' ')
-      parts.back() += c;
-  }
-  if (parts.size() == 1 && parts[0].empty()) parts.clear();
-  return parts;
-}
-
 void fill(Array& a, const Domain& domain, int64_t below, uint64_t seed) {
   for (int64_t at = 0; at < a.numel(); ++at) {
     double u = unit(seed, uint64_t(at));
@@ -52,47 +38,6 @@ void fill(Array& a, const Domain& domain, int64_t below, uint64_t seed) {
       // Small integers around zero (or above it), zero among them.
       a.set(at, int64_t(std::floor(a.dtype == kUInt8 ? u * 12 : u * 13 - 6)));
   }
-}
-
-SampleOperand parse_operand(const std::string& text, DType dtype, const Domain& domain, uint64_t seed) {
-  SampleOperand out;
-  size_t bracket = text.find('[');
-  if (bracket == std::string::npos) {
-    out.scalar = true;
-    parse_field(text, out.number);
-    return out;
-  }
-  std::string name = text.substr(0, bracket);
-  size_t end = text.find(']');
-  IntList sizes;
-  parse_field(text.substr(bracket, end - bracket + 1), sizes);
-  DType type = dtype;
-  if (name != "x") {
-    auto parsed = parse_dtype(name);
-    check(parsed.has_value(), "sample operand '{}' has no known dtype", text);
-    type = *parsed;
-  }
-  int64_t below = 0;
-  if (end + 1 < text.size() && text[end + 1] == '<') below = std::stoll(text.substr(end + 2));
-  out.values = Array(type, sizes);
-  fill(out.values, domain, below, seed);
-  return out;
-}
-
-Sample parse_sample(const Op& op, std::string_view text, DType dtype) {
-  size_t bar = text.find('|');
-  Sample sample{&op, std::string(text), {}, {}};
-  uint64_t seed = hash_text(text);
-  for (auto& part : split_operands(text.substr(0, bar)))
-    sample.operands.push_back(parse_operand(part, dtype, op.domain_of_inputs, seed++));
-  FieldTexts fields;
-  if (bar != std::string_view::npos)
-    for (auto& part : split_operands(text.substr(bar + 1))) {
-      size_t equals = part.find('=');
-      fields.emplace_back(part.substr(0, equals), part.substr(equals + 1));
-    }
-  sample.attrs = op.parse(fields);
-  return sample;
 }
 
 // Shapes that make broadcasting, vector bodies, tails, one element, no element and 0-d meet in a pointwise op.
@@ -120,7 +65,8 @@ std::vector<std::string> pointwise_texts(const Op& op) {
   // A plain number in place of the last operand.
   if (op.pointwise->arity > 1) {
     std::string text = typing == Typing::kSelect ? "bool[37]" : "x[37]";
-    for (int i = 1; i < op.pointwise->arity; ++i) text += i + 1 == op.pointwise->arity ? ", 2" : ", x[37]";
+    for (int i = 1; i < op.pointwise->arity; ++i)
+      text += i + 1 == op.pointwise->arity ? ", 2" : i >= op.pointwise->tensors ? ", -1" : ", x[37]";
     texts.push_back(text);
   }
   return texts;
@@ -128,19 +74,47 @@ std::vector<std::string> pointwise_texts(const Op& op) {
 
 }  // namespace
 
+Sample sample_from(const Op& op, std::string_view text, DType dtype) {
+  SampleText parsed = parse_sample(text);
+  Sample sample{&op, std::string(text), {}, op.parse(parsed.attributes), parsed.attributes};
+  uint64_t seed = hash_text(text);
+  for (auto& operand : parsed.operands) {
+    SampleOperand out{operand.scalar, operand.number, {}};
+    if (!operand.scalar) {
+      out.values = Array(operand.dtype.value_or(dtype), operand.sizes);
+      fill(out.values, op.domain_of_inputs, operand.below, seed);
+    }
+    sample.operands.push_back(std::move(out));
+    ++seed;
+  }
+  return sample;
+}
+
 std::vector<Type> Sample::types() const {
   std::vector<Type> out;
   for (auto& o : operands)
-    out.push_back(o.scalar ? Type{o.number.dtype(), {}, {}, true} : Type{o.values.dtype, Shape(std::span<const int64_t>(o.values.sizes)), {}, false});
+    out.push_back(o.scalar ? Type{o.number.dtype(), {}, {}, true}
+                           : Type{o.values.dtype, Shape(std::span<const int64_t>(o.values.sizes)), {}, false});
   return out;
 }
+
+bool Sample::accepted() const {
+  auto operand_types = types();
+  try {
+    op->infer(OpCall{*op, operand_types, attrs});
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 
 std::vector<Sample> samples_of(const Op& op, DType dtype) {
   std::vector<Sample> out;
   if (op.kind == OpKind::kPointwise) {
-    for (auto& text : pointwise_texts(op)) out.push_back(parse_sample(op, text, dtype));
+    for (auto& text : pointwise_texts(op)) out.push_back(sample_from(op, text, dtype));
   } else {
-    for (auto text : op.samples) out.push_back(parse_sample(op, text, dtype));
+    for (auto text : op.samples) out.push_back(sample_from(op, text, dtype));
   }
   return out;
 }

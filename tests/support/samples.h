@@ -20,9 +20,15 @@ struct Sample {
   std::string text;
   std::vector<SampleOperand> operands;
   Attrs attrs;
+  FieldTexts fields;  // the attributes as the text names them
 
   std::vector<Type> types() const;
+  // Whether the op takes these operands at all: a refusal is the op's own, and an Error.
+  bool accepted() const;
 };
+
+// One sample from its text, `x` being of this dtype: "x[2, 3], i64[4]<3, 1.5 | dim=1".
+Sample sample_from(const Op& op, std::string_view text, DType dtype);
 
 // The op's samples with `x` of this dtype. Values are drawn from the op's domain, the same in every run.
 std::vector<Sample> samples_of(const Op& op, DType dtype);

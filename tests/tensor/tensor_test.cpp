@@ -231,12 +231,5 @@ TEST(Tensor, RealMemorySpecialisesSymbolicSizes) {
   EXPECT_EQ(tracer.asked, 1);
 }
 
-TEST(TensorArg, OfASize) {
-  TensorArg arg(Dim(4));
-  EXPECT_TRUE(arg.is_scalar());
-  EXPECT_EQ(arg.scalar(), Scalar(4));
-  EXPECT_ERROR(TensorArg(Dim::symbol("s0")), "the symbolic size s0 as a tensor operand needs capture");
-}
-
 }  // namespace
 }  // namespace sinter

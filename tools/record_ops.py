@@ -1,0 +1,371 @@
+#!/usr/bin/env python3
+"""Records what PyTorch gives for every op: tests/data/recorded/ops.safetensors.
+
+    cmake -B build -DSINTER_BUILD_TOOLS=ON && cmake --build build --target dump_samples
+    build/bin/dump_samples | python3 tools/record_ops.py
+
+Run it after adding an op or changing its samples, with a Python that has PyTorch. A new op needs an entry in OPS, or in
+OURS with the reason why PyTorch has nothing to compare with. Values are computed in double precision and rounded once
+to the dtype that PyTorch gives.
+"""
+import json
+import math
+import os
+import struct
+import sys
+
+import torch
+import torch.nn.functional as F
+
+aten = torch.ops.aten
+
+DTYPES = {
+    "f64": torch.float64, "f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16, "i64": torch.int64,
+    "i32": torch.int32, "i16": torch.int16, "i8": torch.int8, "u8": torch.uint8, "bool": torch.bool,
+}
+FILE_DTYPES = {
+    torch.float64: "F64", torch.float32: "F32", torch.bfloat16: "BF16", torch.float16: "F16", torch.int64: "I64",
+    torch.int32: "I32", torch.int16: "I16", torch.int8: "I8", torch.uint8: "U8", torch.bool: "BOOL",
+}
+
+# Ops that PyTorch cannot judge.
+OURS = {
+    "input": "a value of the graph, not a computation",
+    "scalar": "a value of the graph, not a computation",
+    "rand": "its random numbers are a generator of our own",
+    "randn": "its random numbers are a generator of our own",
+    "randint": "its random numbers are a generator of our own",
+}
+
+
+def save_safetensors(path, tensors, metadata):
+    """Writes the format that sinter/io reads, wide elements first so that all are aligned."""
+    header, at, chunks = {"__metadata__": metadata}, 0, []
+    for name, t in sorted(tensors.items(), key=lambda item: -item[1].element_size()):
+        flat = t.detach().reshape(-1).clone(memory_format=torch.contiguous_format)
+        data = bytes(flat.view(torch.uint8).tolist())
+        header[name] = {"dtype": FILE_DTYPES[t.dtype], "shape": list(t.shape), "data_offsets": [at, at + len(data)]}
+        at += len(data)
+        chunks.append(data)
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text + b"".join(chunks))
+
+
+def recorded_path(name):
+    return os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "data", "recorded", name)
+
+
+# --- attributes
+
+
+def parse_attribute(text):
+    if text in ("none", "true", "false"):
+        return {"none": None, "true": True, "false": False}[text]
+    if text in DTYPES:
+        return DTYPES[text]
+    return json.loads(text)
+
+
+class Attributes(dict):
+    """Attributes by name; those that are left out have the op's default, which the caller states."""
+
+    def dims(self, x, name="dims"):
+        return tuple(d % max(x.dim(), 1) for d in self.get(name) or range(x.dim()))
+
+
+# --- ops: each takes the operands and the attributes
+
+
+def as_tensor(value):
+    return value if isinstance(value, torch.Tensor) else torch.tensor(value)
+
+
+def tensors_only(f):
+    """For functions that take no plain number: a 0-d tensor promotes alike here."""
+    return lambda x, a: f(*[as_tensor(v) for v in x])
+
+
+def reduce_one_by_one(f):
+    def run(x, a):
+        y = x[0]
+        for d in sorted(a.dims(y), reverse=True):
+            y = f(y, d, a.get("keepdim", False))
+        return y if x[0].dim() else f(y, 0, False)
+
+    return run
+
+
+def arg_of(f):
+    def run(x, a):
+        dims, keep = sorted(a.dims(x[0])), a.get("keepdim", False)
+        rest = [d for d in range(x[0].dim()) if d not in dims]
+        moved = x[0].permute(rest + dims).flatten(len(rest)) if dims else x[0].reshape(1)
+        y = f(moved, -1)
+        for d in dims if keep else []:
+            y = y.unsqueeze(d)
+        return y
+
+    return run
+
+
+def of_rank(f, *ranks):
+    """Gives the operand leading dimensions of size 1 until it has one of the ranks, and takes them away again."""
+
+    def run(x, a):
+        y, added = x[0], 0
+        while y.dim() not in ranks:
+            y, added = y.unsqueeze(0), added + 1
+        y = f(y, a)
+        for _ in range(added):
+            y = y.squeeze(0)
+        return y
+
+    return run
+
+
+def padded(mode, spatial):
+    return of_rank(lambda x, a: F.pad(x, a["pad"], mode=mode), spatial + 1, spatial + 2)
+
+
+def max_pool(x, a, indices):
+    pool = {1: F.max_pool1d, 2: F.max_pool2d, 3: F.max_pool3d}[len(a["kernel"])]
+    both = pool(x, a["kernel"], a["stride"], a["padding"], a["dilation"], a.get("ceil_mode", False), True)
+    return both[1] if indices else both[0]
+
+
+def window_sum(x, a):
+    """A convolution with ones, of the input padded by all that a window may reach."""
+    x, n = x[0], len(a["kernel"])
+    ones = torch.ones([1, 1] + a["kernel"], dtype=x.dtype)
+    flat = x.reshape([x.shape[:-n].numel(), 1] + list(x.shape[-n:]))
+    if a.get("transposed", False):
+        y = {1: F.conv_transpose1d, 2: F.conv_transpose2d, 3: F.conv_transpose3d}[n](flat, ones, stride=a["stride"])
+        pads = [(-p, p + size - y.shape[d + 2]) for d, (p, size) in enumerate(zip(a["padding"], a["size"]))]
+        y = F.pad(y, [p for pair in reversed(pads) for p in pair])
+    else:
+        pads = [(p, max(0, (size - 1) * s + k - p - flat.shape[d + 2]))
+                for d, (p, size, s, k) in enumerate(zip(a["padding"], a["size"], a["stride"], a["kernel"]))]
+        y = F.pad(flat, [p for pair in reversed(pads) for p in pair])
+        y = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}[n](y, ones, stride=a["stride"])
+        y = y[(slice(None), slice(None)) + tuple(slice(size) for size in a["size"])]
+    return y.reshape(list(x.shape[:-n]) + a["size"])
+
+
+def adaptive_sum(x, a):
+    size, n = a["size"], len(a["size"])
+    pool = {1: F.adaptive_avg_pool1d, 2: F.adaptive_avg_pool2d, 3: F.adaptive_avg_pool3d}[n]
+    y = pool(x[0].reshape([1, -1] + list(x[0].shape[-n:])) if x[0].numel() else x[0], size)
+    for d in range(n):
+        length = x[0].shape[d - n]
+        counts = [math.ceil((o + 1) * length / size[d]) - o * length // size[d] for o in range(size[d])]
+        y = y * torch.tensor(counts, dtype=y.dtype).reshape([-1] + [1] * (n - 1 - d))
+    return y.reshape(list(x[0].shape[:-n]) + size)
+
+
+def adaptive_max_indices(x, a):
+    n = len(a["size"])
+    pool = {1: F.adaptive_max_pool1d, 2: F.adaptive_max_pool2d, 3: F.adaptive_max_pool3d}[n]
+    if not x[0].numel():
+        return torch.zeros(list(x[0].shape[:-n]) + a["size"], dtype=torch.int64)
+    y = pool(x[0].reshape([1, -1] + list(x[0].shape[-n:])), a["size"], return_indices=True)[1]
+    return y.reshape(list(x[0].shape[:-n]) + a["size"])
+
+
+def weight_grad(x, a):
+    groups, kernel = a.get("groups", 1), a["kernel"]
+    weight = torch.zeros([x[1].shape[1], x[0].shape[1] // groups] + kernel, dtype=x[0].dtype)
+    return aten.convolution_backward(x[1], x[0], weight, None, a["stride"], a["padding"], a["dilation"], False,
+                                     [0] * len(kernel), groups, [False, True, False])[1]
+
+
+def convolution(x, a):
+    return aten.convolution(x[0], x[1], None, a["stride"], a["padding"], a["dilation"], a.get("transposed", False),
+                            a.get("output_padding") or [0] * len(a["stride"]), a.get("groups", 1))
+
+
+def index_list(dims, indices):
+    out = [None] * (max(dims) + 1)
+    for d, index in zip(dims, indices):
+        out[d] = index
+    return out
+
+
+def index_put(x, a):
+    value = x[1] if isinstance(x[1], torch.Tensor) else torch.tensor(x[1], dtype=x[0].dtype)
+    return aten.index_put(x[0], index_list(a["dims"], x[2:]), value, a.get("accumulate", False))
+
+
+def topk(x, a):
+    dim, largest = a.get("dim", -1), a.get("largest", True)
+    # PyTorch leaves the order of equal elements open here; a stable sort does not.
+    order = torch.sort(x[0], dim=dim, descending=largest, stable=True)[1].narrow(dim, 0, a["k"])
+    return torch.topk(x[0], a["k"], dim, largest)[0], order
+
+
+def attention(x, a):
+    return F.scaled_dot_product_attention(*x[:3], attn_mask=x[3] if len(x) > 3 else None,
+                                          is_causal=a.get("is_causal", False), scale=a.get("scale"),
+                                          enable_gqa=a.get("enable_gqa", False))
+
+
+def direct(f):
+    return lambda x, a: f(*x)
+
+
+OPS = {name: direct(getattr(torch, name)) for name in """abs acos acosh asin asinh atan atanh bitwise_not ceil clone cos
+    cosh erf erfc exp exp2 expm1 floor isfinite isinf isnan log log10 log1p log2 logical_not neg reciprocal round rsqrt
+    sigmoid sign sin sinh sqrt square tan tanh trunc relu selu celu add sub mul div floor_divide fmod remainder pow
+    copysign xlogy lerp where eq ne lt le gt ge bitwise_and bitwise_or bitwise_xor bitwise_left_shift
+    bitwise_right_shift clamp_min clamp_max mm bmm""".split()}
+OPS |= {name: tensors_only(getattr(torch, name)) for name in
+        "atan2 hypot logaddexp maximum minimum fmax fmin clamp logical_and logical_or logical_xor".split()}
+OPS |= {name: direct(getattr(F, name)) for name in """gelu silu mish hardtanh hardswish hardsigmoid leaky_relu elu
+    softplus logsigmoid softsign threshold""".split()}
+OPS |= {
+    "gelu_tanh": lambda x, a: F.gelu(x[0], approximate="tanh"),
+    "trunc_divide": lambda x, a: torch.div(*x, rounding_mode="trunc"),
+    "addcmul": lambda x, a: torch.addcmul(*x[:3], value=x[3]),
+    "addcdiv": lambda x, a: torch.addcdiv(*x[:3], value=x[3]),
+    "_to_copy": lambda x, a: x[0].to(a.get("dtype", torch.float32)),
+    # reductions and scans
+    "sum": lambda x, a: torch.sum(x[0], a.dims(x[0]), a.get("keepdim", False)),
+    "prod": reduce_one_by_one(lambda x, d, keep: torch.prod(x, d, keep)),
+    "amax": lambda x, a: torch.amax(x[0], a.dims(x[0]), a.get("keepdim", False)),
+    "amin": lambda x, a: torch.amin(x[0], a.dims(x[0]), a.get("keepdim", False)),
+    "argmax": arg_of(torch.argmax),
+    "argmin": arg_of(torch.argmin),
+    "any": reduce_one_by_one(lambda x, d, keep: torch.any(x, d, keep)),
+    "all": reduce_one_by_one(lambda x, d, keep: torch.all(x, d, keep)),
+    "cumsum": lambda x, a: torch.cumsum(x[0], a.get("dim", 0)),
+    "cumprod": lambda x, a: torch.cumprod(x[0], a.get("dim", 0)),
+    # creation
+    "full": lambda x, a: as_tensor(x[0]).to(a.get("dtype", torch.float32)).expand(a["size"]),
+    "arange": lambda x, a: torch.arange(x[0], x[0] + x[1] * (a["size"][0] - 0.5) if a["size"][0] else x[0], x[1],
+                                        dtype=a["dtype"]),
+    "linspace": lambda x, a: torch.linspace(x[0], x[1], a["size"][0], dtype=a["dtype"]),
+    "eye": lambda x, a: torch.eye(*a["size"], dtype=a.get("dtype", torch.float32)),
+    "sym_value": lambda x, a: torch.tensor(a["value"]),
+    "tril": lambda x, a: torch.tril(x[0], a.get("diagonal", 0)),
+    "triu": lambda x, a: torch.triu(x[0], a.get("diagonal", 0)),
+    # views and rearrangements
+    "alias": lambda x, a: aten.alias(x[0]),
+    "view": lambda x, a: x[0].view(a["size"]),
+    "permute": lambda x, a: x[0].permute(a.get("dims", [])),
+    "expand": lambda x, a: x[0].expand(a["size"]),
+    "squeeze": lambda x, a: x[0].squeeze(tuple(a["dims"])),
+    "unsqueeze": lambda x, a: x[0].unsqueeze(a["dim"]),
+    "select": lambda x, a: x[0].select(a.get("dim", 0), a["index"]),
+    "slice": lambda x, a: aten.slice(x[0], a.get("dim", 0), a.get("start", 0), a.get("end"), a.get("step", 1)),
+    "diagonal": lambda x, a: x[0].diagonal(a.get("offset", 0), a.get("dim1", 0), a.get("dim2", 1)),
+    "unfold": lambda x, a: x[0].unfold(a["dim"], a["size"], a["step"]),
+    "as_strided": lambda x, a: x[0].as_strided(a["size"], a["stride"], a.get("storage_offset", 0)),
+    "cat": lambda x, a: torch.cat(x, a.get("dim", 0)),
+    "repeat": lambda x, a: x[0].repeat(a["repeats"]),
+    "flip": lambda x, a: x[0].flip(a.get("dims", [])),
+    "roll": lambda x, a: x[0].roll(a["shifts"], a["dims"]),
+    "select_scatter": lambda x, a: torch.select_scatter(*x, a.get("dim", 0), a["index"]),
+    "slice_scatter": lambda x, a: torch.slice_scatter(*x, a.get("dim", 0), a.get("start", 0), a.get("end"),
+                                                      a.get("step", 1)),
+    "diagonal_scatter": lambda x, a: torch.diagonal_scatter(*x, a.get("offset", 0), a.get("dim1", 0), a.get("dim2", 1)),
+    "constant_pad_nd": lambda x, a: F.pad(x[0], a.get("pad", []), value=a.get("value", 0)),
+    "reflection_pad1d": padded("reflect", 1),
+    "reflection_pad2d": padded("reflect", 2),
+    "reflection_pad3d": padded("reflect", 3),
+    "replication_pad1d": padded("replicate", 1),
+    "replication_pad2d": padded("replicate", 2),
+    "replication_pad3d": padded("replicate", 3),
+    # indexing
+    "index_select": lambda x, a: torch.index_select(x[0], a.get("dim", 0), x[1]),
+    "gather": lambda x, a: torch.gather(x[0], a.get("dim", 0), x[1]),
+    "embedding": lambda x, a: F.embedding(x[1], x[0], a.get("padding_idx")),
+    "scatter": lambda x, a: torch.scatter(x[0], a.get("dim", 0), x[1], x[2]),
+    "scatter_add": lambda x, a: torch.scatter_add(x[0], a.get("dim", 0), x[1], x[2]),
+    "scatter_reduce": lambda x, a: torch.scatter_reduce(x[0], a.get("dim", 0), x[1], x[2], a.get("reduce", "sum")),
+    "index_copy": lambda x, a: (torch.index_copy if isinstance(x[2], torch.Tensor) else torch.index_fill)(
+        x[0], a.get("dim", 0), x[1], x[2]),
+    "index_add": lambda x, a: torch.index_add(x[0], a.get("dim", 0), x[1], x[2]),
+    "index": lambda x, a: aten.index(x[0], index_list(a["dims"], x[1:])),
+    "index_put": index_put,
+    # order
+    "sort": lambda x, a: torch.sort(x[0], dim=a.get("dim", -1), descending=a.get("descending", False), stable=True),
+    "topk": topk,
+    "nonzero": lambda x, a: torch.nonzero(x[0]),
+    "_unique2": lambda x, a: torch.unique(x[0], sorted=True, return_inverse=True, return_counts=True),
+    "searchsorted": lambda x, a: torch.searchsorted(x[0], x[1], right=a.get("right", False)),
+    # contractions, windows, attention
+    "convolution": convolution,
+    "convolution_weight_grad": weight_grad,
+    "max_pool": lambda x, a: max_pool(x[0], a, False),
+    "max_pool_indices": lambda x, a: max_pool(x[0], a, True),
+    "window_sum": window_sum,
+    "adaptive_sum": adaptive_sum,
+    "adaptive_max_indices": adaptive_max_indices,
+    "scaled_dot_product_attention": attention,
+}
+
+# --- recording
+
+
+def operand(o):
+    if "number" in o:
+        return o["number"]
+    return torch.tensor(o["values"], dtype=DTYPES[o["dtype"]]).reshape(o["shape"])
+
+
+def widened(x):
+    return x.double() if isinstance(x, torch.Tensor) and x.dtype == torch.float32 else x
+
+
+def results(op, operands, attributes):
+    y = OPS[op](operands, attributes)
+    return list(y) if isinstance(y, (tuple, list)) else [y]
+
+
+def record(op, case):
+    operands = [operand(o) for o in case["operands"]]
+    attributes = Attributes({name: parse_attribute(text) for name, text in case["attributes"].items()})
+    native = results(op, operands, attributes)
+    wide = results(op, [widened(x) for x in operands], attributes)
+    for i, (n, w) in enumerate(zip(native, wide)):
+        w = w.to(n.dtype)
+        assert n.shape == w.shape, case
+        if not torch.allclose(n.double(), w.double(), 1e-3, 1e-4, True):
+            print(f"{case['name']}: single and double precision disagree; the single one is kept", file=sys.stderr)
+            continue
+        if n.dtype == torch.float32:
+            native[i] = w
+    return native
+
+
+def main():
+    tensors, metadata, refused = {}, {}, {}
+    for entry in json.load(sys.stdin):
+        op = entry["op"]
+        if op in OURS:
+            continue
+        if op not in OPS:
+            sys.exit(f"{op}: say in OPS what PyTorch calls it, or in OURS why there is nothing to compare with")
+        metadata[op] = entry["digest"]
+        for case in entry["cases"]:
+            try:
+                outputs = record(op, case)
+            except (RuntimeError, TypeError, NotImplementedError, IndexError) as error:
+                if case["name"].startswith(f"{op}/f32/"):
+                    sys.exit(f"{case['name']} ({case['text']}): {error}")
+                refused[case["name"]] = str(error).split("\n")[0][:100]
+                continue
+            for i, t in enumerate(outputs):
+                tensors[f"{case['name']}/{i}"] = t
+    for name, reason in refused.items():
+        print(f"PyTorch refuses {name}: {reason}", file=sys.stderr)
+    metadata["refused"] = " ".join(refused)
+    metadata |= {f"ours:{op}": reason for op, reason in OURS.items()}
+    save_safetensors(recorded_path("ops.safetensors"), tensors, metadata)
+    print(f"{len(tensors)} results of {len(metadata) - len(OURS) - 1} ops with PyTorch {torch.__version__}")
+
+
+if __name__ == "__main__":
+    main()
