@@ -5,6 +5,9 @@ if(SINTER_SANITIZE)
   set(SINTER_TEST_TIMEOUT 1800)
 endif()
 set(SINTER_TEST_ENVIRONMENT "SINTER_CACHE_DIR=${PROJECT_BINARY_DIR}/kernel_cache")
+if(SINTER_SANITIZE)
+  list(APPEND SINTER_TEST_ENVIRONMENT "LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/cmake/lsan_suppressions.txt")
+endif()
 
 # What a test source sees: sinter's headers, the generated ones, GoogleTest, the folders of the tree.
 function(sinter_test_flags target)

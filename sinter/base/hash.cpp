@@ -13,7 +13,7 @@ uint64_t hash_bytes(const void* data, size_t size, uint64_t seed) {
     h = hash_mix(h, word);
   }
   uint64_t tail = 0;
-  std::memcpy(&tail, bytes, size);
+  if (size) std::memcpy(&tail, bytes, size);
   return hash_mix(h, tail);
 }
 

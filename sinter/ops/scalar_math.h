@@ -28,7 +28,7 @@ template <class T> T isinf(T x) { return T(std::isinf(double(x))); }
 template <class T> T isfinite(T x) { return T(std::isfinite(double(x))); }
 
 template <class T> T abs(T x) { return x < 0 ? -x : x == 0 ? T(0) : x; }
-template <class T> T sign(T x) { return x != x ? x : T((x > 0) - (x < 0)); }
+template <class T> T sign(T x) { return T((x > 0) - (x < 0)); }
 template <class T> T square(T x) { return x * x; }
 template <class T> T minimum(T a, T b) { return a != a ? a : b != b ? b : a < b ? a : b; }
 template <class T> T maximum(T a, T b) { return a != a ? a : b != b ? b : a > b ? a : b; }

@@ -3,15 +3,20 @@
 
 #include "sinter/base/thread_pool.h"
 #include "sinter/engine/eager/geometry.h"
+#include "sinter/engine/kernel.h"
 #include "sinter/engine/profile.h"
+#include "sinter/loops/lower.h"
 #include "sinter/ops/binary.h"
 #include "sinter/ops/conv.h"
 #include "sinter/ops/creation.h"
+#include "sinter/ops/define.h"
 #include "sinter/ops/indexing.h"
+#include "sinter/ops/layout.h"
 #include "sinter/ops/matmul.h"
 #include "sinter/ops/random.h"
 #include "sinter/ops/reduce.h"
 #include "sinter/ops/unary.h"
+#include "sinter/ops/view.h"
 #include "sinter/runtime/cpu/toolchain.h"
 
 namespace sinter {
@@ -128,6 +133,72 @@ TEST(Reduce, HalfSumsOfManyElementsDoNotStall) {
   EXPECT_EQ(ones({300, 300}, kFloat16).mean().item<double>(), 1);
 }
 
+// Sums of columns stored a stride apart, as the last chunk of a cut row is: a tail of lanes stays within its elements.
+TEST(Reduce, ColumnSumsStoredWithAStrideStayInside) {
+  constexpr int64_t kRows = 5, kColumns = 19, kStride = 3;
+  Dim n0 = Dim::symbol("n0"), n1 = Dim::symbol("n1"), p0 = Dim::symbol("p0_0"), p1 = Dim::symbol("p1_0");
+  Type types[] = {{kFloat32, Shape{n1, n0}, Device(), false}};
+  ReduceAttrs reduce;
+  reduce.dims = {0};
+  Attrs attrs(reduce);
+  OpCall call{*find_op("sum"), types, attrs};
+  Layout layouts[] = {{.strides = {p0, 1}}, {.strides = {p1}}};
+  auto kernel = compile_kernel(lower(call, Type{kFloat32, Shape{n0}, Device(), false}, layouts));
+  std::vector<float> in(kRows * kColumns, 1), out((kColumns + 32) * kStride, -7);
+  std::vector<int64_t> args{int64_t(in.data()), int64_t(out.data())};
+  for (auto& name : kernel->params)
+    args.push_back(name == "n0" ? kColumns : name == "n1" ? kRows : name == "p0_0" ? kColumns : kStride);
+  args.push_back(0);
+  kernel->function(args.data(), 0, kColumns);
+  for (int64_t i = 0; i < int64_t(out.size()); ++i) {
+    bool written = i % kStride == 0 && i / kStride < kColumns;
+    EXPECT_EQ(out[size_t(i)], written ? float(kRows) : -7.0f) << i;
+  }
+}
+
+TEST(Reduce, FewLongColumnsAreCutAndJoined) {
+  Tensor x = randint(-9, 10, {70001, 3}), sums = x.sum({0});
+  auto values = x.to_vector<int64_t>();
+  int64_t expected[3] = {};
+  for (size_t i = 0; i < values.size(); ++i) expected[i % 3] += values[i];
+  EXPECT_EQ(sums.to_vector<int64_t>(), std::vector<int64_t>(expected, expected + 3));
+}
+
+TEST(Pointwise, ManyAxesOfBytes) {
+  // Ten axes, scattered in memory so that no two collapse.
+  IntList sizes(10, 2), strides;
+  for (int d = 0; d < 10; ++d) strides.push_back(int64_t(1) << (9 - d));
+  std::swap(strides[2], strides[7]);
+  std::swap(strides[4], strides[9]);
+  std::swap(strides[0], strides[5]);
+  Tensor x = arange(1024).to(kInt8), y = as_strided(x, sizes, strides);
+  Tensor flat = x.view(Shape(std::span<const int64_t>(sizes)));
+  auto a = y.contiguous().to_vector<int8_t>(), b = flat.to_vector<int8_t>(), sum = (flat + y).to_vector<int8_t>();
+  for (size_t i = 0; i < sum.size(); ++i) ASSERT_EQ(sum[i], int8_t(a[i] + b[i])) << i;
+}
+
+TEST(Pointwise, NegativePowersOfIntegersWhoseSquaresWrap) {
+  for (auto [dtype, largest] : {std::pair<DType, int64_t>{kInt64, INT64_MAX}, {kInt32, INT32_MAX}}) {
+    Tensor base = cat({full({17}, largest, dtype), full({1}, 1, dtype), full({1}, -1, dtype), full({1}, 2, dtype)});
+    std::vector<int64_t> odd(20, 0);
+    odd[17] = 1, odd[18] = -1;
+    EXPECT_EQ(pow(base, full({20}, -3, dtype)).to(kInt64).to_vector<int64_t>(), odd);
+  }
+}
+
+TEST(Reduce, ManySmallTermsAreNotLostInALargeSum) {
+  // Added one by one in f32, a million tenths come out a percent wrong.
+  auto expect_near = [](const Tensor& sums) {
+    for (double sum : sums.reshape({-1}).to_vector<double>()) EXPECT_NEAR(sum, 1e5, 0.3);
+  };
+  Tensor tenths = full({1000000, 2}, 0.1f);
+  expect_near(tenths.sum({0}));
+  expect_near(full({1000000, 66}, 0.1f).sum({0}));
+  expect_near(tenths.t().contiguous().sum({1}));
+  expect_near(full({1}, 0.1f).expand({1000000}).sum());
+  expect_near(tenths.select(1, 0).sum());
+}
+
 TEST(Profile, CountsCallsAndBytes) {
   Tensor x = rand({1000}), y = rand({1000});
   OpProfile profile;
@@ -145,6 +216,12 @@ TEST(Convolution, GemmRoadEqualsTheLoops) {
   Tensor slow = conv2d(x, w, {}, {2, 1}, {1, 2}, {1, 2}, 2);
   Tensor fast = conv2d(x.to(kFloat32), w.to(kFloat32), {}, {2, 1}, {1, 2}, {1, 2}, 2);
   EXPECT_EQ(slow.to_vector<float>(), fast.to_vector<float>());
+}
+
+TEST(Convolution, AWeightWithoutTapsGivesZeros) {
+  Tensor y = conv1d(ones({1, 8, 10}), empty({8, 8, 0}), {}, {1}, {0});
+  EXPECT_EQ(y.size(2), 11);
+  EXPECT_EQ(y.abs().amax().item<float>(), 0);
 }
 
 }  // namespace

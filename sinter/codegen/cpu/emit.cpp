@@ -10,8 +10,11 @@ namespace sinter::codegen {
 
 namespace {
 
-constexpr int kTile = 4;        // accumulators of a row: enough to hide the latency of an add
-constexpr int kColumnTile = 8;  // vectors of a row of columns: long enough a run of memory to stream
+constexpr int kTile = 4;          // accumulators of a row: enough to hide the latency of an add
+constexpr int kStripLanes = 64;   // vectors of a strip of columns: 4 KB of memory a row, 4 KB of sums
+constexpr int kStripRows = 16;    // rows added to a strip at a time: as many streams as the hardware follows
+constexpr int kBlockStrips = 64;  // of those make a block
+constexpr int kScalarRun = 256;   // elements a scalar loop adds up before it joins them to the rest
 
 // The neutral element of a combination, as a literal of the accumulator's type.
 std::string identity_text(Combine combine, DType acc) {
@@ -67,7 +70,7 @@ class KernelWriter {
     // Maps and column reductions keep their last axis as an inner loop of its own.
     bool inner_last = nest_.kind == NestKind::kMap || schedule_.mode == VectorMode::kColumns;
     result_.split_last = inner_last && nest_.parallel.size() > 1;
-    if (schedule_.mode == VectorMode::kColumns && !result_.split_last) result_.lanes_per_step = kColumnTile;
+    if (schedule_.mode == VectorMode::kColumns && !result_.split_last) result_.lanes_per_step = kStripLanes;
     open("extern \"C\" void " + name + "(const i64* a, i64 begin, i64 end) {");
     prologue();
     if (schedule_.mode == VectorMode::kColumns)
@@ -157,14 +160,18 @@ class KernelWriter {
 
   std::string store_lanes(const std::string& value, LaneMode mode) const {
     Movement m = movement(nest_.offset, schedule_.vector_axis);
-    std::string dtype = to_string(out_dtype()), at = index_text(nest_.offset);
-    if (m == Movement::kStrided)
-      return format("store_strided<{}>(out, {}, {}, {});", dtype, at, index_text(*nest_.offset.coefficient_of(schedule_.vector_axis)), value);
+    std::string dtype = memory_text(out_dtype()), at = index_text(nest_.offset);
+    if (m == Movement::kStrided) {
+      std::string stride = index_text(*nest_.offset.coefficient_of(schedule_.vector_axis));
+      if (mode == LaneMode::kPartial)
+        return format("store_strided_partial<{}>(out, {}, {}, m, {});", dtype, at, stride, value);
+      return format("store_strided<{}>(out, {}, {}, {});", dtype, at, stride, value);
+    }
     if (mode == LaneMode::kPartial) return format("store_partial<{}>(out, {}, m, {});", dtype, at, value);
     return format("{}<{}>(out, {}, {});", schedule_.stream ? "stream" : "store", dtype, at, value);
   }
   std::string store_one(const std::string& value) const {
-    return format("store1<{}>(out, {}, {});", out_dtype(), index_text(nest_.offset), value);
+    return format("store1<{}>(out, {}, {});", memory_text(out_dtype()), index_text(nest_.offset), value);
   }
 
   bool any_strided() const {
@@ -219,13 +226,28 @@ class KernelWriter {
     if (nest_.payload >= 0) return in_lanes ? arg_rows() : arg_reduce();
     if (in_lanes) return rows();
     DType acc = nest_.accumulator;
-    line(format("{} acc = {};", type_text(acc, false), identity_text(nest_.combine, acc)));
+    std::string type = type_text(acc, false), identity = identity_text(nest_.combine, acc);
+    line(format("{} acc = {};", type, identity));
     BodyWriter body(nest_, Dim(), LaneMode::kScalar);
     lines(body.write(inner_symbols({}), false));
-    open_loops(nest_.sequential, nest_.sequential.size());
-    lines(body.write(inner_symbols({}), true));
-    line(format("acc = {};", combine_text(nest_.combine, "acc", body.value(nest_.value, acc))));
-    close_loops(nest_.sequential.size());
+    if (nest_.sequential.empty()) {
+      accumulate("acc", body.value(nest_.value, acc));
+    } else {
+      // Runs of the innermost axis are added apart: one by one, small terms would be lost in a large sum.
+      const Axis& last = nest_.sequential.back();
+      std::string k = to_string(last.symbol), extent = index_text(last.extent);
+      open_loops(nest_.sequential, nest_.sequential.size() - 1);
+      open(format("for (i64 start = 0; start < {}; start += {}) {", extent, kScalarRun));
+      line(format("const i64 stop = minimum((i64)({}), start + {});", extent, kScalarRun));
+      line(format("{} run = {};", type, identity));
+      open(format("for (i64 {} = start; {} < stop; ++{}) {", k, k, k));
+      lines(body.write(inner_symbols({}), true));
+      accumulate("run", body.value(nest_.value, acc));
+      close();
+      accumulate("acc", "run");
+      close();
+      close_loops(nest_.sequential.size() - 1);
+    }
     line(store_one(cast_text("acc", acc, compute_dtype(out_dtype()))));
   }
 
@@ -324,42 +346,61 @@ class KernelWriter {
     line(store_one(cast_text(format("{}(acc0)", horizontal_text(nest_.combine)), acc, compute_dtype(out_dtype()))));
   }
 
-  // Lanes along the last parallel axis: each lane has its own sum, so that memory is read in runs along the rows.
+  // Lanes along the last parallel axis: each lane has its own sum. A few rows at a time are added along a strip of columns
+  // whose sums stay in the first cache, so that memory is read in long runs, a few streams at once. Sums are kept at three
+  // levels (a few rows, a block of them, all): adding one by one into a large sum would lose the small terms.
   void columns(const std::string& lo, const std::string& hi) {
-    const Axis& axis = nest_.parallel.back();
-    BodyWriter full(nest_, axis.symbol, LaneMode::kFull);
+    const Axis &axis = nest_.parallel.back(), &rows = nest_.sequential.back();
+    DType acc = nest_.accumulator;
+    std::string type = type_text(acc, true), k = to_string(rows.symbol), extent = index_text(rows.extent);
+    std::string identity = format("splat_{}({})", acc, identity_text(nest_.combine, acc));
+    std::string each = "for (i64 c = 0; c < width; c += kLanes) ";
+    BodyWriter full(nest_, axis.symbol, LaneMode::kFull), partial(nest_, axis.symbol, LaneMode::kPartial);
     lines(full.write(inner_symbols(axis.symbol), false));
-    line(format("i64 column = {};", lo));
-    open(format("for (; column + {} * kLanes <= {}; column += {} * kLanes) {", kColumnTile, hi, kColumnTile));
-    column_block(kColumnTile, LaneMode::kFull);
+    open(format("for (i64 strip = {}; strip < {}; strip += {} * kLanes) {", lo, hi, kStripLanes));
+    line(format("const i64 width = minimum((i64)({} - strip), (i64)({} * kLanes));", hi, kStripLanes));
+    line(format("{} sums[{}], blocks[{}];", type, kStripLanes, kStripLanes));
+    line(each + format("sums[c / kLanes] = {};", identity));
+    open_loops(nest_.sequential, nest_.sequential.size() - 1);
+    open(format("for (i64 start = 0; start < {}; start += {}) {", extent, kStripRows * kBlockStrips));
+    line(format("const i64 stop = minimum((i64)({}), start + {});", extent, kStripRows * kBlockStrips));
+    line(each + format("blocks[c / kLanes] = {};", identity));
+    open(format("for (i64 top = start; top < stop; top += {}) {", kStripRows));
+    line(format("const i64 bottom = minimum(stop, top + {});", kStripRows));
+    over_strip([&](LaneMode mode) {
+      BodyWriter& body = mode == LaneMode::kFull ? full : partial;
+      line(format("{} acc = {};", type, identity));
+      open(format("for (i64 {} = top; {} < bottom; ++{}) {", k, k, k));
+      lines(body.write(inner_symbols(axis.symbol), true));
+      accumulate("acc", body.value(nest_.value, acc));
+      close();
+      accumulate("blocks[c / kLanes]", "acc");
+    });
     close();
-    open(format("for (; column + kLanes <= {}; column += kLanes) {", hi));
-    column_block(1, LaneMode::kFull);
+    line(each + format("sums[c / kLanes] = {};", combine_text(nest_.combine, "sums[c / kLanes]", "blocks[c / kLanes]")));
     close();
-    open(format("if (column < {}) {", hi));
-    line(format("const i64 m = {} - column;", hi));
-    column_block(1, LaneMode::kPartial);
+    close_loops(nest_.sequential.size() - 1);
+    over_strip([&](LaneMode mode) {
+      line(store_lanes(cast_text("sums[c / kLanes]", acc, compute_dtype(out_dtype())), mode));
+    });
     close();
   }
 
-  void column_block(int tile, LaneMode mode) {
-    const Axis& axis = nest_.parallel.back();
-    DType acc = nest_.accumulator;
-    BodyWriter body(nest_, axis.symbol, mode);
-    std::string each = format("for (int u = 0; u < {}; ++u) {", tile);
-    std::string here = format("const i64 {} = column + u * kLanes;", axis.symbol);
-    line(format("{} acc[{}];", type_text(acc, true), tile));
-    line(format("for (auto& a : acc) a = splat_{}({});", acc, identity_text(nest_.combine, acc)));
-    open_loops(nest_.sequential, nest_.sequential.size());
-    open(each);
+  // f at every vector of the strip: whole ones, then a last that may be partial.
+  template <class F>
+  void over_strip(F&& f) {
+    std::string here = format("const i64 {} = strip + c;", nest_.parallel.back().symbol);
+    open("{");
+    line("i64 c = 0;");
+    open("for (; c + kLanes <= width; c += kLanes) {");
     line(here);
-    lines(body.write(inner_symbols(axis.symbol), true));
-    accumulate("acc[u]", body.value(nest_.value, acc));
+    f(LaneMode::kFull);
     close();
-    close_loops(nest_.sequential.size());
-    open(each);
+    open("if (c < width) {");
+    line("const i64 m = width - c;");
     line(here);
-    line(store_lanes(cast_text("acc[u]", acc, compute_dtype(out_dtype())), mode));
+    f(LaneMode::kPartial);
+    close();
     close();
   }
 
@@ -383,9 +424,9 @@ class KernelWriter {
       line(store_one(body.value(nest_.value, out)));
     } else {
       line(format("const i64 to = {};", index_text(nest_.offset)));
-      std::string old = cast_text(format("load1<{}>(out, to)", out_dtype()), out, acc);
+      std::string old = cast_text(format("load1<{}>(out, to)", memory_text(out_dtype())), out, acc);
       std::string sum = combine_text(nest_.combine, old, body.value(nest_.value, acc));
-      line(format("store1<{}>(out, to, {});", out_dtype(), cast_text(sum, acc, out)));
+      line(format("store1<{}>(out, to, {});", memory_text(out_dtype()), cast_text(sum, acc, out)));
     }
     close_loops(nest_.sequential.size());
   }

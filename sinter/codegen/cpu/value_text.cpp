@@ -19,6 +19,8 @@ std::string type_text(DType compute, bool vector) {
   SINTER_INTERNAL_ASSERT(false, "{} is no computing type", compute);
 }
 
+std::string memory_text(DType dtype) { return dtype == kBool ? "bool" : "k::" + to_string(dtype); }
+
 std::string index_text(const Dim& d) {
   static const Dim::Visitor visitor{
       .floor_div = "floor_divide((i64)({}), (i64)({}))", .mod = "remainder((i64)({}), (i64)({}))",
@@ -137,7 +139,7 @@ std::string BodyWriter::load(const Instr& instr) const {
   std::string name = operand_text(nest_, instr.operand);
   if (operand.scalar) return name;
   Movement m = mode_ == LaneMode::kScalar ? Movement::kFixed : movement(instr.offset, axis_);
-  std::string dtype = to_string(instr.dtype), at = index_text(instr.offset), text;
+  std::string dtype = memory_text(instr.dtype), at = index_text(instr.offset), text;
   bool lanes = m != Movement::kFixed;
   if (!lanes)
     text = format("load1<{}>({}, {})", dtype, name, at);
@@ -182,7 +184,7 @@ std::string BodyWriter::statement(int id) const {
   switch (instr.kind) {
     case InstrKind::kLoad: return left + load(instr) + ";";
     case InstrKind::kLoadIndex: {
-      DType dtype = nest_.operands[size_t(instr.operand)].dtype;
+      std::string dtype = memory_text(nest_.operands[size_t(instr.operand)].dtype);
       return format("const i64 {} = checked_index(cast_i64(load1<{}>({}, {})), {}, error);", instr.symbol, dtype,
                     operand_text(nest_, instr.operand), index_text(instr.offset), index_text(instr.extent));
     }

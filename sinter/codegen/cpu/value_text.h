@@ -17,6 +17,8 @@ enum class LaneMode : uint8_t {
 
 // "f32" → "float" or "f32v"; bool → "bool" or "maskv".
 std::string type_text(DType compute, bool vector);
+// The type of an element in memory. Qualified, since with nine axes a coordinate is called i8.
+std::string memory_text(DType dtype);
 std::string index_text(const Dim& d);
 std::string conditions_text(const Conditions& conditions);
 std::string operand_text(const LoopNest& nest, int operand);

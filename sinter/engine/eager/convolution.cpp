@@ -11,8 +11,8 @@ namespace sinter::eager {
 
 namespace {
 
-// About half a megabyte of columns a block: they are written once and read once by the GEMM.
-constexpr int64_t kColumnBytes = 512 * 1024;
+// Columns of a block: they are written once and read once by the GEMM, and fit a core's second cache beside the weights.
+constexpr int64_t kColumnBytes = 384 * 1024, kColumnStep = 32;
 
 struct Window {
   int64_t spatial;  // spatial dimensions, 1 to 3, padded in front to three
@@ -44,38 +44,70 @@ void fill_row(const Window& win, const T* plane, const int64_t* tap, int64_t beg
     bool inside = z >= 0 && z < win.in[0] && y >= 0 && y < win.in[1];
     const T* source = plane + (inside ? (z * win.in[1] + y) * win.in[2] : 0);
     int64_t x = first * win.stride[2] - win.padding[2] + tap[2] * win.dilation[2];
-    for (int64_t i = 0; i < count; ++i, x += win.stride[2]) row[i] = inside && x >= 0 && x < win.in[2] ? source[x] : T(0);
+    // Zeros where the window hangs over the left or right edge, a plain copy between.
+    int64_t step = win.stride[2];
+    int64_t lead = inside ? std::clamp<int64_t>((-x + step - 1) / step, 0, count) : count;
+    int64_t end_inside = inside ? std::clamp<int64_t>((win.in[2] - x + step - 1) / step, lead, count) : count;
+    std::fill(row, row + lead, T(0));
+    if (step == 1)
+      std::copy(source + x + lead, source + x + end_inside, row + lead);
+    else
+      for (int64_t i = lead; i < end_inside; ++i) row[i] = source[x + i * step];
+    std::fill(row + end_inside, row + count, T(0));
     row += count;
     at += count;
   }
 }
 
-// Convolves one image of one group.
+// What all images and groups of one convolution share.
 template <class T>
-void convolve(const Window& win, const T* image, int64_t channels, const T* weight, int64_t filters, T* out,
-              runtime::GemmType type) {
-  int64_t taps = win.kernel[0] * win.kernel[1] * win.kernel[2], rows = channels * taps;
+struct Problem {
+  Window win;
+  int64_t images, groups, channels, filters;  // channels and filters of one group
+  const T *x, *weight;
+  T* out;
+  runtime::GemmType type;
+};
+
+// A 1x1 convolution without padding reads the image as it is: no columns.
+bool is_plain(const Window& win) {
+  for (int d = 0; d < 3; ++d)
+    if (win.kernel[d] != 1 || win.stride[d] != 1 || win.padding[d] != 0) return false;
+  return true;
+}
+
+template <class T>
+void convolve(const Problem<T>& p) {
+  const Window& win = p.win;
+  int64_t taps = win.kernel[0] * win.kernel[1] * win.kernel[2], rows = p.channels * taps;
   int64_t positions = win.out[0] * win.out[1] * win.out[2], plane = win.in[0] * win.in[1] * win.in[2];
-  bool plain = taps == 1 && positions == plane && std::all_of(win.stride, win.stride + 3, [](int64_t s) { return s == 1; }) &&
-               std::all_of(win.padding, win.padding + 3, [](int64_t p) { return p == 0; });
-  if (plain) {
-    runtime::gemm(filters, positions, rows, {weight, rows, 1, type}, {image, plane, 1, type}, {out, positions, 1, type});
+  int64_t maps = p.images * p.groups;
+  auto image = [&](int64_t map) { return p.x + map * p.channels * plane; };
+  auto weight = [&](int64_t map) { return p.weight + map % p.groups * p.filters * rows; };
+  auto result = [&](int64_t map) { return p.out + map * p.filters * positions; };
+  if (is_plain(win)) {
+    for (int64_t map = 0; map < maps; ++map)
+      runtime::gemm(p.filters, positions, rows, {weight(map), rows, 1, p.type}, {image(map), plane, 1, p.type},
+                    {result(map), positions, 1, p.type});
     return;
   }
-  int64_t block = std::clamp<int64_t>(kColumnBytes / (rows * int64_t(sizeof(T))), 64, std::max<int64_t>(positions, 64));
-  auto columns = std::make_unique_for_overwrite<T[]>(size_t(rows * std::min(block, positions)));
-  for (int64_t begin = 0; begin < positions; begin += block) {
-    int64_t end = std::min(begin + block, positions), width = end - begin;
-    parallel_for(0, rows, std::max<int64_t>(1, 16384 / width), [&](int64_t first, int64_t last) {
-      for (int64_t r = first; r < last; ++r) {
+  // A thread makes the columns of a block and multiplies them while they are in its cache.
+  int64_t width = std::clamp<int64_t>(kColumnBytes / (rows * int64_t(sizeof(T))) / kColumnStep * kColumnStep, kColumnStep,
+                                      (positions + kColumnStep - 1) / kColumnStep * kColumnStep);
+  int64_t blocks = (positions + width - 1) / width;
+  parallel_for(0, maps * blocks, 1, [&](int64_t first, int64_t last) {
+    auto columns = std::make_unique_for_overwrite<T[]>(size_t(rows * width));
+    for (int64_t task = first; task < last; ++task) {
+      int64_t map = task / blocks, begin = task % blocks * width, count = std::min(width, positions - begin);
+      for (int64_t r = 0; r < rows; ++r) {
         int64_t t = r % taps;
         int64_t tap[3] = {t / (win.kernel[1] * win.kernel[2]), t / win.kernel[2] % win.kernel[1], t % win.kernel[2]};
-        fill_row(win, image + r / taps * plane, tap, begin, end, columns.get() + r * width);
+        fill_row(win, image(map) + r / taps * plane, tap, begin, begin + count, columns.get() + r * count);
       }
-    });
-    runtime::gemm(filters, width, rows, {weight, rows, 1, type}, {columns.get(), width, 1, type},
-                  {out + begin, positions, 1, type});
-  }
+      runtime::gemm(p.filters, count, rows, {weight(map), rows, 1, p.type}, {columns.get(), count, 1, p.type},
+                    {result(map) + begin, positions, 1, p.type});
+    }
+  });
 }
 
 }  // namespace
@@ -88,21 +120,16 @@ bool convolution_template(const Op& op, std::span<const TensorArg> inputs, const
   Type result = op.infer(OpCall{op, types, attrs})[0];
   int64_t channels = types[1].shape[1].number(), filters = types[1].shape[0].number() / a.groups;
   if (channels * filters < 8) return false;  // depthwise: too little for a GEMM
+  if (inputs[1].tensor().impl().numel == 0) return false;  // no taps: nothing to multiply
   Tensor x = inputs[0].tensor().contiguous(), w = inputs[1].tensor().contiguous();
   Tensor out = empty(result.shape, TensorOptions(result.dtype));
   IntList sizes = result.shape.numbers();
   Window win = window_of(x.impl(), w.impl(), sizes, a);
-  int64_t plane = win.in[0] * win.in[1] * win.in[2], positions = win.out[0] * win.out[1] * win.out[2];
-  int64_t taps = win.kernel[0] * win.kernel[1] * win.kernel[2];
   auto run = [&](auto zero) {
     using T = decltype(zero);
-    auto *image = static_cast<const T*>(x.data_ptr()), *weight = static_cast<const T*>(w.data_ptr());
-    auto* to = static_cast<T*>(out.data_ptr());
     if (out.impl().numel == 0) return;
-    for (int64_t n = 0; n < sizes[0]; ++n)
-      for (int64_t g = 0; g < a.groups; ++g)
-        convolve(win, image + (n * a.groups + g) * channels * plane, channels, weight + g * filters * channels * taps, filters,
-                 to + (n * a.groups + g) * filters * positions, *type);
+    convolve(Problem<T>{win, sizes[0], a.groups, channels, filters, static_cast<const T*>(x.data_ptr()),
+                        static_cast<const T*>(w.data_ptr()), static_cast<T*>(out.data_ptr()), *type});
   };
   visit_dtype(result.dtype, run);
   outputs = {std::move(out)};

@@ -10,9 +10,10 @@ namespace sinter::eager {
 
 namespace {
 
-// A row is cut when there are few rows and they are long. The limits do not depend on the number of threads, so neither
-// does the order of additions.
-constexpr int64_t kFewRows = 64, kLongRow = 65536, kChunk = 16384;
+// Long rows are cut into chunks that are reduced apart: more work to share, and sums that round less. Where the kept axis
+// is the contiguous one, only few columns need it. The limits do not depend on the number of threads, so neither does the
+// order of additions.
+constexpr int64_t kLongRow = 65536, kFewColumns = 1024, kChunk = 16384;
 
 // The problem of one launch: input strides over kept then reduced axes, output strides over the kept ones.
 struct Problem {
@@ -93,49 +94,63 @@ DType partial_dtype(const Op& op, DType result) {
   return sums ? compute_dtype(result) : result;
 }
 
-// Rows cut into chunks, each reduced by itself, then the chunks of a row joined in order.
+// Strides of the kept axes in a scratch of partial results whose rows are `unit` apart.
+void lay_rows(Geometry& kept, int operand, int64_t unit) {
+  for (int d = kept.axes; d-- > 0;) {
+    kept.strides[size_t(operand)][size_t(d)] = unit;
+    unit *= kept.sizes[size_t(d)];
+  }
+}
+
+// The kept axes and one more, of chunks: in front or behind.
+Geometry with_chunks(const Geometry& kept, bool in_front, int64_t chunks, int64_t in_stride, int64_t out_stride) {
+  Geometry out;
+  out.operands = 2;
+  auto add_chunks = [&] {
+    out.strides[0][size_t(out.axes)] = in_stride;
+    out.strides[1][size_t(out.axes)] = out_stride;
+    out.add_axis(chunks);
+  };
+  if (in_front) add_chunks();
+  for (size_t d = 0; d < size_t(kept.axes); ++d) {
+    out.strides[0][size_t(out.axes)] = kept.strides[0][d];
+    out.strides[1][size_t(out.axes)] = kept.strides[1][d];
+    out.add_axis(kept.sizes[d]);
+  }
+  if (!in_front) add_chunks();
+  return out;
+}
+
+// Whether neighbours in memory are neighbours along the kept axes: the reduction runs over columns.
+bool over_columns(const Problem& p) { return p.kept.strides[0][size_t(p.kept.axes) - 1] == 1 && p.kept.elements() > 1; }
+
+// Rows cut into chunks, each reduced by itself, then the chunks of a row joined in order. Partial results lie so that both
+// steps keep the lanes they would have had: chunk after chunk for columns, row after row else.
 void start_in_chunks(const Op& op, const Problem& p, DType input, const void* in, DType result, void* out,
                      std::optional<DType> dtype_attr) {
-  int64_t length = p.reduced.sizes[0], step = p.reduced.strides[0][0];
-  int64_t whole = length / kChunk, rest = length % kChunk, chunks = whole + (rest ? 1 : 0), rows = p.kept.elements();
+  int64_t length = p.reduced.sizes[0], step = p.reduced.strides[0][0], rows = p.kept.elements();
+  int64_t whole = length / kChunk, rest = length % kChunk, chunks = whole + (rest ? 1 : 0);
+  bool columns = over_columns(p);
+  int64_t chunk_stride = columns ? rows : 1, row_stride = columns ? 1 : chunks;
   DType partial = partial_dtype(op, result);
   auto scratch = allocate_buffer(size_t(rows * chunks * item_size(partial)), Device());
   std::optional<DType> partial_attr = partial == result ? dtype_attr : std::optional(partial);
 
-  // The scratch is [rows, chunks]; rows in the order in which the kept axes are walked.
-  Problem part;
-  part.kept = p.kept;
-  int64_t row_stride = chunks;
-  for (int d = part.kept.axes; d-- > 0;) {
-    part.kept.strides[1][size_t(d)] = row_stride;
-    row_stride *= part.kept.sizes[size_t(d)];
-  }
-  part.reduced = p.reduced;
+  Problem part = p;
+  lay_rows(part.kept, 1, row_stride);
   if (rest) {
     part.reduced.sizes[0] = rest;
     start(op, part, input, at(in, whole * kChunk * step, input), partial,
-          const_cast<char*>(at(scratch->data(), whole, partial)), partial_attr);
+          const_cast<char*>(at(scratch->data(), whole * chunk_stride, partial)), partial_attr);
   }
-  size_t last = size_t(part.kept.axes);
-  part.kept.add_axis(whole);
-  part.kept.strides[0][last] = kChunk * step;
-  part.kept.strides[1][last] = 1;
+  part.kept = with_chunks(part.kept, columns, whole, kChunk * step, chunk_stride);
   part.reduced.sizes[0] = kChunk;
   start(op, part, input, in, partial, scratch->data(), partial_attr);
 
-  Problem join;
-  join.kept.operands = 2;
-  join.kept.axes = p.kept.axes;
-  join.kept.sizes = p.kept.sizes;
-  row_stride = chunks;
-  for (int d = join.kept.axes; d-- > 0;) {
-    join.kept.strides[0][size_t(d)] = row_stride;
-    join.kept.strides[1][size_t(d)] = p.kept.strides[1][size_t(d)];
-    row_stride *= join.kept.sizes[size_t(d)];
-  }
-  join.reduced.operands = 1;
-  join.reduced.add_axis(chunks);
-  join.reduced.strides[0][0] = 1;
+  Problem join = p;
+  lay_rows(join.kept, 0, row_stride);
+  join.reduced.sizes[0] = chunks;
+  join.reduced.strides[0][0] = chunk_stride;
   start(op, join, partial, scratch->data(), result, out, partial == result ? dtype_attr : std::optional(result));
 }
 
@@ -174,7 +189,8 @@ Tensor run_reduce(const Op& op, std::span<const TensorArg> inputs, const Attrs& 
   collapse(p.kept, 1, true);
   collapse(p.reduced, 0, !ordered);
   const void* data = at(in.buffer->data(), in.offset, in.dtype);
-  bool cut = !ordered && p.reduced.axes == 1 && p.kept.elements() < kFewRows && p.reduced.sizes[0] >= kLongRow;
+  bool cut = !ordered && p.reduced.axes == 1 && p.reduced.sizes[0] >= kLongRow && p.kept.axes < kMaxAxes &&
+             (!over_columns(p) || p.kept.elements() < kFewColumns);
   if (cut)
     start_in_chunks(op, p, in.dtype, data, type.dtype, out.impl().buffer->data(), a.dtype);
   else

@@ -22,6 +22,7 @@ std::string plugin_path() {
 }
 
 struct Plugin {
+  DynamicLibrary* library = nullptr;
   ClangCompile compile = nullptr;
   std::string problem;
 };
@@ -32,9 +33,9 @@ const Plugin& plugin() {
     auto* plugin = new Plugin;
     auto library = DynamicLibrary::try_open(plugin_path(), /*lazy=*/true, &plugin->problem);
     if (!library) return plugin;
-    auto* kept = new DynamicLibrary(std::move(*library));
-    plugin->compile = reinterpret_cast<ClangCompile>(kept->find_symbol(kClangCompileSymbol));
-    if (!plugin->compile) plugin->problem = format("{} is of another version of Sinter", kept->path());
+    plugin->library = new DynamicLibrary(std::move(*library));
+    plugin->compile = reinterpret_cast<ClangCompile>(plugin->library->find_symbol(kClangCompileSymbol));
+    if (!plugin->compile) plugin->problem = format("{} is of another version of Sinter", plugin->library->path());
     return plugin;
   }();
   return *loaded;
