@@ -6,7 +6,8 @@ if(SINTER_SANITIZE)
 endif()
 set(SINTER_TEST_ENVIRONMENT "SINTER_CACHE_DIR=${PROJECT_BINARY_DIR}/kernel_cache")
 if(SINTER_SANITIZE)
-  list(APPEND SINTER_TEST_ENVIRONMENT "LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/cmake/lsan_suppressions.txt")
+  list(APPEND SINTER_TEST_ENVIRONMENT "LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/cmake/lsan_suppressions.txt"
+    "TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/cmake/tsan_suppressions.txt")
 endif()
 
 # What a test source sees: sinter's headers, the generated ones, GoogleTest, the folders of the tree.

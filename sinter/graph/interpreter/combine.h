@@ -5,8 +5,9 @@
 
 namespace sinter::interpreter {
 
-// A running combination. Sums and products are made in the category of the result's dtype; NaN wins a maximum or a
-// minimum; the first of equals keeps its payload.
+// A running combination. Sums and products are made in the category of the result's dtype; floating sums carry what
+// rounding lost, so that the referee of an f64 kernel is better than it; NaN wins a maximum or a minimum; the first of
+// equals keeps its payload.
 class Combiner {
  public:
   Combiner(Combine combine, DType result) : combine_(combine), result_(result) {}
@@ -18,11 +19,13 @@ class Combiner {
 
  private:
   bool wins(Number challenger) const;
+  void add_to_sum(Number value);
 
   Combine combine_;
   DType result_;
   int64_t count_ = 0;
   Number total_;
+  double lost_ = 0;  // of a floating sum
   int64_t payload_ = 0;
 };
 
