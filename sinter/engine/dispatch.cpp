@@ -1,6 +1,7 @@
 // The Dispatcher: where every public op ends. Decides between recording and running, and keeps the autograd tape.
 #include <chrono>
 
+#include "sinter/autograd/autograd.h"
 #include "sinter/autograd/tape.h"
 #include "sinter/base/error.h"
 #include "sinter/engine/eager/eager.h"
@@ -28,13 +29,16 @@ int64_t bytes_of(const Tensor& t) { return t.impl().numel * item_size(t.dtype())
 
 TensorList execute(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs) {
   if (op.kind == OpKind::kPointwise) return {eager::run_pointwise(op, inputs, attrs, nullptr)};
+  // A hand-written kernel may call ops of its own (a contiguous copy): they are no part of the user's history.
   if (auto take_whole = eager::find_template(op)) {
+    NoGradGuard no_history;
     TensorList outputs;
     if (take_whole(op, inputs, attrs, outputs)) return outputs;
   }
   if (op.run_cpu) {
     auto types = eager::operand_types(inputs);
     op.infer(OpCall{op, types, attrs});  // refuses operands that do not fit
+    NoGradGuard no_history;
     TensorList tensors;
     for (auto& arg : inputs) tensors.push_back(arg.is_scalar() ? scalar_tensor(arg.scalar()) : arg.tensor());
     return op.run_cpu(tensors, attrs);

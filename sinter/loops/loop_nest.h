@@ -29,8 +29,7 @@ enum class InstrKind : uint8_t {
   kConstant,   // `value`
   kIndex,      // the coordinate `offset` as an i64
   kApply,      // `op`'s body, computing in `compute`
-  kSelect,     // args[0] where the conditions hold, else args[1]
-  kCast        // conversion to `dtype`
+  kSelect      // args[0] where the conditions hold, else args[1]
 };
 
 struct Instr {

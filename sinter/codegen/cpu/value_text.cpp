@@ -200,10 +200,6 @@ std::string BodyWriter::statement(int id) const {
       };
       return left + format("({}) ? {} : {};", conditions_text(instr.conditions), arm(instr.args[0]), arm(instr.args[1]));
     }
-    case InstrKind::kCast: {
-      int a = instr.args[0];
-      return left + settle(cast_text(variable(a), compute_dtype(nest_.body[size_t(a)].dtype), compute), instr.dtype, true) + ";";
-    }
   }
   return left;
 }

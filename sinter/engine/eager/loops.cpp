@@ -1,7 +1,6 @@
 // Ops with loops of their own, eagerly: gathers, scatters, scans, pads, pools, small contractions. A kernel serves every
 // call whose operands have the same dtypes, ranks, attributes and pattern of equal sizes.
 #include <algorithm>
-#include <bit>
 
 #include "sinter/base/error.h"
 #include "sinter/engine/eager/eager.h"
@@ -148,16 +147,8 @@ class Call {
 
   void start(const CachedKernel& cached, const Tensor& result, const IntList& steps, int64_t reduced) {
     std::vector<int64_t> args;
-    auto address = [](const TensorImpl& t) {
-      return int64_t(reinterpret_cast<uintptr_t>(t.buffer->data())) + t.offset * item_size(t.dtype);
-    };
-    for (auto& arg : inputs_) {
-      if (arg.is_scalar())
-        args.push_back(arg.scalar().is_floating() ? std::bit_cast<int64_t>(arg.scalar().to_double()) : arg.scalar().to_int());
-      else
-        args.push_back(address(arg.tensor().impl()));
-    }
-    args.push_back(address(result.impl()));
+    for (auto& arg : inputs_) args.push_back(arg.is_scalar() ? slot_of(arg.scalar()) : slot_of(arg.tensor().impl()));
+    args.push_back(slot_of(result.impl()));
     for (auto& source : cached.sources)
       args.push_back(source.operand < 0 ? sizes_[size_t(source.axis)]
                                         : inputs_[size_t(source.operand)].tensor().impl().strides[size_t(source.axis)]);

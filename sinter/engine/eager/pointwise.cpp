@@ -1,6 +1,5 @@
 // Pointwise ops, eagerly: broadcast, collapse, one kernel a class of (dtypes, axes, inner strides).
 #include <algorithm>
-#include <bit>
 #include <numeric>
 
 #include "sinter/base/error.h"
@@ -245,18 +244,12 @@ class Call {
   }
 
   void find_addresses(const TensorImpl& result) {
-    auto address = [](const TensorImpl& t) {
-      return int64_t(reinterpret_cast<uintptr_t>(t.buffer->data())) + t.offset * item_size(t.dtype);
-    };
     for (size_t i = 0; i < inputs_.size(); ++i) {
       auto& o = operands_[i];
-      if (o.impl)
-        slots_[i] = address(*o.impl);
-      else
-        slots_[i] = o.number.is_floating() ? std::bit_cast<int64_t>(o.number.to_double()) : o.number.to_int();
+      slots_[i] = o.impl ? slot_of(*o.impl) : slot_of(o.number);
       item_bytes_[i] = o.standing == Standing::kSized ? item_size(o.dtype) : 0;
     }
-    slots_[inputs_.size()] = address(result);
+    slots_[inputs_.size()] = slot_of(result);
     item_bytes_[inputs_.size()] = item_size(result.dtype);
   }
 

@@ -188,7 +188,7 @@ Tensor run_reduce(const Op& op, std::span<const TensorArg> inputs, const Attrs& 
   bool ordered = op.payload != nullptr;
   collapse(p.kept, 1, true);
   collapse(p.reduced, 0, !ordered);
-  const void* data = at(in.buffer->data(), in.offset, in.dtype);
+  const void* data = data_of(in);
   bool cut = !ordered && p.reduced.axes == 1 && p.reduced.sizes[0] >= kLongRow && p.kept.axes < kMaxAxes &&
              (!over_columns(p) || p.kept.elements() < kFewColumns);
   if (cut)

@@ -17,10 +17,6 @@ std::optional<runtime::GemmType> gemm_type(DType dtype) {
 
 namespace {
 
-const char* data_of(const TensorImpl& t) {
-  return static_cast<const char*>(t.buffer->data()) + t.offset * item_size(t.dtype);
-}
-
 // The last two dimensions are the matrix; one before them, if any, is the batch.
 runtime::GemmOperand operand(const TensorImpl& t, runtime::GemmType type) {
   size_t rank = t.sizes.size();
@@ -38,7 +34,7 @@ bool matrix_product(const Op& op, std::span<const TensorArg> inputs, const Attrs
   size_t rank = a.sizes.size();
   runtime::GemmOptions options;
   options.batch = rank == 3 ? a.sizes[0] : 1;
-  runtime::GemmOutput to{const_cast<char*>(data_of(c)), c.strides[rank - 2], c.strides[rank - 1], *type, rank == 3 ? c.strides[0] : 0};
+  runtime::GemmOutput to{data_of(c), c.strides[rank - 2], c.strides[rank - 1], *type, rank == 3 ? c.strides[0] : 0};
   if (c.numel) runtime::gemm(a.sizes[rank - 2], b.sizes[rank - 1], a.sizes[rank - 1], operand(a, *type), operand(b, *type), to, options);
   outputs = {std::move(out)};
   return true;
