@@ -1,0 +1,49 @@
+#pragma once
+// Executable: a graph made ready to run, and the backends that make it.
+#include <functional>
+#include <memory>
+#include <string>
+#include <span>
+#include <vector>
+
+#include "sinter/graph/graph.h"
+
+namespace sinter {
+
+// What is to be made ready.
+struct Program {
+  Graph graph;
+  // The symbolic sizes of the graph, in the order in which `run` is told their values.
+  std::vector<std::string> symbols;
+  // For each output the graph input in whose memory it belongs (an argument that the program changes), or -1: a tensor
+  // of its own. Every other output is fresh memory, even when it equals an input or another output.
+  std::vector<int> writes;
+  std::string name;  // for profiles and logs
+
+  int written_into(size_t output) const { return output < writes.size() ? writes[output] : -1; }
+};
+
+class Executable {
+ public:
+  virtual ~Executable() = default;
+  // One operand a graph input: a tensor, or a number where the input's type is weak. `outputs` has one place a graph
+  // output; a written one becomes the input itself. Called from any number of threads at once.
+  virtual void run(std::span<const TensorArg> inputs, std::span<const int64_t> sizes, std::span<Tensor> outputs) = 0;
+  // The plan, for people: one line a step.
+  virtual std::string text() const = 0;
+  // Bytes of temporary memory of the largest call so far; 0 where the backend does not plan memory.
+  virtual int64_t arena_bytes() const { return 0; }
+};
+
+// Makes the program ready with the backend of this name; an Error lists the known ones.
+std::shared_ptr<Executable> compile_program(Program program, const std::string& backend = "sinter");
+
+// --- backends
+// A graph as a function: operands as Executable::run takes them, results as the graph's outputs.
+using GraphFunction = std::function<TensorList(std::span<const TensorArg> inputs)>;
+using Backend = std::function<GraphFunction(const Graph& graph)>;
+// Adds a backend under a name of its own; "sinter", "eager" and "interpreter" exist.
+void register_backend(const std::string& name, Backend backend);
+std::vector<std::string> list_backends();
+
+}  // namespace sinter
