@@ -35,6 +35,9 @@ OURS = {
     "rand": "its random numbers are a generator of our own",
     "randn": "its random numbers are a generator of our own",
     "randint": "its random numbers are a generator of our own",
+    "write": "what a captured in-place write becomes; PyTorch has no such op",
+    "cond": "it carries graphs, whose ops are compared one by one",
+    "while_loop": "it carries graphs, whose ops are compared one by one",
 }
 
 

@@ -2,7 +2,7 @@
 // ViewPath: a chain of views, from a tensor to a look at part of it. And `write`, the one op that a captured in-place
 // write becomes: a new value of the base in which the elements that the path looks at are replaced.
 //
-//   %3 = write(%0, %2) {path=[slice{dim=0, start=1}, select{dim=0, index=2}]} : f32[4, 5]
+//   %3 = write(%0, %2) {path=[slice{start=1}, select{index=2}]} : f32[4, 5]
 #include "sinter/graph/graph.h"
 
 namespace sinter {
@@ -22,12 +22,10 @@ struct ViewPath {
   bool operator==(const ViewPath&) const = default;
 };
 
-// A field of attributes like any other.
+// A field of attributes like any other. All three are found by the type of their argument, hence not in `detail`.
 std::string field_text(const ViewPath& path);
 void parse_field(std::string_view text, ViewPath& path);
-namespace detail {
 void map_field(const std::function<Dim(const Dim&)>& map, ViewPath& path);
-}
 
 struct WriteAttrs {
   ViewPath path;
@@ -39,8 +37,9 @@ Tensor apply(const ViewPath& path, const Tensor& base);
 // The same inside a graph.
 Value apply(const ViewPath& path, Graph& graph, Value base, const std::string& where = {});
 
-// `base` with the elements at the end of the path replaced by `value`, which has their dtype and shape. Differentiable in
-// both. An empty path gives `value`.
+// `base` with the elements at the end of the path replaced by `value`, which has their dtype and shape. Differentiable
+// in both. An empty path gives `value`.
 Tensor write(const TensorArg& base, const TensorArg& value, const ViewPath& path);
+const Op& write_op();
 
 }  // namespace sinter

@@ -1,0 +1,18 @@
+#pragma once
+// Replaces composite ops by their bodies, except those that a later stage takes whole.
+#include <set>
+#include <string>
+
+#include "sinter/graph/graph.h"
+
+namespace sinter {
+
+struct DecomposeOptions {
+  std::set<std::string, std::less<>> keep = {};  // names of composite ops that stay
+};
+
+// A composite whose body asks what symbolic sizes alone do not answer stays as well: it is run by its body when the
+// sizes are known.
+Graph decompose(const Graph& graph, const DecomposeOptions& options = {});
+
+}  // namespace sinter

@@ -1,0 +1,90 @@
+#include "sinter/passes/known_ops.h"
+
+#include "sinter/graph/interpreter.h"
+#include "sinter/ops/view_path.h"
+
+namespace sinter {
+
+namespace {
+
+const Op& op_named(std::string_view name) {
+  const Op* op = find_op(name);
+  SINTER_INTERNAL_ASSERT(op, "no op is called {}", name);
+  return *op;
+}
+
+bool is_one_of(const Op& op, std::initializer_list<const Op*> ops) {
+  for (auto* candidate : ops)
+    if (&op == candidate) return true;
+  return false;
+}
+
+}  // namespace
+
+const KnownOps& known_ops() {
+  static const KnownOps ops{
+      .add = op_named("add"),
+      .sub = op_named("sub"),
+      .mul = op_named("mul"),
+      .div = op_named("div"),
+      .pow = op_named("pow"),
+      .neg = op_named("neg"),
+      .abs = op_named("abs"),
+      .reciprocal = op_named("reciprocal"),
+      .relu = op_named("relu"),
+      .eq = op_named("eq"),
+      .ne = op_named("ne"),
+      .logical_and = op_named("logical_and"),
+      .logical_or = op_named("logical_or"),
+      .logical_xor = op_named("logical_xor"),
+      .logical_not = op_named("logical_not"),
+      .bitwise_and = op_named("bitwise_and"),
+      .bitwise_or = op_named("bitwise_or"),
+      .bitwise_xor = op_named("bitwise_xor"),
+      .bitwise_not = op_named("bitwise_not"),
+      .where = op_named("where"),
+      .clone = op_named("clone"),
+      .cast = op_named("_to_copy"),
+      .cat = op_named("cat"),
+      .repeat = op_named("repeat"),
+      .full = op_named("full"),
+      .alias = op_named("alias"),
+      .view = op_named("view"),
+      .permute = op_named("permute"),
+      .expand = op_named("expand"),
+      .squeeze = op_named("squeeze"),
+      .unsqueeze = op_named("unsqueeze"),
+      .slice = op_named("slice"),
+      .select = op_named("select"),
+      .write = write_op(),
+  };
+  return ops;
+}
+
+bool KnownOps::is_commutative(const Op& op) const {
+  return is_one_of(
+      op, {&add, &mul, &eq, &ne, &logical_and, &logical_or, &logical_xor, &bitwise_and, &bitwise_or, &bitwise_xor});
+}
+
+bool KnownOps::is_reshape(const Op& op) const { return is_one_of(op, {&alias, &view, &squeeze, &unsqueeze}); }
+
+std::optional<Scalar> constant_of(Value value) {
+  const Node* node = value.node;
+  if (node->op == &kScalarOp) return node->attrs.as<ScalarAttrs>().value;
+  if (node->op != &known_ops().full || node->inputs[0].node->op != &kScalarOp) return std::nullopt;
+  const Scalar& given = node->inputs[0].node->attrs.as<ScalarAttrs>().value;
+  Array number(value.type().dtype, {});
+  if (given.is_floating())
+    number.set(0, given.to_double());
+  else
+    number.set(0, given.to_int());
+  return to_scalar(number);
+}
+
+Scalar to_scalar(const Array& array) {
+  Array rounded = to_array(to_tensor(array));
+  if (rounded.floating()) return Scalar(rounded.f[0]);
+  return rounded.dtype == kBool ? Scalar(rounded.i[0] != 0) : Scalar(rounded.i[0]);
+}
+
+}  // namespace sinter

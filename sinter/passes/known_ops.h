@@ -1,0 +1,34 @@
+#pragma once
+// The ops that passes know by name: looked up here, once.
+#include <optional>
+
+#include "sinter/graph/graph.h"
+
+namespace sinter {
+
+struct KnownOps {
+  // Arithmetic and logic.
+  const Op &add, &sub, &mul, &div, &pow, &neg, &abs, &reciprocal, &relu;
+  const Op &eq, &ne, &logical_and, &logical_or, &logical_xor, &logical_not;
+  const Op &bitwise_and, &bitwise_or, &bitwise_xor, &bitwise_not, &where;
+  // Copies and conversions.
+  const Op &clone, &cast, &cat, &repeat, &full;
+  // Views.
+  const Op &alias, &view, &permute, &expand, &squeeze, &unsqueeze, &slice, &select;
+  const Op& write;
+
+  // Whether exchanging the two operands gives the same bits. (maximum is none of these: -0.0 and 0.0 are equal to it.)
+  bool is_commutative(const Op& op) const;
+  // Whether the view keeps all elements in row-major order, so that only the shapes at both ends matter.
+  bool is_reshape(const Op& op) const;
+};
+
+const KnownOps& known_ops();
+
+// The number that every element of the value has, if it is a plain number or a tensor made from one: in the value's own
+// dtype, so that full(1.5) of i64 is 1.
+std::optional<Scalar> constant_of(Value value);
+// The one element of an array, rounded to the array's dtype.
+Scalar to_scalar(const Array& array);
+
+}  // namespace sinter

@@ -1,0 +1,82 @@
+#include "sinter/passes/pipeline.h"
+
+#include <chrono>
+#include <cstdlib>
+
+#include "sinter/base/log.h"
+#include "sinter/graph/text_scan.h"
+#include "sinter/passes/common_subexpressions.h"
+#include "sinter/passes/dead_code.h"
+#include "sinter/passes/fold.h"
+#include "sinter/passes/functionalise.h"
+#include "sinter/passes/simplify.h"
+#include "sinter/tensor/tracer.h"
+
+namespace sinter {
+
+std::vector<Pass> all_passes(const PipelineOptions& options) {
+  return {
+      {"functionalise", functionalise},
+      {"decompose", [keep = options.decompose](const Graph& graph) { return decompose(graph, keep); }},
+      {"fold", fold},
+      {"simplify", simplify},
+      {"common_subexpressions", common_subexpressions},
+      {"dead_code", dead_code},
+  };
+}
+
+namespace {
+
+// The names to skip. Whatever list runs, a name is right when it is one of all passes or of that list.
+std::set<std::string, std::less<>> skipped(std::span<const Pass> passes, const PipelineOptions& options) {
+  std::set<std::string, std::less<>> known, names(options.skip.begin(), options.skip.end());
+  for (auto& pass : all_passes()) known.emplace(pass.name);
+  for (auto& pass : passes) known.emplace(pass.name);
+  if (const char* listed = std::getenv("SINTER_SKIP_PASSES"))
+    for (auto name : split_list(listed)) names.emplace(name);
+  for (auto& name : names) {
+    if (known.contains(name)) continue;
+    std::string list;
+    for (auto& each : known) list += (list.empty() ? "" : ", ") + each;
+    throw_error(format("no pass is called '{}'; there are {}", name, list));
+  }
+  return names;
+}
+
+void log_change(const PassReport& report, const Graph& graph) {
+  if (!log_enabled(LogTopic::kPasses)) return;
+  if (report.changed)
+    log(LogTopic::kPasses, "{}: {} → {} nodes\n{}", report.name, report.nodes_before, report.nodes_after,
+        graph.text());
+  else
+    log(LogTopic::kPasses, "{}: (unchanged)", report.name);
+}
+
+}  // namespace
+
+Graph run_passes(Graph graph, std::span<const Pass> passes, const PipelineOptions& options,
+                 std::vector<PassReport>* reports) {
+  // A capture in progress is not asked about sizes of a graph that exists already.
+  TracerScope untraced(nullptr);
+  auto skip = skipped(passes, options);
+  for (auto& pass : passes) {
+    if (skip.contains(pass.name)) continue;
+    auto begin = std::chrono::steady_clock::now();
+    Graph next = pass.run(graph);
+    std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
+    next.verify();
+    size_t before = graph.nodes().size(), after = next.nodes().size();
+    PassReport report{pass.name, before, after, taken.count(), before != after || graph.hash() != next.hash()};
+    graph = std::move(next);
+    log_change(report, graph);
+    if (options.on_stage) options.on_stage(pass.name, graph.text());
+    if (reports) reports->push_back(report);
+  }
+  return graph;
+}
+
+Graph run_passes(Graph graph, const PipelineOptions& options, std::vector<PassReport>* reports) {
+  return run_passes(std::move(graph), all_passes(options), options, reports);
+}
+
+}  // namespace sinter

@@ -1,0 +1,44 @@
+#pragma once
+// The passes in their order, and the driver that runs a list of them: it verifies the graph after each, times each, and
+// says under SINTER_LOGS=passes what each changed.
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sinter/passes/decompose.h"
+
+namespace sinter {
+
+// A pass by the name it is skipped by.
+struct Pass {
+  std::string_view name;
+  std::function<Graph(const Graph&)> run;
+};
+
+struct PassReport {
+  std::string_view name;
+  size_t nodes_before = 0, nodes_after = 0;
+  double seconds = 0;
+  bool changed = false;
+};
+
+struct PipelineOptions {
+  // Passes left out, by name; SINTER_SKIP_PASSES=fold,simplify adds to it. An unknown name is an Error.
+  std::vector<std::string> skip = {};
+  DecomposeOptions decompose = {};
+  // Told the graph's text after each pass that ran.
+  std::function<void(std::string_view pass, const std::string& text)> on_stage = {};
+};
+
+// All passes, in order.
+std::vector<Pass> all_passes(const PipelineOptions& options = {});
+
+// Runs the passes one after another; what each did is appended to `reports`, if given. Skipped passes have no report.
+Graph run_passes(Graph graph, std::span<const Pass> passes, const PipelineOptions& options = {},
+                 std::vector<PassReport>* reports = nullptr);
+// The same with all passes.
+Graph run_passes(Graph graph, const PipelineOptions& options = {}, std::vector<PassReport>* reports = nullptr);
+
+}  // namespace sinter

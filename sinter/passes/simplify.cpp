@@ -1,0 +1,105 @@
+#include "sinter/passes/simplify.h"
+
+#include "sinter/ops/attributes.h"
+#include "sinter/ops/dims.h"
+#include "sinter/passes/known_ops.h"
+#include "sinter/passes/pattern.h"
+
+namespace sinter {
+
+namespace {
+
+// --- rules that read attributes
+
+IntList dims_of(const Attrs& permute, int64_t rank) {
+  return wrap_dims(known_ops().permute.name.data(), permute.as<PermuteAttrs>().dims, rank);
+}
+
+// The two permutations as one, and none at all where they undo each other.
+Value merge_permutes(const RuleCall& call) {
+  auto& ops = known_ops();
+  if (call.node.op != &ops.permute) return {};
+  Value x = call.inputs[0];
+  IntList dims = dims_of(call.node.attrs, x.type().rank());
+  bool merged = x.node->op == &ops.permute;
+  if (merged) {
+    IntList inner = dims_of(x.node->attrs, x.type().rank());
+    for (auto& d : dims) d = inner[size_t(d)];
+    x = x.node->inputs[0];
+  }
+  bool identity = true;
+  for (size_t d = 0; d < dims.size(); ++d) identity = identity && dims[d] == int64_t(d);
+  if (identity) return x;
+  return merged ? call.context.add(ops.permute, {x}, PermuteAttrs{dims}).result() : Value();
+}
+
+// Reshapes in a row: only the shapes at both ends matter.
+Value merge_reshapes(const RuleCall& call) {
+  auto& ops = known_ops();
+  if (!ops.is_reshape(*call.node.op) || !ops.is_reshape(*call.inputs[0].node->op)) return {};
+  Value x = call.inputs[0].node->inputs[0];
+  if (x.type() == call.type()) return x;
+  return call.node.op == &ops.view ? call.context.add(ops.view, {x}, ViewAttrs{call.type().shape}).result() : Value();
+}
+
+Value merge_expands(const RuleCall& call) {
+  auto& expand = known_ops().expand;
+  if (call.node.op != &expand || call.inputs[0].node->op != &expand) return {};
+  return call.context.add(expand, {call.inputs[0].node->inputs[0]}, ExpandAttrs{call.type().shape}).result();
+}
+
+std::vector<Rule> make_rules() {
+  auto& ops = known_ops();
+  const Pattern x = Pattern::any(0), y = Pattern::any(1), c = Pattern::any(2);
+  auto apply = [](const Op& op, auto... operands) { return Pattern(op, {operands...}); };
+  return {
+      // -0.0 + 0 is 0.0, so only integers may drop it; adding -0.0 changes nothing.
+      rule("x + 0", x + 0, x, When::kInteger),
+      rule("x + -0.0", x + -0.0, x),
+      rule("x - 0", x - 0, x),
+      rule("x * 1", x * 1, x),
+      rule("x / 1", x / 1, x),
+      rule("-(-x)", -(-x), x),
+      rule("x ** 1", apply(ops.pow, x, Pattern(1)), x),
+      rule("x ** 2", apply(ops.pow, x, Pattern(2)), x * x),
+      rule("x ** -1", apply(ops.pow, x, Pattern(-1)), apply(ops.reciprocal, x)),
+      // Unsigned integers wrap: abs(-x) of u8 is 256 - x.
+      rule("abs(-x)", apply(ops.abs, -x), apply(ops.abs, x), When::kFloating),
+      rule("abs(abs(x))", apply(ops.abs, apply(ops.abs, x)), apply(ops.abs, x)),
+      rule("relu(relu(x))", apply(ops.relu, apply(ops.relu, x)), apply(ops.relu, x)),
+
+      rule("not not x", apply(ops.logical_not, apply(ops.logical_not, x)), x),
+      rule("~~x", apply(ops.bitwise_not, apply(ops.bitwise_not, x)), x),
+      rule("x & x", apply(ops.bitwise_and, x, x), x),
+      rule("x | x", apply(ops.bitwise_or, x, x), x),
+      rule("where(true, x, y)", apply(ops.where, Pattern(true), x, y), x),
+      rule("where(false, x, y)", apply(ops.where, Pattern(false), x, y), y),
+      rule("where(c, x, x)", apply(ops.where, c, x, x), x),
+
+      // A copy is the same value. Whether it gets memory of its own is decided where values meet storage: capture
+      // records which outputs must be fresh.
+      rule("clone(x)", apply(ops.clone, x), x),
+      // The type check does the rest: each of these gives its operand's type only when it changes nothing.
+      rule("cast to its own dtype", apply(ops.cast, x), x),
+      rule("alias(x)", apply(ops.alias, x), x),
+      rule("view as it is", apply(ops.view, x), x),
+      rule("expand to its own shape", apply(ops.expand, x), x),
+      rule("squeeze of nothing", apply(ops.squeeze, x), x),
+      rule("slice of all", apply(ops.slice, x), x),
+      rule("repeat once", apply(ops.repeat, x), x),
+      rule("cat of one", apply(ops.cat, x), x),
+
+      {"permute(permute(x))", merge_permutes},
+      {"view(view(x))", merge_reshapes},
+      {"expand(expand(x))", merge_expands},
+  };
+}
+
+}  // namespace
+
+Graph simplify(const Graph& graph) {
+  static const std::vector<Rule> rules = make_rules();
+  return rewrite(graph, rewrite_by(rules), {.to_fixed_point = true});
+}
+
+}  // namespace sinter

@@ -1,0 +1,95 @@
+// Every tests/ir/<pass>/<case>.ir through its pass: text in, text out, and both graphs run by the interpreter.
+// SINTER_UPDATE_GOLDEN=1 writes what the passes give into the files; read the difference before keeping it.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "sinter/passes/pipeline.h"
+#include "tests/support/random_inputs.h"
+
+namespace sinter {
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::string kSeparator = "----\n";
+const fs::path kFolder = fs::path(SINTER_SOURCE_DIR) / "tests" / "ir";
+
+std::vector<fs::path> all_cases() {
+  std::vector<fs::path> out;
+  for (auto& entry : fs::recursive_directory_iterator(kFolder))
+    if (entry.path().extension() == ".ir") out.push_back(entry.path());
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+const Pass& pass_named(const std::string& name) {
+  static const auto passes = all_passes();
+  for (auto& pass : passes)
+    if (pass.name == name) return pass;
+  throw_error(format("the folder {} is not named after a pass", name));
+}
+
+std::string read_text(const fs::path& path) {
+  std::ostringstream out;
+  out << std::ifstream(path).rdbuf();
+  return out.str();
+}
+
+// The interpreter rounds nothing, folding rounds to each dtype on the way: the narrowest one tells what may differ.
+Tolerance rounding_of(const Graph& graph) {
+  for (auto& node : graph.nodes())
+    for (auto& type : node.types)
+      if (type.dtype == kBFloat16 || type.dtype == kFloat16) return {.ulp = 0x1p15, .absolute = 0x1p-7};
+  return {.ulp = 2, .absolute = 0x1p-22};
+}
+
+// Bodies of composites are C++ expressions, whose operands a compiler may evaluate in either order.
+bool is_reordered(const Pass& pass, const Graph& output, const std::string& expected) {
+  Graph wanted = Graph::parse(expected);
+  return pass.name == "decompose" && wanted.hash() == output.hash() && wanted.nodes().size() == output.nodes().size();
+}
+
+class Golden : public ::testing::TestWithParam<fs::path> {};
+
+TEST_P(Golden, GivesTheTextAndTheValues) {
+  std::string text = read_text(GetParam());
+  size_t at = text.find("\n" + kSeparator);
+  ASSERT_NE(at, std::string::npos) << "the line ---- between input and output is missing";
+  std::string given = text.substr(0, at + 1), expected = text.substr(at + 1 + kSeparator.size());
+  const Pass& pass = pass_named(GetParam().parent_path().filename().string());
+
+  Graph input = Graph::parse(given);
+  Graph output = pass.run(input);
+  output.verify();
+  if (std::getenv("SINTER_UPDATE_GOLDEN")) {
+    std::ofstream(GetParam()) << given << kSeparator << output.text();
+  } else if (!is_reordered(pass, output, expected)) {
+    EXPECT_EQ(output.text(), expected);
+  }
+  EXPECT_EQ(pass.run(output).text(), output.text()) << "a second run changes the graph again";
+
+  auto inputs = testing::random_inputs(input);
+  auto want = interpret(input, inputs), got = interpret(output, inputs);
+  ASSERT_EQ(got.size(), want.size());
+  for (size_t i = 0; i < want.size(); ++i)
+    EXPECT_EQ(testing::difference(to_tensor(got[i]), want[i], rounding_of(input)), "") << "output " << i;
+}
+
+INSTANTIATE_TEST_SUITE_P(Ir, Golden, ::testing::ValuesIn(all_cases()), [](const auto& info) {
+  return info.param.parent_path().filename().string() + "_" + info.param.stem().string();
+});
+
+TEST(GoldenFiles, CoverEveryPass) {
+  for (auto& pass : all_passes()) {
+    int cases = 0;
+    for (auto& path : all_cases()) cases += path.parent_path().filename() == pass.name;
+    EXPECT_GE(cases, 6) << pass.name;
+  }
+}
+
+}  // namespace
+}  // namespace sinter
