@@ -27,36 +27,9 @@ void check_operands(const Op& op, std::span<const TensorArg> inputs) {
 
 int64_t bytes_of(const Tensor& t) { return t.impl().numel * item_size(t.dtype()); }
 
-TensorList execute(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs) {
-  if (op.kind == OpKind::kPointwise) return {eager::run_pointwise(op, inputs, attrs, nullptr)};
-  // A hand-written kernel may call ops of its own (a contiguous copy): they are no part of the user's history.
-  if (auto take_whole = eager::find_template(op)) {
-    NoGradGuard no_history;
-    TensorList outputs;
-    if (take_whole(op, inputs, attrs, outputs)) return outputs;
-  }
-  if (op.run_cpu) {
-    auto types = eager::operand_types(inputs);
-    op.infer(OpCall{op, types, attrs});  // refuses operands that do not fit
-    NoGradGuard no_history;
-    TensorList tensors;
-    for (auto& arg : inputs) tensors.push_back(arg.is_scalar() ? scalar_tensor(arg.scalar()) : arg.tensor());
-    return op.run_cpu(tensors, attrs);
-  }
-  switch (op.kind) {
-    case OpKind::kView: return {eager::run_view(op, inputs, attrs)};
-    case OpKind::kReduce: return {eager::run_reduce(op, inputs, attrs)};
-    case OpKind::kLoop:
-    case OpKind::kScatter:
-    case OpKind::kScan: return eager::run_loops(op, inputs, attrs);
-    default: break;
-  }
-  SINTER_INTERNAL_ASSERT(false, "{} has no eager form", op.name);
-}
-
 TensorList execute_profiled(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, OpProfile& profile) {
   auto begin = std::chrono::steady_clock::now();
-  TensorList outputs = execute(op, inputs, attrs);
+  TensorList outputs = eager::execute(op, inputs, attrs);
   double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   int64_t bytes = 0;
   if (op.kind != OpKind::kView) {
@@ -68,22 +41,31 @@ TensorList execute_profiled(const Op& op, std::span<const TensorArg> inputs, con
   return outputs;
 }
 
+// Whether the body of a composite runs, or is recorded, in its place. A gradient or a kernel of its own keeps it whole.
+bool becomes_its_body(const Op& op, std::span<const TensorArg> inputs, const Tracer* tracer) {
+  if (autograd::is_recording(inputs)) return !op.grad;
+  return tracer ? op.inlines : !op.run_cpu;
+}
+
 class Engine : public Dispatcher {
  public:
   TensorList run(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs) override {
     Tracer* tracer = Tracer::current();
-    if (op.kind == OpKind::kComposite && (!tracer || autograd::is_recording(inputs))) {
+    if (op.kind == OpKind::kComposite && becomes_its_body(op, inputs, tracer)) {
       auto types = eager::operand_types(inputs);
       op.infer(OpCall{op, types, attrs});  // refuses operands that do not fit
       return op.decompose(inputs, attrs);
     }
     TensorList outputs;
     if (tracer) {
+      uint64_t before = tracer->epoch();
       outputs = tracer->record(op, inputs, attrs);
+      // The data decided the results' sizes: they have been computed, and stand for themselves.
+      if (tracer->epoch() != before) return outputs;
     } else {
       check_operands(op, inputs);
       auto* profile = OpProfile::current();
-      outputs = profile ? execute_profiled(op, inputs, attrs, *profile) : execute(op, inputs, attrs);
+      outputs = profile ? execute_profiled(op, inputs, attrs, *profile) : eager::execute(op, inputs, attrs);
     }
     if (autograd::is_recording(inputs)) autograd::record(op, inputs, attrs, outputs);
     return outputs;
@@ -98,7 +80,7 @@ class Engine : public Dispatcher {
   }
 
   void run_into(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor& out) override {
-    check(!Tracer::current(), "{}: writing a tensor in place cannot be captured yet", op.name);
+    if (auto* tracer = Tracer::current()) return trace_into(*tracer, op, inputs, attrs, out);
     check_operands(op, inputs);
     TensorArg written[] = {TensorArg(out)};
     check_operands(op, written);
@@ -108,11 +90,24 @@ class Engine : public Dispatcher {
       eager::run_pointwise(op, inputs, attrs, &out);
     } else {
       static const Op& copy = *find_op("clone");
-      TensorArg value[] = {TensorArg(execute(op, inputs, attrs)[0])};
+      TensorArg value[] = {TensorArg(eager::execute(op, inputs, attrs)[0])};
       eager::run_pointwise(copy, value, {}, &out);
     }
     out.impl().buffer->version.fetch_add(1, std::memory_order_relaxed);
     if (taped) autograd::record_into(op, inputs, attrs, out);
+  }
+
+ private:
+  // A write under capture: the op's own value, fitted to the tensor, becomes what it holds.
+  void trace_into(Tracer& tracer, const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs,
+                  const Tensor& out) {
+    check(out.defined(), "{}: an operand is an undefined tensor", op.name);
+    TensorArg written[] = {TensorArg(out)};
+    if (autograd::is_recording(inputs) || autograd::is_recording(written)) autograd::check_writable(op, out);
+    Tensor value = run(op, inputs, attrs)[0];
+    if (value.dtype() != out.dtype()) value = value.to(out.dtype());
+    if (!value.sizes().same_as(out.sizes())) value = value.expand(out.sizes());
+    tracer.write(out, value);
   }
 };
 

@@ -70,6 +70,15 @@ Array to_array(const Tensor& given) {
   return out;
 }
 
+Array to_array(const Scalar& number) {
+  Array out(number.dtype(), {});
+  if (number.is_floating())
+    out.set(0, number.to_double());
+  else
+    out.set(0, number.to_int());
+  return out;
+}
+
 Tensor to_tensor(const Array& array) { return to_tensor(array, array.dtype); }
 
 Tensor to_tensor(const Array& array, DType dtype) {
@@ -101,8 +110,8 @@ using interpreter::Arrays;
 // One evaluation of a graph.
 class Interpreter {
  public:
-  explicit Interpreter(const Graph& graph)
-      : graph_(graph), results_(graph.nodes().size()), last_use_(results_.size(), -1) {}
+  Interpreter(const Graph& graph, const std::map<std::string, int64_t>& sizes)
+      : graph_(graph), results_(graph.nodes().size()), last_use_(results_.size(), -1), symbols_(sizes) {}
 
   std::vector<Array> run(std::span<const Array> inputs) {
     bind_inputs(inputs);
@@ -169,7 +178,7 @@ class Interpreter {
   }
 
   std::vector<Array> evaluate(const Node& node) {
-    if (node.op->kind == OpKind::kScalar) return {scalar(node.attrs.as<ScalarAttrs>().value)};
+    if (node.op->kind == OpKind::kScalar) return {to_array(node.attrs.as<ScalarAttrs>().value)};
     std::vector<Type> types;
     std::vector<const Array*> arrays;
     for (auto& v : node.inputs) {
@@ -197,15 +206,6 @@ class Interpreter {
       default:
         return run_opaque(node, call, arrays, results);
     }
-  }
-
-  static Array scalar(const Scalar& value) {
-    Array out(value.dtype(), {});
-    if (value.is_floating())
-      out.set(0, value.to_double());
-    else
-      out.set(0, value.to_int());
-    return out;
   }
 
   std::vector<Array> run_opaque(const Node& node, const OpCall& call, Arrays arrays, const std::vector<Type>& types) {
@@ -263,8 +263,9 @@ class Interpreter {
 
 }  // namespace
 
-std::vector<Array> interpret(const Graph& graph, std::span<const Array> inputs) {
-  return Interpreter(graph).run(inputs);
+std::vector<Array> interpret(const Graph& graph, std::span<const Array> inputs,
+                             const std::map<std::string, int64_t>& sizes) {
+  return Interpreter(graph, sizes).run(inputs);
 }
 
 }  // namespace sinter

@@ -1,7 +1,9 @@
 #pragma once
 // The referee: a small, slow evaluator of graphs in double precision. It shares nothing with lowering, scheduling or
 // code generation; every test of an op, a pass or a fusion compares against it.
+#include <map>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "sinter/graph/graph.h"
@@ -34,11 +36,14 @@ struct InterpretCall {
 };
 
 Array to_array(const Tensor& tensor);
+// A plain number: what a graph input of weak type takes.
+Array to_array(const Scalar& number);
 // Rounds to the array's dtype (or another).
 Tensor to_tensor(const Array& array);
 Tensor to_tensor(const Array& array, DType dtype);
 
-// Evaluates the graph; symbolic sizes are bound by the shapes of the inputs.
-std::vector<Array> interpret(const Graph& graph, std::span<const Array> inputs);
+// Evaluates the graph; symbolic sizes are bound by `sizes`, by name, and by the shapes of the inputs.
+std::vector<Array> interpret(const Graph& graph, std::span<const Array> inputs,
+                             const std::map<std::string, int64_t>& sizes = {});
 
 }  // namespace sinter

@@ -193,6 +193,23 @@ TEST(Interpreter, SymbolicSizesAreBoundByTheInputs) {
   EXPECT_THROW(run("%0 = input : f32[2*s9]\nreturn %0", {floats({2}, {1, 2})}), Error);
 }
 
+TEST(Interpreter, SizesGivenByName) {
+  Graph graph = parse("%0 = input : f32[2*s9]\nreturn %0");
+  Array two = floats({2}, {1, 2});
+  EXPECT_EQ(interpret(graph, {&two, 1}, {{"s9", 1}}).at(0).f, (Doubles{1, 2}));
+  EXPECT_THROW(interpret(graph, {&two, 1}, {{"s9", 3}}), Error);
+}
+
+TEST(Interpreter, NumbersAsInputs) {
+  // A number takes no part in the width of the result: i32 stays i32.
+  std::string text = "%0 = input : i32[2]\n%1 = input : weak i64[]\n%2 = t_add(%0, %1) : i32[2]\nreturn %2";
+  Array out = run(text, {integers({2}, {1, 2}, kInt32), to_array(Scalar(3))});
+  EXPECT_EQ(out.dtype, kInt32);
+  EXPECT_EQ(out.i, (Integers{4, 5}));
+  EXPECT_EQ(to_array(Scalar(0.5)).f, (Doubles{0.5}));
+  EXPECT_EQ(to_array(Scalar(true)).dtype, kBool);
+}
+
 TEST(Interpreter, CompositesRunThroughTheirDecomposition) {
   EXPECT_EQ(run("%0 = input : f32[2]\n%1 = input : f32[]\n%2 = t_add_one(%0, %1) : f32[2]\nreturn %2",
                 {floats({2}, {1, 2}), floats({}, {10})})

@@ -91,5 +91,33 @@ TEST(Call, PointwiseTypesAndDevices) {
   EXPECT_THROW(infer(op_of<Add>, {"f32[2]@cuda:0", "f32[2]@cuda:1"}), Error);
 }
 
+// A tracer that happens to lie where an earlier one did is another.
+TEST(Trace, ATensorOfAnEarlierCaptureIsRefused) {
+  std::optional<GraphTracer> tracer(std::in_place);
+  Tensor old = tracer->add_input(parse_type("f32[2]"));
+  tracer.emplace();
+  TracerScope scope(&*tracer);
+  Tensor x = tracer->add_input(parse_type("f32[2]"));
+  EXPECT_THROW(add(x, old), Error);
+}
+
+TEST(Trace, ANestedTracerCapturesTheOutside) {
+  GraphTracer outer;
+  TracerScope outside(&outer);
+  Tensor x = outer.add_input(parse_type("f32[2]")), y = add(x, x);
+  GraphTracer inner(&outer);
+  {
+    TracerScope inside(&inner);
+    Tensor z = inner.add_input(parse_type("f32[2]"));
+    z = add(add(add(z, y), x), y);
+    inner.graph().set_outputs({inner.value_of(z)});
+  }
+  ASSERT_EQ(inner.captured().size(), 2u);
+  EXPECT_TRUE(inner.captured()[0].is_same(y));
+  EXPECT_TRUE(inner.captured()[1].is_same(x));
+  EXPECT_EQ(inner.graph().inputs().size(), 3u);
+  EXPECT_EQ(outer.graph().nodes().size(), 2u);  // nothing of the inside
+}
+
 }  // namespace
 }  // namespace sinter

@@ -112,7 +112,8 @@ void convolve(const Problem<T>& p) {
 
 }  // namespace
 
-bool convolution_template(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, TensorList& outputs) {
+bool convolution_template(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor* given,
+                          TensorList& outputs) {
   auto& a = attrs.as<ConvolutionAttrs>();
   auto type = gemm_type(inputs[0].dtype());
   if (!type || a.transposed) return false;
@@ -122,7 +123,7 @@ bool convolution_template(const Op& op, std::span<const TensorArg> inputs, const
   if (channels * filters < 8) return false;  // depthwise: too little for a GEMM
   if (inputs[1].tensor().impl().numel == 0) return false;  // no taps: nothing to multiply
   Tensor x = inputs[0].tensor().contiguous(), w = inputs[1].tensor().contiguous();
-  Tensor out = empty(result.shape, TensorOptions(result.dtype));
+  Tensor out = given ? *given : empty(result.shape, TensorOptions(result.dtype));
   IntList sizes = result.shape.numbers();
   Window win = window_of(x.impl(), w.impl(), sizes, a);
   auto run = [&](auto zero) {

@@ -1,7 +1,9 @@
 #pragma once
 // Eager execution on the CPU, one function a kind of op. Inputs are eager tensors or plain numbers, already checked to be
-// on the CPU; results are fresh tensors, or `out` where one is given.
+// on the CPU; results are fresh tensors, or `out` where one is given: of the result's dtype and shape, row-major but for
+// pointwise ops, which write any layout and convert to its dtype.
 #include <bit>
+#include <optional>
 #include <span>
 
 #include "sinter/graph/op.h"
@@ -9,10 +11,27 @@
 namespace sinter::eager {
 
 Tensor run_pointwise(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor* out);
-Tensor run_reduce(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs);
-// kLoop, kScatter, kScan, and views that cannot alias: the op's own loops, compiled for this class of shapes.
-TensorList run_loops(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs);
+Tensor run_reduce(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor* out);
+// kLoop, kScatter, kScan, and views that cannot alias: the op's own loops, compiled for this class of shapes. A scatter
+// whose `out` is its first operand works in place.
+Tensor run_loops(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor* out);
 Tensor run_view(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs);
+// An op of any kind, by the best of these ways. `out` is for ops of one result; those that bring a kernel
+// of their own (`run_cpu`) and views pass over it.
+TensorList execute(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor* out = nullptr);
+
+// Where a view looks: sizes and strides, and its first element as seen from the operand's.
+struct ViewGeometry {
+  IntList sizes, strides;
+  int64_t offset = 0;
+};
+// Nothing where there is no such view without a copy.
+std::optional<ViewGeometry> find_view(const OpCall& call, const IntList& in_strides);
+// The same; then an Error.
+ViewGeometry view_geometry(const OpCall& call, const IntList& in_strides);
+// The strides of a fresh pointwise result of these sizes: as the first operand of full shape, where that is dense. Null
+// stands for a number.
+IntList pointwise_strides(std::span<const TensorImpl* const> operands, const IntList& sizes);
 
 // The first element of a tensor.
 inline char* data_of(const TensorImpl& t) { return static_cast<char*>(t.buffer->data()) + t.offset * item_size(t.dtype); }
@@ -20,11 +39,15 @@ inline char* data_of(const TensorImpl& t) { return static_cast<char*>(t.buffer->
 inline int64_t slot_of(const TensorImpl& t) { return int64_t(reinterpret_cast<uintptr_t>(data_of(t))); }
 inline int64_t slot_of(const Scalar& s) { return s.is_floating() ? std::bit_cast<int64_t>(s.to_double()) : s.to_int(); }
 
+// Whether two tensors reach over common memory.
+bool share_memory(const TensorImpl& a, const TensorImpl& b);
+
 // The types of eager operands.
 std::vector<Type> operand_types(std::span<const TensorArg> inputs);
 
 // An op that an ahead-of-time kernel takes whole, when there is one for these operands.
-using Template = bool (*)(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, TensorList& outputs);
+using Template = bool (*)(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor* out,
+                          TensorList& outputs);
 Template find_template(const Op& op);
 
 }  // namespace sinter::eager

@@ -10,6 +10,7 @@ namespace sinter::eager {
 // Null for types the GEMM cores do not take.
 std::optional<runtime::GemmType> gemm_type(DType dtype);
 
-bool convolution_template(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, TensorList& outputs);
+bool convolution_template(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor* given,
+                          TensorList& outputs);
 
 }  // namespace sinter::eager

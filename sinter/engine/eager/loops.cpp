@@ -42,9 +42,10 @@ class Call {
   Call(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs)
       : op_(op), inputs_(inputs), attrs_(attrs), types_(operand_types(inputs)), call_{op, types_, attrs} {}
 
-  Tensor run() {
+  Tensor run(const Tensor* out) {
     Type type = op_.infer(call_)[0];
-    Tensor result = op_.kind == OpKind::kScatter ? copy_of(inputs_[0]) : empty(type.shape, TensorOptions(type.dtype));
+    Tensor result = out ? *out : empty(type.shape, TensorOptions(type.dtype));
+    if (op_.kind == OpKind::kScatter) start_from(inputs_[0], result);
     IntList steps = op_.kind == OpKind::kScatter ? op_.domain(call_).numbers() : type.shape.numbers();
     int64_t reduced = 1;
     if (op_.reduction)
@@ -71,12 +72,12 @@ class Call {
     }
   }
 
-  static Tensor copy_of(const TensorArg& arg) {
+  // A scatter changes a copy of its first operand; where the result lies in its memory already, that itself.
+  static void start_from(const TensorArg& arg, const Tensor& result) {
     static const Op& clone = *find_op("clone");
-    Tensor source = arg.tensor();
-    Tensor out = empty(source.sizes(), source.options());
-    TensorArg from[] = {arg};
-    return run_pointwise(clone, from, {}, &out);
+    const TensorImpl &from = arg.tensor().impl(), &to = result.impl();
+    if (from.numel == 0 || (data_of(from) == data_of(to) && from.strides == to.strides)) return;
+    run_pointwise(clone, {&arg, 1}, {}, &result);
   }
 
   // The distinct sizes above 1, of operands and attributes, in order of appearance: equal sizes share a symbol, so that
@@ -175,8 +176,8 @@ class Call {
 
 }  // namespace
 
-TensorList run_loops(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs) {
-  return {Call(op, inputs, attrs).run()};
+Tensor run_loops(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor* out) {
+  return Call(op, inputs, attrs).run(out);
 }
 
 }  // namespace sinter::eager

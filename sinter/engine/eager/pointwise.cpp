@@ -131,9 +131,7 @@ class Call {
     if (plain) {
       if (first) sizes_ = first->sizes;
       strides_ = first ? first->strides : IntList();
-      geometry_.add_axis(first ? first->numel : 1);
-      for (size_t i = 0; i <= inputs_.size(); ++i)
-        geometry_.strides[i][0] = i == inputs_.size() || operands_[i].standing == Standing::kSized;
+      walk_as_one(first ? first->numel : 1);
       return;
     }
     sizes_ = first->sizes;
@@ -147,28 +145,38 @@ class Call {
     walk(strides_);
   }
 
-  // The first operand of full shape with a dense layout gives the result its memory format, as in PyTorch.
   void choose_result_strides() {
-    strides_ = contiguous_strides(sizes_);
-    for (size_t i = 0; i < inputs_.size(); ++i) {
-      auto& o = operands_[i];
-      if (o.standing != Standing::kSized || o.impl->sizes != sizes_) continue;
-      if (!o.impl->contiguous && is_dense(*o.impl)) strides_ = o.impl->strides;
-      return;
-    }
+    const TensorImpl* impls[kMaxOperands];
+    for (size_t i = 0; i < inputs_.size(); ++i) impls[i] = operands_[i].impl;
+    strides_ = pointwise_strides({impls, inputs_.size()}, sizes_);
   }
 
   void shape_from(const TensorImpl& out) {
     geometry_.operands = int(inputs_.size()) + 1;
     sizes_ = out.sizes;
+    bool plain = out.contiguous;
     for (size_t i = 0; i < inputs_.size(); ++i) {
       auto& o = operands_[i];
-      if (!o.impl) continue;
+      if (!o.impl || o.impl->sizes == sizes_) {
+        plain = plain && (!o.impl || o.impl->contiguous);
+        continue;
+      }
+      plain = plain && o.standing == Standing::kZeroDim;
       IntList broadcast = sizes_;
       bool fits = broadcast_into(broadcast, o.impl->sizes) && broadcast == sizes_;
       check(fits, "{}: a value of shape {} cannot be written into a tensor of shape {}", op_.name, o.impl->sizes, sizes_);
     }
-    walk(out.strides);
+    if (plain)
+      walk_as_one(out.numel);
+    else
+      walk(out.strides);
+  }
+
+  // Everything row-major and of one shape, but for single elements: one axis.
+  void walk_as_one(int64_t numel) {
+    geometry_.add_axis(numel);
+    for (size_t i = 0; i <= inputs_.size(); ++i)
+      geometry_.strides[i][0] = i == inputs_.size() || operands_[i].standing == Standing::kSized;
   }
 
   void walk(const IntList& result_strides) {
@@ -328,19 +336,17 @@ class Call {
   std::array<int64_t, kMaxOperands + 1> slots_, item_bytes_;
 };
 
-// Elements from the first to one past the last that a view reaches.
-std::pair<int64_t, int64_t> reach(const TensorImpl& t) {
-  int64_t low = t.offset, high = t.offset + 1;
+// The bytes from the first to one past the last element that a view reaches.
+std::pair<const char*, const char*> reach(const TensorImpl& t) {
+  int64_t low = 0, high = 1, item = item_size(t.dtype);
   for (size_t d = 0; d < t.sizes.size(); ++d) (t.strides[d] < 0 ? low : high) += (t.sizes[d] - 1) * t.strides[d];
-  return {low * item_size(t.dtype), high * item_size(t.dtype)};
+  const char* start = data_of(t);
+  return {start + low * item, start + high * item};
 }
 
 // Whether both may touch the same bytes without being the same view: writing one would change what is read of the other.
 bool overlaps(const TensorImpl& a, const TensorImpl& out) {
-  if (a.buffer.get() != out.buffer.get() || !a.numel || !out.numel) return false;
-  auto [a_low, a_high] = reach(a);
-  auto [out_low, out_high] = reach(out);
-  if (a_high <= out_low || out_high <= a_low) return false;
+  if (a.buffer.get() != out.buffer.get() || !share_memory(a, out)) return false;
   return a.offset != out.offset || a.sizes != out.sizes || a.strides != out.strides || a.dtype != out.dtype;
 }
 
@@ -350,19 +356,43 @@ bool repeats_itself(const TensorImpl& t) {
   return false;
 }
 
-}  // namespace
-
-Tensor run_pointwise(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor* out) {
-  if (!out) return Call(op, inputs, attrs).run(nullptr);
-  check(!repeats_itself(out->impl()), "{}: the tensor written to is expanded: several of its elements share one place in memory. Call clone() first", op.name);
+// Apart from the fresh results of most calls, whose road stays short.
+[[gnu::noinline]] Tensor run_into(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor& out) {
+  check(!repeats_itself(out.impl()), "{}: the tensor written to is expanded: several of its elements share one place in memory. Call clone() first", op.name);
+  auto in_the_way = [&](const TensorArg& arg) { return !arg.is_scalar() && overlaps(arg.tensor().impl(), out.impl()); };
+  if (std::none_of(inputs.begin(), inputs.end(), in_the_way)) [[likely]]
+    return Call(op, inputs, attrs).run(&out);
   std::vector<TensorArg> separate(inputs.begin(), inputs.end());
   for (auto& arg : separate)
-    if (!arg.is_scalar() && overlaps(arg.tensor().impl(), out->impl())) {
+    if (in_the_way(arg)) {
       static const Op& copy = *find_op("clone");
       TensorArg source[] = {arg};
       arg = TensorArg(run_pointwise(copy, source, {}, nullptr), arg.where());
     }
-  return Call(op, separate, attrs).run(out);
+  return Call(op, separate, attrs).run(&out);
+}
+
+}  // namespace
+
+Tensor run_pointwise(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor* out) {
+  return out ? run_into(op, inputs, attrs, *out) : Call(op, inputs, attrs).run(nullptr);
+}
+
+bool share_memory(const TensorImpl& a, const TensorImpl& b) {
+  if (!a.numel || !b.numel) return false;
+  auto [a_low, a_high] = reach(a);
+  auto [b_low, b_high] = reach(b);
+  return a_low < b_high && b_low < a_high;
+}
+
+// The first operand of full shape with a dense layout gives the result its memory format, as in PyTorch.
+IntList pointwise_strides(std::span<const TensorImpl* const> operands, const IntList& sizes) {
+  for (auto* impl : operands) {
+    if (!impl || impl->sizes.empty() || impl->sizes != sizes) continue;
+    if (!impl->contiguous && is_dense(*impl)) return impl->strides;
+    break;
+  }
+  return contiguous_strides(sizes);
 }
 
 std::vector<Type> operand_types(std::span<const TensorArg> inputs) {

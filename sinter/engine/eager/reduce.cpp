@@ -156,13 +156,13 @@ void start_in_chunks(const Op& op, const Problem& p, DType input, const void* in
 
 }  // namespace
 
-Tensor run_reduce(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs) {
+Tensor run_reduce(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor* given) {
   auto types = operand_types(inputs);
   OpCall call{op, types, attrs};
   Type type = op.infer(call)[0];
   auto& a = attrs.as<ReduceAttrs>();
   const TensorImpl& in = inputs[0].tensor().impl();
-  Tensor out = empty(type.shape, TensorOptions(type.dtype));
+  Tensor out = given ? *given : empty(type.shape, TensorOptions(type.dtype));
   if (out.impl().numel == 0) return out;
   if (in.numel == 0) {
     // Nothing to combine: the neutral element. Maxima of nothing are refused by the op itself.
@@ -192,9 +192,9 @@ Tensor run_reduce(const Op& op, std::span<const TensorArg> inputs, const Attrs& 
   bool cut = !ordered && p.reduced.axes == 1 && p.reduced.sizes[0] >= kLongRow && p.kept.axes < kMaxAxes &&
              (!over_columns(p) || p.kept.elements() < kFewColumns);
   if (cut)
-    start_in_chunks(op, p, in.dtype, data, type.dtype, out.impl().buffer->data(), a.dtype);
+    start_in_chunks(op, p, in.dtype, data, type.dtype, data_of(out.impl()), a.dtype);
   else
-    start(op, p, in.dtype, data, type.dtype, out.impl().buffer->data(), a.dtype);
+    start(op, p, in.dtype, data, type.dtype, data_of(out.impl()), a.dtype);
   return out;
 }
 

@@ -24,12 +24,13 @@ runtime::GemmOperand operand(const TensorImpl& t, runtime::GemmType type) {
 }
 
 // mm and bmm. Integers keep to the loops.
-bool matrix_product(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, TensorList& outputs) {
+bool matrix_product(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor* given,
+                    TensorList& outputs) {
   auto type = gemm_type(inputs[0].dtype());
   if (!type) return false;
   auto types = operand_types(inputs);
   Type result = op.infer(OpCall{op, types, attrs})[0];
-  Tensor out = empty(result.shape, TensorOptions(result.dtype));
+  Tensor out = given ? *given : empty(result.shape, TensorOptions(result.dtype));
   auto &a = inputs[0].tensor().impl(), &b = inputs[1].tensor().impl(), &c = out.impl();
   size_t rank = a.sizes.size();
   runtime::GemmOptions options;

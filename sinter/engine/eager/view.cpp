@@ -39,18 +39,12 @@ class Probe : public ElementBuilder {
 
 }  // namespace
 
-Tensor run_view(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs) {
-  auto types = operand_types(inputs);
-  OpCall call{op, types, attrs};
-  IntList sizes = op.infer(call)[0].shape.numbers();
-  const Tensor& base = inputs[0].tensor();
-  const IntList& in_strides = base.impl().strides;
-  IntList strides;
-  int64_t offset = 0;
-  if (op.alias) {
-    check(op.alias(call, in_strides, strides, offset),
-          "{}: a tensor of shape {} and strides {} has no view of shape {} without a copy. Call reshape() or contiguous() first",
-          op.name, types[0].shape, in_strides, sizes);
+std::optional<ViewGeometry> find_view(const OpCall& call, const IntList& in_strides) {
+  ViewGeometry out;
+  auto& [sizes, strides, offset] = out;
+  sizes = call.op.infer(call)[0].shape.numbers();
+  if (call.op.alias) {
+    if (!call.op.alias(call, in_strides, strides, offset)) return std::nullopt;
   } else {
     // Affine by contract: the offset at the origin and one step along each axis tell all.
     Probe probe(call, in_strides);
@@ -68,6 +62,21 @@ Tensor run_view(const Op& op, std::span<const TensorArg> inputs, const Attrs& at
     }
     if (empty) strides = contiguous_strides(sizes);
   }
+  return out;
+}
+
+ViewGeometry view_geometry(const OpCall& call, const IntList& in_strides) {
+  auto found = find_view(call, in_strides);
+  check(found.has_value(),
+        "{}: a tensor of shape {} and strides {} has no view of shape {} without a copy. Call reshape() or contiguous() first",
+        call.op.name, call.inputs[0].shape, in_strides, found ? Shape() : call.op.infer(call)[0].shape);
+  return *found;
+}
+
+Tensor run_view(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs) {
+  auto types = operand_types(inputs);
+  const Tensor& base = inputs[0].tensor();
+  auto [sizes, strides, offset] = view_geometry(OpCall{op, types, attrs}, base.impl().strides);
   Tensor view = make_view(base, sizes, strides, base.impl().offset + offset);
   autograd::note_view(view, base);
   return view;

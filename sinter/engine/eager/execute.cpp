@@ -1,0 +1,55 @@
+// Which way an op of each kind runs.
+#include "sinter/autograd/autograd.h"
+#include "sinter/base/error.h"
+#include "sinter/engine/eager/eager.h"
+#include "sinter/ops/results.h"
+
+namespace sinter::eager {
+
+namespace {
+
+TensorList as_tensors(std::span<const TensorArg> inputs) {
+  TensorList tensors;
+  for (auto& arg : inputs) tensors.push_back(arg.is_scalar() ? scalar_tensor(arg.scalar()) : arg.tensor());
+  return tensors;
+}
+
+}  // namespace
+
+TensorList execute(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor* out) {
+  if (op.kind == OpKind::kPointwise) return {run_pointwise(op, inputs, attrs, out)};
+  // A hand-written kernel may call ops of its own (a contiguous copy): they are no part of the user's history.
+  if (auto take_whole = find_template(op)) {
+    NoGradGuard no_history;
+    TensorList outputs;
+    if (take_whole(op, inputs, attrs, out, outputs)) return outputs;
+  }
+  if (op.run_cpu) {
+    auto types = operand_types(inputs);
+    op.infer(OpCall{op, types, attrs});  // refuses operands that do not fit
+    NoGradGuard no_history;
+    return op.run_cpu(as_tensors(inputs), attrs);
+  }
+  switch (op.kind) {
+    case OpKind::kComposite: {
+      auto types = operand_types(inputs);
+      op.infer(OpCall{op, types, attrs});
+      // Its gradient is its own, so its results must be too: a body may give an operand back.
+      NoGradGuard no_history;
+      return fresh_results(op.decompose(inputs, attrs), as_tensors(inputs));
+    }
+    case OpKind::kView:
+      return {run_view(op, inputs, attrs)};
+    case OpKind::kReduce:
+      return {run_reduce(op, inputs, attrs, out)};
+    case OpKind::kLoop:
+    case OpKind::kScatter:
+    case OpKind::kScan:
+      return {run_loops(op, inputs, attrs, out)};
+    default:
+      break;
+  }
+  SINTER_INTERNAL_ASSERT(false, "{} has no eager form", op.name);
+}
+
+}  // namespace sinter::eager

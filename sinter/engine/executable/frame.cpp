@@ -1,0 +1,206 @@
+#include "sinter/engine/executable/frame.h"
+
+#include <chrono>
+
+#include "sinter/autograd/autograd.h"
+#include "sinter/base/error.h"
+#include "sinter/engine/eager/eager.h"
+#include "sinter/engine/profile.h"
+#include "sinter/tensor/tracer.h"
+
+namespace sinter {
+
+namespace {
+
+const Op& clone_op() {
+  static const Op& clone = *find_op("clone");
+  return clone;
+}
+
+int64_t bytes_of(const TensorArg& arg) {
+  return arg.is_scalar() ? 0 : arg.tensor().impl().numel * item_size(arg.tensor().dtype());
+}
+
+}  // namespace
+
+Frame::Frame(std::shared_ptr<const Plan> plan)
+    : plan_(std::move(plan)), arena_(allocate_buffer(size_t(plan_->arena_bytes), Device())) {
+  make_tensors();
+  make_calls();
+  size_t first = plan_->input_slots.size() - plan_->captured.size();
+  for (size_t i = 0; i < plan_->captured.size(); ++i) {
+    auto& impl = plan_->captured[i].impl();
+    bind(plan_->slots[size_t(plan_->input_slots[first + i])].storage, impl.buffer, impl.offset);
+  }
+}
+
+void Frame::make_tensors() {
+  bound_.resize(plan_->storages.size());
+  for (auto& slot : plan_->slots) {
+    auto impl = make_intrusive<TensorImpl>(slot.geometry.impl());
+    if (is_outside(slot.storage)) {
+      bound_[size_t(slot.storage)].push_back({impl.get(), impl->offset});
+    } else {
+      impl->buffer = arena_;
+      impl->offset += plan_->storages[size_t(slot.storage)].block.offset / item_size(impl->dtype);
+    }
+    tensors_.emplace_back(std::move(impl));
+  }
+}
+
+TensorArg Frame::argument(const Operand& operand) const {
+  return operand.slot < 0 ? TensorArg(operand.number) : TensorArg(tensors_[size_t(operand.slot)]);
+}
+
+void Frame::make_calls() {
+  for (auto& step : plan_->steps) {
+    if (step.kind == Step::Kind::kView) continue;
+    Call call{.step = &step, .args = {}, .out = {}, .target = {}};
+    for (size_t i = 0; i < step.inputs.size(); ++i) {
+      if (step.inputs[i].number_input >= 0) numbers_.push_back({size_t(step.inputs[i].number_input), calls_.size(), i});
+      call.args.push_back(argument(step.inputs[i]));
+    }
+    if (step.kind != Step::Kind::kOpaque) call.out = tensors_[size_t(step.results[0])];
+    if (step.target >= 0) call.target = tensors_[size_t(step.target)];
+    calls_.push_back(std::move(call));
+  }
+}
+
+// --- memory of one call ----------------------------------------------------------------------------------------------
+
+void Frame::bind(int storage, const BufferPtr& buffer, int64_t offset) {
+  for (auto& bound : bound_[size_t(storage)]) {
+    bound.impl->buffer = buffer;
+    bound.impl->offset = offset + bound.offset;
+  }
+}
+
+// Lets the caller's memory go, whatever way the call ends. Captured tensors stay.
+class Frame::Unbind {
+ public:
+  explicit Unbind(Frame& frame) : frame_(frame) {}
+  ~Unbind() {
+    auto& plan = *frame_.plan_;
+    int inputs = int(plan.input_slots.size() - plan.captured.size());
+    for (size_t s = 0; s < plan.storages.size(); ++s) {
+      bool captured = plan.storages[s].kind == Storage::Kind::kInput && plan.storages[s].index >= inputs;
+      if (captured) continue;
+      for (auto& bound : frame_.bound_[s]) bound.impl->buffer.reset();
+    }
+  }
+
+ private:
+  Frame& frame_;
+};
+
+void Frame::bind_inputs(std::span<const TensorArg> inputs) {
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    int slot = plan_->input_slots[i];
+    if (slot < 0) continue;
+    auto& given = inputs[i].tensor().impl();
+    auto& expected = plan_->slots[size_t(slot)].geometry.impl();
+    check(given.device.is_cpu(), "input {} is on {}, which has no kernels in this build", i, given.device);
+    check(given.dtype == expected.dtype && given.sizes == expected.sizes, "input {} is {}{}, the program takes {}{}", i,
+          given.dtype, given.sizes, expected.dtype, expected.sizes);
+    bind(plan_->slots[size_t(slot)].storage, given.buffer, given.offset);
+  }
+  for (auto& place : numbers_) calls_[place.call].args[place.arg] = TensorArg(inputs[place.input].scalar());
+}
+
+void Frame::bind_outputs() {
+  for (size_t s = 0; s < plan_->storages.size(); ++s) {
+    auto& storage = plan_->storages[s];
+    if (storage.kind == Storage::Kind::kOutput) bind(int(s), allocate_buffer(size_t(storage.block.bytes), Device()), 0);
+  }
+}
+
+void Frame::hand_out(std::span<const TensorArg> inputs, std::span<Tensor> outputs) const {
+  for (size_t j = 0; j < outputs.size(); ++j) {
+    auto& output = plan_->outputs[j];
+    if (output.kind == PlannedOutput::Kind::kWritten)
+      outputs[j] = inputs[size_t(output.input)].tensor();
+    else if (output.kind == PlannedOutput::Kind::kFresh)
+      outputs[j] = Tensor(make_intrusive<TensorImpl>(tensors_[size_t(output.slot)].impl()));
+    else
+      outputs[j] = scalar_tensor(output.number.number_input < 0 ? output.number.number
+                                                                : inputs[size_t(output.number.number_input)].scalar());
+  }
+  for (int i : plan_->changed_inputs)
+    inputs[size_t(i)].tensor().impl().buffer->version.fetch_add(1, std::memory_order_relaxed);
+}
+
+// --- running ---------------------------------------------------------------------------------------------------------
+
+void Frame::run(std::span<const TensorArg> inputs, std::span<Tensor> outputs) {
+  NoGradGuard no_history;
+  TracerScope no_tracer(nullptr);
+  Unbind unbind(*this);
+  bind_inputs(inputs);
+  bind_outputs();
+  run_calls();
+  hand_out(inputs, outputs);
+}
+
+void Frame::run_calls() {
+  auto* profile = OpProfile::current();
+  size_t at = 0;
+  try {
+    for (; at < calls_.size(); ++at) {
+      if (!profile) [[likely]] {
+        run(calls_[at]);
+        continue;
+      }
+      auto begin = std::chrono::steady_clock::now();
+      run(calls_[at]);
+      double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+      int64_t bytes = 0;
+      for (auto& arg : calls_[at].args) bytes += bytes_of(arg);
+      for (int r : calls_[at].step->results) bytes += bytes_of(tensors_[size_t(r)]);
+      profile->add(calls_[at].step->op->name, seconds, bytes);
+    }
+  } catch (const OutOfMemoryError&) {
+    throw;
+  } catch (const Error& error) {
+    const std::string& where = calls_[at].step->where;
+    if (where.empty() || !error.where().empty()) throw;
+    throw Error(format("{}\n  at {}", error.message(), where));
+  }
+}
+
+void Frame::run(const Call& call) {
+  const Step& step = *call.step;
+  switch (step.kind) {
+    case Step::Kind::kPointwise:
+    case Step::Kind::kCopy:
+      eager::run_pointwise(*step.op, call.args, step.attrs, &call.out);
+      return;
+    case Step::Kind::kWrite:
+      if (!step.in_place) eager::run_pointwise(clone_op(), {&call.args[0], 1}, {}, &call.out);
+      eager::run_pointwise(clone_op(), {&call.args[1], 1}, {}, &call.target);
+      return;
+    case Step::Kind::kKernel:
+      // A view that comes here has no alias of this shape: its own loops copy.
+      if (step.op->kind == OpKind::kView)
+        eager::run_loops(*step.op, call.args, step.attrs, &call.out);
+      else
+        eager::execute(*step.op, call.args, step.attrs, &call.out);
+      return;
+    case Step::Kind::kOpaque:
+      return run_opaque(call);
+    case Step::Kind::kView:
+      return;
+  }
+}
+
+void Frame::run_opaque(const Call& call) {
+  TensorList results = eager::execute(*call.step->op, call.args, call.step->attrs);
+  for (size_t r = 0; r < results.size(); ++r) {
+    Tensor result = std::move(results[r]);
+    // An operand's memory, or another result's, must not be taken for its own.
+    bool own = result.impl().use_count() == 1 && result.impl().buffer.use_count() == 1;
+    if (!own || !result.impl().contiguous) result = result.clone(MemoryFormat::kContiguous);
+    bind(plan_->slots[size_t(call.step->results[r])].storage, result.impl().buffer, result.impl().offset);
+  }
+}
+
+}  // namespace sinter

@@ -1,0 +1,53 @@
+#pragma once
+// Frame: what one call in flight of a plan needs: an arena and the tensors over it, made once and used again and again.
+#include "sinter/engine/executable/plan.h"
+
+namespace sinter {
+
+class Frame {
+ public:
+  explicit Frame(std::shared_ptr<const Plan> plan);
+
+  const std::shared_ptr<const Plan>& plan() const { return plan_; }
+  // As Executable::run, for operands that fit the plan. By one thread at a time; after an exception it may run again.
+  void run(std::span<const TensorArg> inputs, std::span<Tensor> outputs);
+
+ private:
+  // A step with its operands at hand.
+  struct Call {
+    const Step* step;
+    std::vector<TensorArg> args;
+    Tensor out, target;
+  };
+  // A tensor over memory that differs from call to call, so many elements from its start.
+  struct Bound {
+    TensorImpl* impl;
+    int64_t offset;
+  };
+  // An operand that is a number of the caller.
+  struct NumberPlace {
+    size_t input, call, arg;
+  };
+  class Unbind;
+
+  bool is_outside(int storage) const { return plan_->storages[size_t(storage)].kind != Storage::Kind::kArena; }
+  void make_tensors();
+  void make_calls();
+  TensorArg argument(const Operand& operand) const;
+  void bind(int storage, const BufferPtr& buffer, int64_t offset);
+  void bind_inputs(std::span<const TensorArg> inputs);
+  void bind_outputs();
+  void run_calls();
+  void run(const Call& call);
+  void run_opaque(const Call& call);
+  void hand_out(std::span<const TensorArg> inputs, std::span<Tensor> outputs) const;
+
+  std::shared_ptr<const Plan> plan_;
+  BufferPtr arena_;
+  TensorList tensors_;                     // by slot
+  std::vector<std::vector<Bound>> bound_;  // by storage; empty for those in the arena
+  std::vector<Call> calls_;
+  std::vector<NumberPlace> numbers_;
+};
+
+}  // namespace sinter

@@ -1,0 +1,390 @@
+#include "sinter/engine/executable/plan.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "sinter/base/error.h"
+#include "sinter/engine/eager/eager.h"
+#include "sinter/engine/executable/specialize.h"
+#include "sinter/ops/view_path.h"
+#include "sinter/tensor/memory_format.h"
+
+namespace sinter {
+
+namespace {
+
+int64_t bytes_of(const TensorImpl& t) { return t.numel * item_size(t.dtype); }
+
+// A tensor without memory, at the start of its storage.
+Tensor geometry_of(DType dtype, const IntList& sizes, const IntList& strides) {
+  auto impl = make_intrusive<TensorImpl>();
+  impl->dtype = dtype;
+  impl->sizes = sizes;
+  impl->strides = strides;
+  impl->numel = checked_numel("plan", sizes);
+  impl->contiguous = has_format(sizes, strides, MemoryFormat::kContiguous);
+  return Tensor(std::move(impl));
+}
+
+bool same_place(const TensorImpl& a, const TensorImpl& b) {
+  return a.offset == b.offset && a.dtype == b.dtype && a.sizes == b.sizes && a.strides == b.strides;
+}
+
+// Whether no two elements share a place in memory: what may be written.
+bool is_injective(const TensorImpl& t) {
+  IntList order;
+  for (size_t d = 0; d < t.sizes.size(); ++d)
+    if (t.sizes[d] > 1) order.push_back(int64_t(d));
+  auto step = [&](int64_t d) { return std::abs(t.strides[size_t(d)]); };
+  std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return step(a) < step(b); });
+  int64_t reach = 0;
+  for (int64_t d : order) {
+    if (step(d) <= reach) return false;
+    reach += (t.sizes[size_t(d)] - 1) * step(d);
+  }
+  return true;
+}
+
+// The view as an alias. as_strided counts positions of a row-major value, whatever the memory of this one looks like.
+std::optional<Tensor> alias(const Op& op, const TensorArg& base, const Attrs& attrs) {
+  static const Op* as_strided = find_op("as_strided");
+  const TensorImpl& impl = base.tensor().impl();
+  if (&op == as_strided && !impl.contiguous) return std::nullopt;
+  auto types = eager::operand_types({&base, 1});
+  auto view = eager::find_view(OpCall{op, types, attrs}, impl.strides);
+  if (!view) return std::nullopt;
+  return make_view(base.tensor(), view->sizes, view->strides, impl.offset + view->offset);
+}
+
+class Planner {
+ public:
+  Planner(const Program& program, std::span<const int64_t> sizes, const PlanOptions& options)
+      : program_(program),
+        options_(options),
+        specialized_(specialize(program, sizes)),
+        graph_(specialized_.graph),
+        end_(int(graph_.nodes().size())),
+        operands_(graph_.nodes().size()),
+        last_use_(graph_.nodes().size()),
+        written_(graph_.inputs().size(), false) {
+    for (size_t j = 0; j < graph_.outputs().size(); ++j) {
+      int i = program.written_into(j);
+      if (i < 0) continue;
+      written_[size_t(i)] = true;
+      belongs_into_.try_emplace(graph_.outputs()[j].node, i);
+    }
+  }
+
+  std::shared_ptr<const Plan> run() {
+    find_last_uses();
+    add_inputs();
+    for (auto& node : graph_.nodes())
+      if (is_needed(node)) add(node);
+    add_outputs();
+    place();
+    plan_->captured = specialized_.captured;
+    return std::move(plan_);
+  }
+
+ private:
+  // --- lifetimes
+  void find_last_uses() {
+    for (auto& node : graph_.nodes()) last_use_[size_t(node.id)].assign(node.types.size(), -1);
+    for (auto& v : graph_.outputs()) last_use(v) = end_;
+    for (auto it = graph_.nodes().rbegin(); it != graph_.nodes().rend(); ++it)
+      if (is_needed(*it))
+        for (auto& v : it->inputs) last_use(v) = std::max(last_use(v), it->id);
+  }
+  int& last_use(Value v) { return last_use_[size_t(v.node->id)][size_t(v.index)]; }
+  bool is_needed(const Node& node) const {
+    auto& uses = last_use_[size_t(node.id)];
+    return std::any_of(uses.begin(), uses.end(), [](int use) { return use >= 0; });
+  }
+
+  // --- slots and storages
+  const Operand& operand(Value v) const { return operands_[size_t(v.node->id)][size_t(v.index)]; }
+  const TensorImpl& geometry(int slot) const { return plan_->slots[size_t(slot)].geometry.impl(); }
+  Storage& storage_of(int slot) { return plan_->storages[size_t(plan_->slots[size_t(slot)].storage)]; }
+
+  int add_storage(Storage::Kind kind, int index, int64_t bytes, int now) {
+    plan_->storages.push_back({kind, index, {bytes, now, now, 0}});
+    return int(plan_->storages.size()) - 1;
+  }
+  int add_slot(Tensor geometry, int storage) {
+    plan_->slots.push_back({std::move(geometry), storage});
+    return int(plan_->slots.size()) - 1;
+  }
+  int add_slot_of_its_own(const Tensor& geometry, int now) {
+    return add_slot(geometry, add_storage(Storage::Kind::kArena, -1, bytes_of(geometry.impl()), now));
+  }
+  // The value lives in the slot until its last use.
+  void define(Value v, int slot) {
+    operands_[size_t(v.node->id)].push_back({.slot = slot});
+    Block& block = storage_of(slot).block;
+    block.last = std::max(block.last, std::max(last_use(v), v.node->id));
+  }
+
+  // --- inputs
+  void add_inputs() {
+    auto& inputs = graph_.inputs();
+    plan_->input_slots.assign(inputs.size(), -1);
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      auto& type = inputs[i].type();
+      if (type.weak) {
+        // The kind of the number takes part in typing; its value is the caller's.
+        Scalar like = is_floating(type.dtype) ? Scalar(0.0) : type.dtype == kBool ? Scalar(false) : Scalar(0);
+        operands_[size_t(inputs[i].node->id)] = {{.number_input = int(i), .number = like}};
+        continue;
+      }
+      IntList sizes = type.shape.numbers(), strides = contiguous_strides(sizes);
+      if (i >= program_.graph.inputs().size())
+        strides = specialized_.captured[i - program_.graph.inputs().size()].strides();
+      else if (i < options_.input_strides.size() && !options_.input_strides[i].empty())
+        strides = options_.input_strides[i];
+      check(strides.size() == sizes.size(), "input {} has {} dimensions, the program takes {}", i, strides.size(),
+            sizes.size());
+      Tensor geometry = geometry_of(type.dtype, sizes, strides);
+      int storage = add_storage(Storage::Kind::kInput, int(i), bytes_of(geometry.impl()), -1);
+      plan_->input_slots[i] = add_slot(geometry, storage);
+      define(inputs[i], plan_->input_slots[i]);
+    }
+  }
+
+  // --- steps
+  void add(const Node& node) {
+    if (node.op->kind == OpKind::kInput) return;
+    if (node.op->kind == OpKind::kScalar) {
+      operands_[size_t(node.id)] = {{.number = node.attrs.as<ScalarAttrs>().value}};
+      return;
+    }
+    Step step{.op = node.op, .attrs = node.attrs, .where = node.where};
+    for (auto& v : node.inputs) step.inputs.push_back(operand(v));
+    bool aliases = node.op->kind == OpKind::kView && add_view(node, step);
+    if (!aliases) add_computed(node, step);
+    plan_->steps.push_back(std::move(step));
+  }
+
+  void add_computed(const Node& node, Step& step) {
+    if (node.op == write_op_)
+      add_write(node, step);
+    else if (node.op->kind == OpKind::kPointwise)
+      add_pointwise(node, step);
+    else if (node.op->run_cpu)
+      add_opaque(node, step);
+    else
+      add_kernel(node, step);
+  }
+
+  // False where the operand's memory has no such view.
+  bool add_view(const Node& node, Step& step) {
+    if (step.inputs[0].slot < 0) return false;
+    auto view = alias(*step.op, plan_->slots[size_t(step.inputs[0].slot)].geometry, step.attrs);
+    if (!view) return false;
+    step.kind = Step::Kind::kView;
+    step.results = {add_slot(*view, plan_->slots[size_t(step.inputs[0].slot)].storage)};
+    define(node.result(), step.results[0]);
+    return true;
+  }
+
+  void add_pointwise(const Node& node, Step& step) {
+    step.kind = Step::Kind::kPointwise;
+    std::vector<const TensorImpl*> impls;
+    for (auto& o : step.inputs) impls.push_back(o.slot < 0 ? nullptr : &geometry(o.slot));
+    IntList sizes = node.types[0].shape.numbers();
+    Tensor fresh = geometry_of(node.types[0].dtype, sizes, eager::pointwise_strides(impls, sizes));
+    // Element by element: an operand in the same place may be read while it is overwritten, no other look at it.
+    auto may_take = [&](int slot) {
+      if (!is_writable(slot, node.id)) return false;
+      return std::all_of(step.inputs.begin(), step.inputs.end(), [&](const Operand& o) {
+        bool apart = o.slot < 0 || plan_->slots[size_t(o.slot)].storage != plan_->slots[size_t(slot)].storage;
+        return apart || same_place(geometry(o.slot), geometry(slot));
+      });
+    };
+    int taken = changed_input(node);
+    if (taken >= 0 && !may_take(taken)) taken = -1;
+    for (size_t i = 0; taken < 0 && i < step.inputs.size(); ++i) {
+      int slot = step.inputs[i].slot;
+      if (slot < 0 || storage_of(slot).kind == Storage::Kind::kInput || !may_take(slot)) continue;
+      if (same_place(geometry(slot), fresh.impl()) && bytes_of(fresh.impl()) == storage_of(slot).block.bytes)
+        taken = slot;
+    }
+    finish(node, step, fresh, taken);
+  }
+
+  void add_kernel(const Node& node, Step& step) {
+    step.kind = Step::Kind::kKernel;
+    IntList sizes = node.types[0].shape.numbers();
+    Tensor fresh = geometry_of(node.types[0].dtype, sizes, contiguous_strides(sizes));
+    // A scatter may change its first operand instead of a copy; other kernels need operands that stay.
+    int taken = node.op->kind == OpKind::kScatter ? step.inputs[0].slot : changed_input(node);
+    if (taken >= 0) {
+      size_t first = node.op->kind == OpKind::kScatter;
+      bool apart = std::none_of(step.inputs.begin() + int64_t(first), step.inputs.end(), [&](const Operand& o) {
+        return o.slot >= 0 && plan_->slots[size_t(o.slot)].storage == plan_->slots[size_t(taken)].storage;
+      });
+      auto& to = geometry(taken);
+      if (!apart || !to.contiguous || to.dtype != fresh.dtype() || to.sizes != sizes || !is_writable(taken, node.id))
+        taken = -1;
+    }
+    finish(node, step, fresh, taken);
+  }
+
+  void add_opaque(const Node& node, Step& step) {
+    step.kind = Step::Kind::kOpaque;
+    for (size_t r = 0; r < node.types.size(); ++r) {
+      IntList sizes = node.types[r].shape.numbers();
+      Tensor geometry = geometry_of(node.types[r].dtype, sizes, contiguous_strides(sizes));
+      step.results.push_back(
+          add_slot(geometry, add_storage(Storage::Kind::kLoose, -1, bytes_of(geometry.impl()), node.id)));
+      define(node.result(int(r)), step.results.back());
+    }
+  }
+
+  void add_write(const Node& node, Step& step) {
+    step.kind = Step::Kind::kWrite;
+    auto& path = node.attrs.as<WriteAttrs>().path;
+    const Tensor& base = plan_->slots[size_t(step.inputs[0].slot)].geometry;
+    std::optional<Tensor> place;
+    int taken = is_writable(step.inputs[0].slot, node.id) ? step.inputs[0].slot : -1;
+    if (taken >= 0) place = look(path, base);
+    // A path was recorded on row-major values: a copy in that order always has it.
+    Tensor fresh = geometry_of(base.dtype(), base.impl().sizes, contiguous_strides(base.impl().sizes));
+    if (!place) {
+      taken = -1;
+      place = look(path, fresh);
+      SINTER_INTERNAL_ASSERT(place, "a path of views has no alias: {}", node.attrs.text());
+      plan_->copied_bytes += bytes_of(fresh.impl());
+    }
+    plan_->copied_bytes += bytes_of(place->impl());
+    finish(node, step, fresh, taken);
+    step.target = add_slot(*place, plan_->slots[size_t(step.results[0])].storage);
+  }
+
+  static std::optional<Tensor> look(const ViewPath& path, const Tensor& base) {
+    std::optional<Tensor> at = base;
+    for (auto& view : path.steps)
+      if (at) at = alias(*view.op, *at, view.attrs);
+    return at;
+  }
+
+  // The single result of the step: in the memory of slot `taken`, with that slot's geometry, or in memory of its own.
+  void finish(const Node& node, Step& step, const Tensor& fresh, int taken) {
+    step.in_place = taken >= 0;
+    if (taken >= 0) note_change(taken);
+    int slot = taken < 0 ? add_slot_of_its_own(fresh, node.id)
+                         : add_slot(plan_->slots[size_t(taken)].geometry, plan_->slots[size_t(taken)].storage);
+    step.results = {slot};
+    define(node.result(), slot);
+  }
+
+  // The slot of the input in whose memory the node's only result belongs; -1 when there is none.
+  int changed_input(const Node& node) const {
+    auto it = belongs_into_.find(&node);
+    return it == belongs_into_.end() ? -1 : plan_->input_slots[size_t(it->second)];
+  }
+
+  // Whether the memory may be overwritten by step `now`: nobody needs what is there any more.
+  bool is_writable(int slot, int now) {
+    const Storage& storage = storage_of(slot);
+    if (storage.block.last > now || !is_injective(geometry(slot))) return false;
+    return storage.kind != Storage::Kind::kInput || (options_.write_inputs_early && written_[size_t(storage.index)]);
+  }
+
+  void note_change(int slot) {
+    const Storage& storage = storage_of(slot);
+    auto& early = plan_->changed_early;
+    if (storage.kind == Storage::Kind::kInput && std::find(early.begin(), early.end(), storage.index) == early.end())
+      early.push_back(storage.index);
+  }
+
+  // --- outputs
+  void add_outputs() {
+    size_t count = graph_.outputs().size();
+    plan_->outputs.resize(count);
+    for (size_t j = 0; j < count; ++j)
+      if (program_.written_into(j) < 0) add_fresh_output(j);
+    // Inputs change once everything that reads them has been computed and saved.
+    std::vector<size_t> late;
+    for (size_t j = 0; j < count; ++j) {
+      int i = program_.written_into(j);
+      if (i < 0) continue;
+      plan_->outputs[j] = {.kind = PlannedOutput::Kind::kWritten, .input = i};
+      plan_->changed_inputs.push_back(i);
+      const Operand& value = operand(graph_.outputs()[j]);
+      int to = plan_->input_slots[size_t(i)];
+      bool there = value.slot >= 0 && plan_->slots[size_t(value.slot)].storage == plan_->slots[size_t(to)].storage &&
+                   same_place(geometry(value.slot), geometry(to));
+      if (!there) late.push_back(j);
+    }
+    std::vector<Operand> values;
+    for (size_t j : late) {
+      Operand value = operand(graph_.outputs()[j]);
+      if (late.size() > 1 && value.slot >= 0 && storage_of(value.slot).kind == Storage::Kind::kInput) {
+        int saved = add_slot_of_its_own(row_major(value.slot), end_);
+        add_copy(value, saved);
+        value = {.slot = saved};
+      }
+      values.push_back(value);
+    }
+    for (size_t n = 0; n < late.size(); ++n) add_copy(values[n], plan_->input_slots[size_t(program_.writes[late[n]])]);
+  }
+
+  Tensor row_major(int slot) const {
+    auto& from = geometry(slot);
+    return geometry_of(from.dtype, from.sizes, contiguous_strides(from.sizes));
+  }
+
+  void add_fresh_output(size_t j) {
+    const Operand& value = operand(graph_.outputs()[j]);
+    if (value.slot < 0) {
+      plan_->outputs[j] = {.kind = PlannedOutput::Kind::kNumber, .number = value};
+      return;
+    }
+    plan_->outputs[j].slot = value.slot;
+    Storage& storage = storage_of(value.slot);
+    bool whole = bytes_of(geometry(value.slot)) == storage.block.bytes && is_injective(geometry(value.slot));
+    if (whole && storage.index < 0) {
+      // Computed, and no other output's: its memory is made for the caller.
+      if (storage.kind == Storage::Kind::kArena) storage.kind = Storage::Kind::kOutput;
+      storage.index = int(j);
+      return;
+    }
+    int storage_of_copy = add_storage(Storage::Kind::kOutput, int(j), bytes_of(geometry(value.slot)), end_);
+    plan_->outputs[j].slot = add_slot(row_major(value.slot), storage_of_copy);
+    add_copy(value, plan_->outputs[j].slot);
+  }
+
+  void add_copy(const Operand& from, int to) {
+    static const Op& clone = *find_op("clone");
+    plan_->steps.push_back({.kind = Step::Kind::kCopy, .op = &clone, .inputs = {from}, .results = {to}});
+    plan_->copied_bytes += bytes_of(geometry(to));
+  }
+
+  void place() {
+    std::vector<Block*> blocks;
+    for (auto& storage : plan_->storages)
+      if (storage.kind == Storage::Kind::kArena) blocks.push_back(&storage.block);
+    plan_->arena_bytes = pack(blocks);
+  }
+
+  const Program& program_;
+  const PlanOptions& options_;
+  Specialized specialized_;
+  const Graph& graph_;
+  const int end_;  // the time at which outputs are read
+  const Op* const write_op_ = find_op("write");
+  std::vector<std::vector<Operand>> operands_;         // by node: its results
+  std::vector<std::vector<int>> last_use_;             // by node and result; -1: not needed
+  std::vector<bool> written_;                          // by input: whether the program changes it
+  std::unordered_map<const Node*, int> belongs_into_;  // the input that a written output's node belongs into
+  std::shared_ptr<Plan> plan_ = std::make_shared<Plan>();
+};
+
+}  // namespace
+
+std::shared_ptr<const Plan> make_plan(const Program& program, std::span<const int64_t> sizes,
+                                      const PlanOptions& options) {
+  return Planner(program, sizes, options).run();
+}
+
+}  // namespace sinter

@@ -1,0 +1,21 @@
+#pragma once
+// A program at one tuple of sizes.
+#include <span>
+
+#include "sinter/engine/executable.h"
+
+namespace sinter {
+
+struct Specialized {
+  Graph graph;
+  // Tensors that decompositions brought along; they follow the program's inputs.
+  TensorList captured;
+};
+
+// Whether some size is known only once the data is: such a program has no specialised form.
+bool depends_on_data(const Program& program);
+
+// The program's graph with every size a number and composite ops spelled out.
+Specialized specialize(const Program& program, std::span<const int64_t> sizes);
+
+}  // namespace sinter
