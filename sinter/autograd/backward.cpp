@@ -133,7 +133,14 @@ void Flow::finish_leaf(LeafSlot& slot) {
   }
   if (restricted_) {
     slot.grad = grad;
-  } else if (state.grad.defined()) {
+    return;
+  }
+  if (auto* tracer = Tracer::current()) {
+    Tensor leaf(slot.leaf);
+    state.grad = tracer->grad_of(leaf, state.grad);
+    tracer->before_grad_changes(leaf);
+  }
+  if (state.grad.defined()) {
     add_to(state.grad, grad);
   } else {
     bool keep = grad.is_traced() || grad_enabled() || Tracer::current() ||

@@ -50,7 +50,7 @@ Tensor detached(const Tensor& tensor) {
   impl->strides = from.strides;
   impl->buffer = from.buffer;
   impl->traced_shape = from.traced_shape;
-  impl->traced = from.traced;
+  if (from.traced) impl->traced = from.traced->for_detached();
   return Tensor(std::move(impl));
 }
 
@@ -63,6 +63,7 @@ Tensor attached(const Tensor& tensor, const Edge& history) {
 Edge gradient_edge(const Tensor& tensor) {
   TensorImpl& impl = tensor.impl();
   if (impl.requires_grad) return {nullptr, tensor.impl_ptr(), 0};
+  if (impl.traced) impl.traced->refresh(impl);
   if (is_outdated(impl)) refresh(impl);
   auto* state = state_of(impl);
   return state ? state->edge : Edge{};
@@ -71,20 +72,27 @@ Edge gradient_edge(const Tensor& tensor) {
 bool needs_gradient(const Tensor& tensor) {
   TensorImpl& impl = tensor.impl();
   if (impl.requires_grad) return true;
+  if (impl.traced) impl.traced->refresh(impl);
   if (is_outdated(impl)) refresh(impl);
   return impl.autograd && state_of(impl)->edge;
 }
 
 Tensor saved_form(const Tensor& tensor) {
   const TensorImpl& impl = tensor.impl();
-  if (!impl.traced) {
-    // What cannot gain a history is kept as it is, so that a capture sees one tensor and not two.
-    if (impl.requires_grad || !is_floating(impl.dtype) || Tracer::current()) return tensor;
-  }
+  if (impl.traced) return kept_value(tensor);
+  if (auto* tracer = Tracer::current()) return tracer->present_value(tensor);
+  // What cannot gain a history is kept as it is.
+  if (impl.requires_grad || !is_floating(impl.dtype)) return tensor;
   auto* state = state_of(impl);
   if (!state) return detached(tensor);
-  if (!state->alias.defined() || state->alias.impl().traced != impl.traced) state->alias = detached(tensor);
+  if (!state->alias.defined()) state->alias = detached(tensor);
   return state->alias;
+}
+
+Tensor kept_value(const Tensor& tensor) {
+  Tensor out = detached(tensor);
+  if (auto& traced = tensor.impl().traced) out.impl().traced = traced->for_tape();
+  return out;
 }
 
 uint32_t version_of(const Tensor& tensor) {

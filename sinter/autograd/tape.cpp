@@ -16,6 +16,25 @@ void set_history(const Tensor& tensor, Edge edge, const Tensor& alias) {
   state.alias = alias;
 }
 
+// The history of a tensor that was overwritten; where it is a view, its base's changes with it.
+void set_written(const Tensor& out, Edge written, const Tensor& alias) {
+  TensorImpl& impl = out.impl();
+  uint32_t generation;
+  if (impl.base) {
+    Edge before = gradient_edge(Tensor(impl.base));
+    Edge base_edge;
+    if (before || written) base_edge.node = make_intrusive<CopySlices>(std::move(before), written, *impl.base, impl);
+    State& base = ensure_state(*impl.base);
+    base.edge = std::move(base_edge);
+    base.alias = {};
+    generation = ++base.generation;
+  } else {
+    generation = ensure_state(impl).generation + 1;
+  }
+  set_history(out, std::move(written), alias);
+  state_of(impl)->generation = generation;
+}
+
 }  // namespace
 
 bool grad_enabled() { return enabled; }
@@ -86,20 +105,15 @@ void record_into(const Op& op, std::span<const TensorArg> inputs, const Attrs& a
   }
   bool depends = std::any_of(node->edges().begin(), node->edges().end(), [](const Edge& e) { return bool(e); });
   Edge written = depends ? Edge{node, nullptr, 0} : Edge{};
-  uint32_t generation;
-  if (impl.base) {
-    Edge before = gradient_edge(Tensor(impl.base));
-    Edge base_edge;
-    if (before || written) base_edge.node = make_intrusive<CopySlices>(std::move(before), written, *impl.base, impl);
-    State& base = ensure_state(*impl.base);
-    base.edge = std::move(base_edge);
-    base.alias = {};
-    generation = ++base.generation;
-  } else {
-    generation = ensure_state(impl).generation + 1;
-  }
-  set_history(out, std::move(written), node->save_result(0, out));
-  state_of(impl)->generation = generation;
+  set_written(out, std::move(written), node->save_result(0, out));
+}
+
+void set_history(const Tensor& tensor, IntrusivePtr<Node> node, uint32_t result, bool written) {
+  Edge edge{std::move(node), nullptr, result};
+  if (written)
+    set_written(tensor, std::move(edge), {});
+  else
+    set_history(tensor, std::move(edge), {});
 }
 
 }  // namespace sinter::autograd

@@ -7,6 +7,8 @@
 
 namespace sinter::autograd {
 
+class Node;
+
 // Whether ops are recorded on this thread (no_grad switches it off).
 bool grad_enabled();
 void set_grad_enabled(bool enabled);
@@ -28,5 +30,8 @@ void check_writable(const Op& op, const Tensor& out);
 // After `out` was overwritten with the op's result: its history is now this op's (and, where `out` is a view, its
 // base's history changes with it). An operand that is `out` itself stands for its value before the write.
 void record_into(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor& out);
+// The tensor is now a result of this node (a part of the tape that is no single op); of none when null. `written`: it
+// existed before and was overwritten.
+void set_history(const Tensor& tensor, IntrusivePtr<Node> node, uint32_t result, bool written);
 
 }  // namespace sinter::autograd

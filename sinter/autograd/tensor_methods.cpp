@@ -1,6 +1,7 @@
 // The autograd methods of Tensor.
 #include "sinter/autograd/autograd.h"
 #include "sinter/autograd/history.h"
+#include "sinter/tensor/tracer.h"
 
 namespace sinter {
 
@@ -16,6 +17,7 @@ const Tensor& Tensor::requires_grad_(bool requires_grad, Where where) const {
   check(!requires_grad || is_floating(dtype()),
         "requires_grad_: a tensor of {} cannot require a gradient; only floating-point tensors can", dtype());
   impl().requires_grad = requires_grad;
+  TensorImpl::geometry_clock.fetch_add(1, std::memory_order_relaxed);
   // A leaf stands for itself: writes to the tensor that it was a view of are no part of its history.
   if (requires_grad) impl().base = nullptr;
   return *this;
@@ -23,7 +25,9 @@ const Tensor& Tensor::requires_grad_(bool requires_grad, Where where) const {
 
 Tensor Tensor::grad() const {
   auto* state = autograd::state_of(impl());
-  return state ? state->grad : Tensor();
+  Tensor grad = state ? state->grad : Tensor();
+  auto* tracer = Tracer::current();
+  return tracer ? tracer->grad_of(*this, grad) : grad;
 }
 
 void Tensor::set_grad(const Tensor& grad, Where where) const {
@@ -32,9 +36,10 @@ void Tensor::set_grad(const Tensor& grad, Where where) const {
     check(grad.sizes().same_as(sizes()), "set_grad: the gradient has shape {}, the tensor {}", grad.sizes(), sizes());
     check(grad.dtype() == dtype(), "set_grad: the gradient is of {}, the tensor of {}", grad.dtype(), dtype());
     check(grad.device() == device(), "set_grad: the gradient is on {}, the tensor on {}", grad.device(), device());
-  } else if (!impl().autograd) {
+  } else if (!impl().autograd && !Tracer::current()) {
     return;
   }
+  if (auto* tracer = Tracer::current()) tracer->before_grad_changes(*this);
   autograd::ensure_state(impl()).grad = grad;
 }
 

@@ -106,10 +106,17 @@ class GraphParser {
     return inside;
   }
 
-  const Node* parse_node() {
-    size_t end = std::min(rest_.find_first_of(" ({:"), rest_.size());
+  // "tanh", "mylib::swish".
+  std::string_view take_name() {
+    size_t end = rest_.find_first_of(" ({:");
+    while (end < rest_.size() && rest_.substr(end).starts_with("::")) end = rest_.find_first_of(" ({:", end + 2);
     std::string_view name = rest_.substr(0, end);
-    rest_ = trim(rest_.substr(end));
+    rest_ = trim(rest_.substr(std::min(end, rest_.size())));
+    return name;
+  }
+
+  const Node* parse_node() {
+    std::string_view name = take_name();
     const Op* op = name == kInputOp.name ? &kInputOp : name == kScalarOp.name ? &kScalarOp : find_(name);
     std::string_view reason = op ? std::string_view() : unavailable_reason(name);
     check(reason.empty(), "the op '{}' of Core ATen is not available: {}", name, reason);
@@ -118,7 +125,7 @@ class GraphParser {
     if (auto operands = take_bracket('(')) inputs = parse_values(*operands);
     check(op->inputs < 0 || size_t(op->inputs) == inputs.size(), "{}: takes {} operands, not {}", name, op->inputs,
           inputs.size());
-    Attrs attrs = op->parse(parse_fields(take_bracket('{').value_or("")));
+    Attrs attrs = op->parse(split_fields(take_bracket('{').value_or("")));
     check(rest_.starts_with(":"), "the type is missing: expected ' : f32[…]'");
     rest_ = trim(rest_.substr(1));
     auto types = parse_types();
@@ -130,16 +137,6 @@ class GraphParser {
     }
     check_fits(*op, infer_types(*op, types_of(inputs), attrs), types);
     return &graph_.add_typed(*op, std::move(inputs), attrs, std::move(types), where_);
-  }
-
-  FieldTexts parse_fields(std::string_view text) {
-    FieldTexts fields;
-    for (auto item : split_list(text)) {
-      size_t equals = item.find('=');
-      check(equals != std::string_view::npos, "'{}' is not an attribute: write name=value", item);
-      fields.emplace_back(trim(item.substr(0, equals)), trim(item.substr(equals + 1)));
-    }
-    return fields;
   }
 
   // Up to the quoted name, if one follows.

@@ -91,18 +91,42 @@ struct GradCall {
 struct Array;
 struct InterpretCall;
 
+// What an Op calls: a plain function or, for an op registered at run time, a std::function that lives as long as it.
+template <class Signature>
+class OpFunction;
+template <class R, class... Args>
+class OpFunction<R(Args...)> {
+ public:
+  using Plain = R (*)(Args...);
+  constexpr OpFunction() = default;
+  constexpr OpFunction(std::nullptr_t) {}
+  template <class F>
+    requires std::is_convertible_v<F, Plain>
+  constexpr OpFunction(F plain) : plain_(plain) {}
+  explicit OpFunction(const std::function<R(Args...)>* registered) : registered_(registered) {}
+
+  R operator()(Args... args) const { return plain_ ? plain_(args...) : (*registered_)(args...); }
+  constexpr operator bool() const { return plain_ || registered_; }
+
+ private:
+  Plain plain_ = nullptr;
+  const std::function<R(Args...)>* registered_ = nullptr;
+};
+
 struct Op {
   std::string_view name;
   OpKind kind = OpKind::kOpaque;
   int inputs = 1;        // how many operands; -1: any number
   bool random = false;   // never merged, never dropped for being equal to another
   bool aliases = false;  // eager result shares the memory of operand 0
+  bool inlines = false;  // kComposite: a capture records the body; else the op itself, for a template or a pass to take
 
-  Attrs (*parse)(const FieldTexts& fields) = nullptr;
+  OpFunction<Attrs(const FieldTexts& fields)> parse;
   // Types of the results; throws an Error on operands that do not fit.
-  std::vector<Type> (*infer)(const OpCall& call) = nullptr;
-  // Gradients of the inputs; null with a reason in `no_grad_reason` when there is none.
-  TensorList (*grad)(const GradCall& call) = nullptr;
+  OpFunction<std::vector<Type>(const OpCall& call)> infer;
+  // Gradients of the inputs; null with a reason in `no_grad_reason` when there is none. A composite without one is
+  // differentiated through its body.
+  OpFunction<TensorList(const GradCall& call)> grad;
   std::string_view no_grad_reason;
 
   // By kind.
@@ -117,10 +141,10 @@ struct Op {
   Index (*target)(ElementBuilder& b) = nullptr;         // kScatter: where an element goes
   Combine (*scatter_combine)(const OpCall& call) = nullptr;
   int64_t (*scan_dim)(const OpCall& call) = nullptr;    // kScan
-  void (*interpret)(InterpretCall& call) = nullptr;     // kOpaque
+  OpFunction<void(InterpretCall& call)> interpret;      // kOpaque
   // kOpaque; for other kinds where the eager CPU has a better way than their loops (cat: one copy per operand).
-  TensorList (*run_cpu)(std::span<const Tensor> inputs, const Attrs& attrs) = nullptr;
-  TensorList (*decompose)(std::span<const TensorArg> inputs, const Attrs& attrs) = nullptr;  // kComposite
+  OpFunction<TensorList(std::span<const Tensor> inputs, const Attrs& attrs)> run_cpu;
+  OpFunction<TensorList(std::span<const TensorArg> inputs, const Attrs& attrs)> decompose;  // kComposite
 
   Tolerance tolerance;
   Domain domain_of_inputs;
@@ -140,7 +164,7 @@ DType computing_type(const OpCall& call);
 
 // Every op of the library: the one list (ops/registry.cpp).
 std::span<const Op* const> all_ops();
-// The op of this name, or null.
+// The op of this name, the library's own or one that register_op added; null when there is none.
 const Op* find_op(std::string_view name);
 // Why a name of PyTorch's Core ATen set has no op here, empty for every other name.
 std::string_view unavailable_reason(std::string_view name);

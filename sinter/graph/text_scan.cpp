@@ -58,6 +58,16 @@ std::vector<std::string_view> split_list(std::string_view text) {
   return pieces;
 }
 
+std::vector<std::pair<std::string, std::string>> split_fields(std::string_view text) {
+  std::vector<std::pair<std::string, std::string>> fields;
+  for (auto item : split_list(text)) {
+    size_t equals = item.find('=');
+    check(equals != std::string_view::npos, "'{}' is not an attribute: write name=value", item);
+    fields.emplace_back(trim(item.substr(0, equals)), trim(item.substr(equals + 1)));
+  }
+  return fields;
+}
+
 std::string quote(std::string_view text) {
   std::string out = "\"";
   for (char c : text) {

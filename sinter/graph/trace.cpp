@@ -1,5 +1,7 @@
 #include "sinter/graph/trace.h"
 
+#include <atomic>
+
 namespace sinter {
 
 namespace {
@@ -7,8 +9,8 @@ namespace {
 // What a traced tensor stands for.
 class GraphValue final : public TracedValue {
  public:
-  GraphValue(const GraphTracer* tracer, Value value) : tracer(tracer), value(value) {}
-  const GraphTracer* tracer;
+  GraphValue(uint64_t tracer, Value value) : tracer(tracer), value(value) {}
+  uint64_t tracer;
   Value value;
 };
 
@@ -17,7 +19,11 @@ std::string user_line() {
   return where ? to_string(*where) : std::string();
 }
 
+std::atomic<uint64_t> next_id{1};
+
 }  // namespace
+
+GraphTracer::GraphTracer(Tracer* outer) : outer_(outer), id_(next_id.fetch_add(1, std::memory_order_relaxed)) {}
 
 Tensor GraphTracer::tensor_of(Value value) {
   auto& type = value.type();
@@ -25,20 +31,25 @@ Tensor GraphTracer::tensor_of(Value value) {
   impl->dtype = type.dtype;
   impl->device = type.device;
   impl->traced_shape = type.shape;
-  impl->traced = make_intrusive<GraphValue>(this, value);
+  impl->traced = make_intrusive<GraphValue>(id_, value);
   return Tensor(std::move(impl));
 }
 
 Value GraphTracer::value_of(const Tensor& tensor) {
-  if (tensor.is_traced()) {
-    auto* traced = dynamic_cast<const GraphValue*>(tensor.impl().traced.get());
-    check(traced && traced->tracer == this,
-          "a traced tensor is used outside the capture that made it; return it from the captured function instead");
-    return traced->value;
-  }
-  auto [it, fresh] = captured_values_.try_emplace(tensor.impl_ptr().get());
+  if (!tensor.is_traced()) return capture(tensor);
+  auto* traced = dynamic_cast<const GraphValue*>(tensor.impl().traced.get());
+  if (traced && traced->tracer == id_) return traced->value;
+  // Of the outside, or of a capture that ended: the outermost tracer knows, once this graph is recorded there.
+  check(outer_,
+        "a traced tensor is used outside the capture that made it; return it from the captured function instead");
+  return capture(tensor);
+}
+
+Value GraphTracer::capture(const Tensor& tensor) {
+  const void* key = tensor.is_traced() ? static_cast<const void*>(tensor.impl().traced.get()) : tensor.impl_ptr().get();
+  auto [it, fresh] = captured_values_.try_emplace(key);
   if (fresh) {
-    Type type{.dtype = tensor.dtype(), .shape = Shape(tensor.impl().sizes), .device = tensor.device()};
+    Type type{.dtype = tensor.dtype(), .shape = tensor.sizes(), .device = tensor.device()};
     it->second = graph_.add_input(type, "captured" + std::to_string(captured_.size()));
     captured_.push_back(tensor);
   }
@@ -50,6 +61,10 @@ Tensor GraphTracer::add_input(const Type& type, const std::string& name) {
 }
 
 std::vector<Tensor> GraphTracer::record(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs) {
+  check(!outer_ || !op.random,
+        "{}: a captured branch or loop cannot draw random numbers, which would be the same in every run: draw them "
+        "before it",
+        op.name);
   std::vector<Value> values;
   values.reserve(inputs.size());
   for (auto& arg : inputs) values.push_back(arg.is_scalar() ? graph_.add_scalar(arg.scalar()) : value_of(arg.tensor()));
@@ -61,6 +76,7 @@ std::vector<Tensor> GraphTracer::record(const Op& op, std::span<const TensorArg>
 }
 
 bool GraphTracer::decide(DimCompare op, const Dim& a, const Dim& b) {
+  if (outer_) return outer_->decide(op, a, b);
   auto number = [&](const Dim& d) {
     return d.substitute([&](const std::string& name) {
       auto hint = hints_.find(name);
@@ -72,7 +88,8 @@ bool GraphTracer::decide(DimCompare op, const Dim& a, const Dim& b) {
   return op == DimCompare::kEqual ? x == y : op == DimCompare::kLess ? x < y : x <= y;
 }
 
-int64_t GraphTracer::specialize(const Dim& d, const std::source_location*, const void*) {
+int64_t GraphTracer::specialize(const Dim& d, const std::source_location* where, const void* return_address) {
+  if (outer_) return outer_->specialize(d, where, return_address);
   return d
       .substitute([&](const std::string& name) {
         auto hint = hints_.find(name);
@@ -80,6 +97,13 @@ int64_t GraphTracer::specialize(const Dim& d, const std::source_location*, const
         return Dim(hint->second);
       })
       .number();
+}
+
+std::string GraphTracer::fresh_size() {
+  check(!outer_,
+        "the size of this result depends on the data, which a captured branch or loop cannot have inside: "
+        "compute it before, or use a form with a fixed size (where, a mask)");
+  return Tracer::fresh_size();
 }
 
 Graph trace(const std::function<TensorList(const TensorList&)>& f, std::span<const Type> inputs) {

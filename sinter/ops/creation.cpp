@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "sinter/ops/attributes.h"
 #include "sinter/ops/binary.h"
 #include "sinter/ops/contract.h"
 #include "sinter/ops/in_place.h"
@@ -12,14 +13,6 @@
 namespace sinter {
 
 namespace {
-
-// What every op that makes a tensor from numbers is told.
-struct CreationAttrs {
-  Shape size;
-  DType dtype = kFloat32;
-  Device device;
-  SINTER_FIELDS(size, dtype, device)
-};
 
 template <class Self>
 struct Creation : Loop {
@@ -197,7 +190,7 @@ Tensor ones_like(const TensorArg& x, const std::optional<TensorOptions>& options
 }
 Tensor empty_like(const TensorArg& x, const std::optional<TensorOptions>& options) {
   UserPosition here(x.where());
-  if (x.tensor().is_traced()) return zeros_like(x, options);
+  if (Tracer::current()) return zeros_like(x, options);
   return empty(x.sizes(), options ? *options : x.tensor().options());
 }
 
@@ -247,7 +240,7 @@ Tensor one_hot(const TensorArg& x, int64_t num_classes) {
   UserPosition here(x.where());
   check(x.dtype() == kInt64, "one_hot: expected i64 classes, got {}", x.dtype());
   if (num_classes < 0) num_classes = amax(x).item<int64_t>() + 1;
-  if (!x.tensor().is_traced() && x.tensor().numel() > 0) {
+  if (!Tracer::current() && x.tensor().numel() > 0) {
     int64_t low = amin(x).item<int64_t>(), high = amax(x).item<int64_t>();
     check(low >= 0 && high < num_classes, "one_hot: class {} is not among the {} classes", low < 0 ? low : high,
           num_classes);

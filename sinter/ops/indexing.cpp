@@ -19,7 +19,7 @@ void check_has_room(const OpCall& call, int operand, const Dim& extent) {
 }
 
 void check_indices(const char* op, const TensorArg& index, const Dim& extent) {
-  if (index.is_scalar() || index.tensor().is_traced() || !extent.is_number() || !index.tensor().device().is_cpu())
+  if (index.is_scalar() || Tracer::current() || !extent.is_number() || !index.tensor().device().is_cpu())
     return;
   Tensor plain = index.tensor().contiguous();
   int64_t size = extent.number();

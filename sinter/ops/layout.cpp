@@ -11,6 +11,7 @@
 #include "sinter/ops/reshape.h"
 #include "sinter/ops/unary.h"
 #include "sinter/ops/view.h"
+#include "sinter/ops/view_path.h"
 #include "sinter/tensor/memory_format.h"
 
 namespace sinter {
@@ -461,7 +462,7 @@ const Op& clone_op() {
 
 Tensor Tensor::clone(MemoryFormat format, Where where) const {
   UserPosition here(where);
-  if (is_traced() || (impl().contiguous && (format == MemoryFormat::kContiguous || format == MemoryFormat::kPreserve)))
+  if ((is_traced() && !impl().traced->has_layout()) || (impl().contiguous && (format == MemoryFormat::kContiguous || format == MemoryFormat::kPreserve)))
     return sinter::clone({*this, where});
   auto& sizes = impl().sizes;
   IntList strides =
@@ -472,8 +473,8 @@ Tensor Tensor::clone(MemoryFormat format, Where where) const {
   return out;
 }
 Tensor Tensor::contiguous(MemoryFormat format, Where where) const {
-  // A traced value has no strides: its layout is the compiler's choice.
-  if (impl("contiguous", where).traced || format == MemoryFormat::kPreserve || is_contiguous(format)) return *this;
+  if (impl("contiguous", where).traced && !impl_->traced->has_layout()) return *this;
+  if (format == MemoryFormat::kPreserve || is_contiguous(format)) return *this;
   return clone(format, where);
 }
 Tensor Tensor::to(MemoryFormat format, Where where) const { return contiguous(format, where); }
@@ -483,7 +484,8 @@ Tensor Tensor::flip(const IntList& dims, Where where) const { return sinter::fli
 OpFamily layout_ops() {
   static const auto all = [] {
     std::vector<const Op*> ops{&op_of<Cat>,           &op_of<Repeat>,       &op_of<Flip>,           &op_of<Roll>,
-                               &op_of<SelectScatter>, &op_of<SliceScatter>, &op_of<DiagonalScatter>};
+                               &op_of<SelectScatter>, &op_of<SliceScatter>, &op_of<DiagonalScatter>,
+                               &write_op()};
     ops.insert(ops.end(), pad_ops().begin(), pad_ops().end());
     return ops;
   }();

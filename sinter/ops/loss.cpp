@@ -47,7 +47,7 @@ Classes classes(const char* op, const Tensor& input, const Tensor& target, const
     check(class_weight.dim() == 1 && class_weight.size(0) == input.size(class_dim),
           "{}: expected a weight of shape [{}], got {}", op, input.size(class_dim), class_weight.sizes());
   // Indices count from the end when negative; classes do not.
-  if (!target.is_traced() && target.device().is_cpu())
+  if (!Tracer::current() && target.device().is_cpu())
     for (int64_t t : target.to_vector<int64_t>())
       check(t == ignore_index || (t >= 0 && t < input.size(class_dim)), "{}: the target {} is not among the {} classes",
             op, t, input.size(class_dim));

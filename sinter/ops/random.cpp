@@ -125,8 +125,12 @@ Tensor draw_tensor(const Shape& size, const TensorOptions& options, const Where&
                    std::initializer_list<Scalar> more = {}) {
   UserPosition here(where, op_of<T>.name.data());
   check_available(options.device_);
-  auto [seed, offset] = default_generator().next();
-  std::vector<TensorArg> inputs = {{seed, where}, {offset, where}};
+  std::vector<TensorArg> inputs;
+  if (auto* tracer = Tracer::current()) inputs = tracer->draw();
+  if (inputs.empty()) {
+    auto [seed, offset] = default_generator().next();
+    inputs = {{seed, where}, {offset, where}};
+  }
   for (auto& s : more) inputs.push_back({s, where});
   Tensor out = call_op(op_of<T>, inputs, RandomAttrs{size, options.dtype_, options.device_}, where);
   if (options.requires_grad_) out.requires_grad_();
@@ -150,9 +154,11 @@ uint64_t Generator::initial_seed() const {
   std::lock_guard lock(mutex_);
   return uint64_t(seed_);
 }
-Generator::Draw Generator::next() {
+Generator::Draw Generator::next(int64_t count) {
   std::lock_guard lock(mutex_);
-  return {seed_, offset_++};
+  Draw first{seed_, offset_};
+  offset_ += count;
+  return first;
 }
 
 Generator& default_generator() {

@@ -23,8 +23,8 @@ class Generator {
   struct Draw {
     int64_t seed, offset;
   };
-  // Takes the next offset.
-  Draw next();
+  // Takes the next offset, or several: the first of them is told.
+  Draw next(int64_t count = 1);
 
  private:
   mutable std::mutex mutex_;

@@ -5,6 +5,7 @@
 
 #include "sinter/base/error.h"
 #include "sinter/graph/graph.h"
+#include "sinter/ops/custom.h"
 
 namespace sinter {
 
@@ -14,7 +15,8 @@ std::vector<const Op*> join_families() {
   std::vector<const Op*> all = {&kInputOp, &kScalarOp};
   for (OpFamily family :
        {unary_ops(), activation_ops(), binary_ops(), compare_ops(), reduce_ops(), creation_ops(), random_ops(),
-        view_ops(), layout_ops(), indexing_ops(), sort_ops(), contract_ops(), pool_ops(), attention_ops()})
+        view_ops(), layout_ops(), indexing_ops(), sort_ops(), contract_ops(), pool_ops(), attention_ops(),
+        control_ops()})
     all.insert(all.end(), family.begin(), family.end());
   return all;
 }
@@ -34,7 +36,7 @@ const Op* find_op(std::string_view name) {
     return map;
   }();
   auto it = by_name.find(name);
-  return it == by_name.end() ? nullptr : it->second;
+  return it == by_name.end() ? find_registered_op(name) : it->second;
 }
 
 std::string_view unavailable_reason(std::string_view name) {

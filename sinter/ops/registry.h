@@ -23,5 +23,6 @@ OpFamily sort_ops();
 OpFamily contract_ops();
 OpFamily pool_ops();
 OpFamily attention_ops();
+OpFamily control_ops();
 
 }  // namespace sinter

@@ -1,6 +1,7 @@
 // The op `view`: the same elements in row-major order under other sizes.
 #include "sinter/ops/reshape.h"
 
+#include "sinter/ops/attributes.h"
 #include "sinter/ops/define.h"
 #include "sinter/ops/view.h"
 
@@ -57,11 +58,6 @@ bool view_strides(std::span<const int64_t> from, std::span<const int64_t> stride
   }
   return true;
 }
-
-struct ViewAttrs {
-  Shape size;
-  SINTER_FIELDS(size)
-};
 
 struct ViewOp : View {
   static constexpr auto name = "view";
@@ -124,9 +120,11 @@ struct ViewOp : View {
 };
 
 bool needs_copy(const Tensor& x, const Shape& shape) {
-  if (x.is_traced() || x.is_contiguous()) return false;
-  IntList unused;
-  return !view_strides(x.sizes().numbers(), x.strides(), target_shape(x.sizes(), shape).numbers(), unused);
+  if (x.is_contiguous()) return false;
+  // Under capture by the present sizes: their relation to the strides is part of the layout that is guarded.
+  IntList target, unused;
+  for (auto& d : target_shape(x.sizes(), shape)) target.push_back(d.is_number() ? d.number() : *Tracer::current()->hint(d));
+  return !view_strides(x.impl().sizes, x.impl().strides, target, unused);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Views of a part of a tensor: select, slice, diagonal, windows, arbitrary strides, and what is made of them.
 #include <algorithm>
 
+#include "sinter/ops/attributes.h"
 #include "sinter/ops/creation.h"
 #include "sinter/ops/define.h"
 #include "sinter/ops/dims.h"
@@ -16,12 +17,6 @@ namespace {
 std::vector<Type> like_input(const OpCall& call, const Shape& shape) {
   return {Type{call.inputs[0].dtype, shape, call.inputs[0].device}};
 }
-
-struct SelectAttrs {
-  int64_t dim = 0;
-  Dim index;
-  SINTER_FIELDS(dim, index)
-};
 
 struct Select : View {
   static constexpr auto name = "select";
@@ -54,14 +49,6 @@ struct Select : View {
   }
   SINTER_SAMPLES("x[3, 4] | dim=0, index=1", "x[3, 17] | dim=-1, index=-2", "x[5] | dim=0, index=4",
                  "x[2, 0, 3] | dim=2, index=0")
-};
-
-struct SliceAttrs {
-  int64_t dim = 0;
-  Dim start;
-  std::optional<Dim> end;  // none: the size
-  int64_t step = 1;
-  SINTER_FIELDS(dim, start, end, step)
 };
 
 struct SliceOp : View {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "sinter/ops/attributes.h"
 #include "sinter/ops/define.h"
 #include "sinter/ops/dims.h"
 #include "sinter/ops/registry.h"
@@ -44,11 +45,6 @@ struct Alias : View {
   SINTER_SAMPLES("x[2, 3] |", "x[] |", "x[0, 4] |")
 };
 
-struct PermuteAttrs {
-  IntList dims;
-  SINTER_FIELDS(dims)
-};
-
 struct Permute : View {
   static constexpr auto name = "permute";
   using Attributes = PermuteAttrs;
@@ -74,11 +70,6 @@ struct Permute : View {
   }
   SINTER_SAMPLES("x[2, 3] | dims=[1, 0]", "x[2, 3, 17] | dims=[2, 0, 1]", "x[2, 1, 3, 4] | dims=[0, -1, 1, 2]", "x[] |",
                  "x[0, 3] | dims=[1, 0]")
-};
-
-struct ExpandAttrs {
-  Shape size;
-  SINTER_FIELDS(size)
 };
 
 struct Expand : View {
@@ -150,21 +141,16 @@ struct Squeeze : View {
                  "x[] | dims=[0]")
 };
 
-struct DimAttrs {
-  int64_t dim = 0;
-  SINTER_FIELDS(dim)
-};
-
 struct Unsqueeze : View {
   static constexpr auto name = "unsqueeze";
-  using Attributes = DimAttrs;
-  static int64_t dim_of(const OpCall& call) { return wrap_dim("unsqueeze", call.as<DimAttrs>().dim, call.rank(0) + 1); }
+  using Attributes = UnsqueezeAttrs;
+  static int64_t dim_of(const OpCall& call) { return wrap_dim("unsqueeze", call.as<UnsqueezeAttrs>().dim, call.rank(0) + 1); }
   static std::vector<Type> infer(const OpCall& call) {
     return like_input(call, inserted(call.shape(0), dim_of(call), 1));
   }
   static Elem element(ElementBuilder& b) { return b.load(0, removed(b.i, dim_of(b.call))); }
   static TensorList grad(const GradCall& c) {
-    return c.each([&] { return squeeze(c.grad(), wrap_dim("unsqueeze", c.as<DimAttrs>().dim, c[0].dim() + 1)); });
+    return c.each([&] { return squeeze(c.grad(), wrap_dim("unsqueeze", c.as<UnsqueezeAttrs>().dim, c[0].dim() + 1)); });
   }
   SINTER_SAMPLES("x[2, 3] | dim=1", "x[2, 3] | dim=-1", "x[] | dim=0", "x[0] | dim=0")
 };
@@ -236,7 +222,7 @@ Tensor squeeze(const TensorArg& x) {
 }
 Tensor squeeze(const TensorArg& x, int64_t dim) { return squeeze(x, IntList{dim}); }
 Tensor squeeze(const TensorArg& x, const IntList& dims) { return call<Squeeze>({x}, SqueezeAttrs{dims}); }
-Tensor unsqueeze(const TensorArg& x, int64_t dim) { return call<Unsqueeze>({x}, DimAttrs{dim}); }
+Tensor unsqueeze(const TensorArg& x, int64_t dim) { return call<Unsqueeze>({x}, UnsqueezeAttrs{dim}); }
 
 // --- methods
 
