@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "sinter/base/error.h"
+#include "sinter/capture/compile.h"
 #include "sinter/nn/module.h"
 
 namespace sinter::nn {
@@ -75,22 +76,50 @@ struct TakesTensorArg<Impl, First, Rest...> : std::true_type {};
 
 }  // namespace detail
 
-// module.forward(args...) between the module's hooks. Hooks neither add nor remove inputs or outputs.
+namespace detail {
+
+// module.forward(args...) between the module's hooks.
+struct HookedCall {
+  template <class M, class... Args>
+  static auto run(M& module, Args&&... args) {
+    Module& base = module;
+    if (!base.hooks_) [[likely]]
+      return module.forward(std::forward<Args>(args)...);
+    TensorList inputs;
+    (collect(inputs, args), ...);
+    base.run_pre_hooks(inputs);
+    size_t next = 0;
+    // Braces fix the order of evaluation.
+    std::tuple<Hooked<Args&&>...> changed{hooked(std::forward<Args>(args), inputs, next)...};
+    auto result = std::apply(
+        [&](auto&&... all) { return module.forward(std::forward<decltype(all)>(all)...); }, std::move(changed));
+    visit_results(result, [&](TensorList& outputs) { base.run_hooks(inputs, outputs); });
+    return result;
+  }
+};
+
+}  // namespace detail
+
+// Calls the module: its forward between its hooks (which neither add nor remove inputs or outputs), as a captured program
+// where the module is compiled in place.
 template <class M, class... Args>
 auto call(M& module, Args&&... args) {
   Module& base = module;
-  if (!base.hooks_) [[likely]]
-    return module.forward(std::forward<Args>(args)...);
-  TensorList inputs;
-  (detail::collect(inputs, args), ...);
-  base.run_pre_hooks(inputs);
-  size_t next = 0;
-  // Braces fix the order of evaluation.
-  std::tuple<detail::Hooked<Args&&>...> changed{detail::hooked(std::forward<Args>(args), inputs, next)...};
-  auto result = std::apply(
-      [&](auto&&... all) { return module.forward(std::forward<decltype(all)>(all)...); }, std::move(changed));
-  detail::visit_results(result, [&](TensorList& outputs) { base.run_hooks(inputs, outputs); });
-  return result;
+  if (Tracer::current()) [[unlikely]] {
+    base.note_call();
+  } else if (base.region_) [[unlikely]] {
+    auto forward = [&module](auto&... given) {
+      if (Tracer::current()) static_cast<Module&>(module).note_call();
+      return detail::HookedCall::run(module, given...);
+    };
+    using R = decltype(detail::HookedCall::run(module, args...));
+    if constexpr ((capture::detail::walkable<Args>() && ...) && (std::is_void_v<R> || capture::detail::walkable<R>()))
+      return capture::call_compiled<std::decay_t<Args>...>(*base.region_, forward, args...);
+    else
+      throw_error(base.name() + ": cannot be compiled in place, since an argument or result of its forward has no listed "
+                                "fields (SINTER_FIELDS)");
+  }
+  return detail::HookedCall::run(module, std::forward<Args>(args)...);
 }
 
 // A shared handle on a module. Copies share it; one made with nullptr is empty until assigned.

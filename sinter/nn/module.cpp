@@ -12,6 +12,7 @@
 
 #include "sinter/autograd/autograd.h"
 #include "sinter/base/error.h"
+#include "sinter/nn/module_state.h"
 #include "sinter/ops/creation.h"
 
 namespace sinter::nn {
@@ -37,6 +38,13 @@ void set_contents(const Tensor& tensor, const Tensor& contents) {
   to.strides = from.strides;
   to.buffer = from.buffer;
   to.base = nullptr;
+  TensorImpl::geometry_clock.fetch_add(1, std::memory_order_relaxed);
+}
+
+// Captured programs watch the same changes.
+uint64_t next_version() {
+  capture::HostState::clock.fetch_add(1, std::memory_order_relaxed);
+  return ++clock_of_structures;
 }
 
 }  // namespace
@@ -50,7 +58,7 @@ struct Module::Hooks {
 
 // --- building
 
-void Module::touch() { version_ = ++clock_of_structures; }
+void Module::touch() { version_ = next_version(); }
 
 uint64_t Module::structure_clock() { return clock_of_structures; }
 
@@ -176,6 +184,7 @@ void Module::apply(const std::function<void(Module&)>& f) {
 
 void Module::train(bool on) {
   training_ = on;
+  capture::HostState::clock.fetch_add(1, std::memory_order_relaxed);
   for (auto& [name, module] : modules_) module->train(on);
 }
 
@@ -295,12 +304,12 @@ HookHandle Module::add_hook(std::map<uint64_t, Hook> Hooks::*list, Hook hook) {
   if (!hooks_) hooks_ = std::make_shared<Hooks>();
   uint64_t id = hooks_->next_id++;
   ((*hooks_).*list).emplace(id, std::move(hook));
-  hooks_->version = ++clock_of_structures;
+  hooks_->version = next_version();
   return HookHandle([weak = std::weak_ptr(hooks_), list, id] {
     auto hooks = weak.lock();
     if (!hooks) return;
     ((*hooks).*list).erase(id);
-    hooks->version = ++clock_of_structures;
+    hooks->version = next_version();
   });
 }
 

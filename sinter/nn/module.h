@@ -18,12 +18,22 @@
 #include <utility>
 #include <vector>
 
+#include "sinter/capture/host_state.h"
+#include "sinter/capture/options.h"
 #include "sinter/io/safetensors.h"
 #include "sinter/tensor/tensor.h"
+
+namespace sinter::capture {
+class Function;
+}
 
 namespace sinter::nn {
 
 class Module;
+class ModuleState;
+namespace detail {
+struct HookedCall;
+}
 
 // Undoes the registration of a hook. Outlives the module safely; destroying it changes nothing.
 class HookHandle {
@@ -54,7 +64,7 @@ struct LoadResult {
 class Module {
  public:
   Module() = default;
-  virtual ~Module() = default;
+  virtual ~Module();
   Module(const Module&) = delete;
   Module& operator=(const Module&) = delete;
 
@@ -118,6 +128,10 @@ class Module {
   HookHandle register_forward_pre_hook(ForwardPreHook hook);
   HookHandle register_forward_hook(ForwardHook hook);
 
+  // --- compiling
+  // From now on calls of this module (through a handle or nn::call) run captured programs: a region of a larger model.
+  void compile(const CompileOptions& options = {}, Where where = Where::current());
+
   // --- showing: Net( (fc): Linear(in_features=4, out_features=8, bias=true) ) over several lines
   // The type's name without namespace and without a trailing "Impl".
   virtual std::string name() const;
@@ -130,7 +144,17 @@ class Module {
   // Changes whenever the structure of any module of the process does: a cheap first question.
   static uint64_t structure_clock();
 
+ protected:
+  // Plain members that forward reads: captured programs are guarded by their bytes. guarded(scale, window);
+  template <class... T>
+  void guarded(const T&... fields) {
+    static_assert((std::is_trivially_copyable_v<T> && ...), "guarded: plain members only (numbers, enums, plain structs)");
+    (add_guarded(&fields, sizeof(fields)), ...);
+  }
+
  private:
+  friend class ModuleState;
+  friend struct detail::HookedCall;
   template <class M, class... Args>
   friend auto call(M& module, Args&&... args);
   struct Hooks;
@@ -150,6 +174,10 @@ class Module {
   void add_module(const std::string& name, std::shared_ptr<Module> module);
   void set_module(const std::string& name, std::shared_ptr<Module> module);
   void check_new_name(const std::string& name) const;
+  void add_guarded(const void* field, size_t bytes);
+  ModuleState& state();
+  // Tells the capture under way that its program depends on this module.
+  void note_call();
   void touch();
   template <class Hook>
   HookHandle add_hook(std::map<uint64_t, Hook> Hooks::*list, Hook hook);
@@ -165,6 +193,8 @@ class Module {
   std::shared_ptr<Hooks> hooks_;  // null while there are none
   uint64_t version_ = 0;
   bool training_ = true;
+  IntrusivePtr<capture::HostState> state_;     // null until a capture or a guarded member needs it
+  std::shared_ptr<capture::Function> region_;  // null unless compiled in place
 };
 
 std::string to_string(const Module& module);

@@ -9,6 +9,7 @@
 
 #include "sinter/base/error.h"
 #include "sinter/base/hash.h"
+#include "sinter/base/small_vector.h"
 #include "sinter/tensor/tracer.h"
 
 namespace sinter {
@@ -249,6 +250,98 @@ Dim Dim::substitute(const std::function<Dim(const std::string&)>& value_of) cons
     out = out + product;
   }
   return out;
+}
+
+namespace {
+
+// Sums and products that stop at the ends of the range instead of wrapping.
+constexpr int64_t kEnd = int64_t(1) << 62;
+int64_t clamp_end(__int128 v) { return v > kEnd ? kEnd : v < -kEnd ? -kEnd : int64_t(v); }
+
+Dim::Range times(const Dim::Range& a, const Dim::Range& b) {
+  __int128 ends[] = {__int128(a.low) * b.low, __int128(a.low) * b.high, __int128(a.high) * b.low, __int128(a.high) * b.high};
+  return {clamp_end(*std::min_element(ends, ends + 4)), clamp_end(*std::max_element(ends, ends + 4))};
+}
+
+Dim::Range atom_range(AtomKind kind, const Dim::Range& a, const Dim::Range& b) {
+  switch (kind) {
+    case AtomKind::kFloorDiv:
+      if (b.low <= 0) return {-kEnd, kEnd};
+      return {std::min(floor_divide(a.low, b.low), floor_divide(a.low, b.high)),
+              std::max(floor_divide(a.high, b.low), floor_divide(a.high, b.high))};
+    case AtomKind::kMod:
+      return b.low > 0 ? Dim::Range{0, b.high - 1} : Dim::Range{-kEnd, kEnd};
+    case AtomKind::kMax:
+      return {std::max(a.low, b.low), std::max(a.high, b.high)};
+    default:
+      return {std::min(a.low, b.low), std::min(a.high, b.high)};
+  }
+}
+
+}  // namespace
+
+Dim::Range Dim::range(const std::function<Range(const std::string&)>& range_of) const {
+  if (is_number()) return {value_, value_};
+  Range sum{0, 0};
+  for (auto& t : expr_->terms) {
+    Range product{t.coefficient, t.coefficient};
+    for (auto* f : t.factors)
+      product = times(product, f->kind == AtomKind::kSymbol
+                                   ? range_of(f->text)
+                                   : atom_range(f->kind, f->a.range(range_of), f->b.range(range_of)));
+    sum = {clamp_end(__int128(sum.low) + product.low), clamp_end(__int128(sum.high) + product.high)};
+  }
+  return sum;
+}
+
+void DimProgram::compile(const Dim& dim, const std::function<int(const std::string&)>& place_of) {
+  bool first_term = true;
+  if (dim.is_number()) return steps_.push_back({Code::kNumber, dim.number()});
+  for (auto& t : dim.terms()) {
+    steps_.push_back({Code::kNumber, t.coefficient});
+    for (auto* f : t.factors) {
+      if (f->kind == AtomKind::kSymbol) {
+        steps_.push_back({Code::kSymbol, place_of(f->text)});
+      } else {
+        compile(f->a, place_of);
+        compile(f->b, place_of);
+        steps_.push_back({f->kind == AtomKind::kFloorDiv ? Code::kFloorDiv
+                          : f->kind == AtomKind::kMod    ? Code::kMod
+                          : f->kind == AtomKind::kMax    ? Code::kMax
+                                                         : Code::kMin,
+                          0});
+      }
+      steps_.push_back({Code::kMultiply, 0});
+    }
+    if (!first_term) steps_.push_back({Code::kAdd, 0});
+    first_term = false;
+  }
+}
+
+int64_t DimProgram::operator()(const int64_t* symbols) const {
+  SmallVector<int64_t, 16> stack;
+  auto pop = [&] {
+    int64_t top = stack.back();
+    stack.pop_back();
+    return top;
+  };
+  for (auto& step : steps_) {
+    if (step.code == Code::kNumber || step.code == Code::kSymbol) {
+      stack.push_back(step.code == Code::kNumber ? step.value : symbols[step.value]);
+      continue;
+    }
+    int64_t b = pop(), a = pop();
+    switch (step.code) {
+      case Code::kAdd: a += b; break;
+      case Code::kMultiply: a *= b; break;
+      case Code::kFloorDiv: a = b ? floor_divide(a, b) : 0; break;
+      case Code::kMod: a = b ? a - floor_divide(a, b) * b : 0; break;
+      case Code::kMax: a = std::max(a, b); break;
+      default: a = std::min(a, b); break;
+    }
+    stack.push_back(a);
+  }
+  return stack.back();
 }
 
 namespace {

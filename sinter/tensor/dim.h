@@ -95,6 +95,11 @@ class Dim {
   bool depends_on(const Dim& symbol) const;
   // Names of the symbols in it, in text order, each once.
   std::vector<std::string> symbols() const;
+  // The least and greatest value, given those of the symbols; wide where nothing better is known.
+  struct Range {
+    int64_t low, high;
+  };
+  Range range(const std::function<Range(const std::string&)>& range_of) const;
   // Rebuilds the expression through callbacks: how the code generator and the packer read it.
   struct Visitor;
   std::string text(const Visitor& visitor) const;
@@ -113,6 +118,7 @@ class Dim {
   const detail::DimExpr* expr_ = nullptr;
 
   friend struct detail::DimAtom;
+  friend class DimProgram;
   friend Dim max(const Dim& a, const Dim& b);
   friend Dim min(const Dim& a, const Dim& b);
 };
@@ -144,6 +150,25 @@ SINTER_DIM_MIXED(>=, bool)
 #undef SINTER_DIM_MIXED
 template <std::integral T>
 inline bool operator==(const Dim& a, T b) { return a == Dim(b); }
+
+// A Dim ready to be evaluated many times: symbols are places in an array.
+class DimProgram {
+ public:
+  DimProgram() = default;
+  // `place_of` gives the place of a symbol.
+  DimProgram(const Dim& dim, const std::function<int(const std::string&)>& place_of) { compile(dim, place_of); }
+  int64_t operator()(const int64_t* symbols) const;
+
+ private:
+  enum class Code : uint8_t { kNumber, kSymbol, kAdd, kMultiply, kFloorDiv, kMod, kMax, kMin };
+  struct Step {
+    Code code;
+    int64_t value;
+  };
+  void compile(const Dim& dim, const std::function<int(const std::string&)>& place_of);
+
+  std::vector<Step> steps_;  // postfix
+};
 
 std::string to_string(const Dim& d);
 std::ostream& operator<<(std::ostream& out, const Dim& d);

@@ -1,6 +1,7 @@
 #include "sinter/tensor/dlpack.h"
 
 #include "sinter/base/error.h"
+#include "sinter/tensor/tracer.h"
 #include "sinter/tensor/memory_format.h"
 
 namespace sinter {
@@ -60,7 +61,11 @@ int64_t span_of(const IntList& sizes, const IntList& strides) {
 
 }  // namespace
 
-DLManagedTensor* to_dlpack(const Tensor& tensor) {
+DLManagedTensor* to_dlpack(const Tensor& given) {
+  auto* tracer = Tracer::current();
+  Tensor tensor = given;
+  if (tracer && tracer->answers())
+    tensor = Tensor(IntrusivePtr<TensorImpl>::share(const_cast<TensorImpl*>(&tracer->memory_of(given, "to_dlpack"))));
   const TensorImpl& impl = tensor.impl();
   check(!impl.traced, "to_dlpack: the tensor is a value of a graph being captured and has no memory");
   auto* out = new Export{tensor, impl.sizes, impl.strides, {}};

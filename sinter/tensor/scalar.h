@@ -1,13 +1,31 @@
 #pragma once
-// A number that is not a tensor: the 2 of `x * 2`. Its kind takes part in promotion, its width does not.
+// A number that is not a tensor: the 2 of `x * 2`. Its kind takes part in promotion, its width does not. What `item()`
+// gives under capture is lazy: comparing it asks the program a yes-or-no question, arithmetic stays lazy, fed back into an
+// op it is a tensor of one element, and only a conversion to a C++ number asks for the value.
 #include <concepts>
 #include <cstdint>
 #include <iosfwd>
 #include <string>
 
+#include "sinter/base/intrusive_ptr.h"
 #include "sinter/tensor/dtype.h"
 
 namespace sinter {
+
+class Scalar;
+class Tensor;
+
+// A number of a program being captured. Implemented in capture/.
+class LazyNumber : public RefCounted {
+ public:
+  virtual ~LazyNumber() = default;
+  virtual Scalar value() const = 0;
+  virtual bool truth() const = 0;
+  // The tensor of one element that it is.
+  virtual Tensor tensor() const = 0;
+  // `op` is one of "+ - * / < <= == !="; `reversed`: the other operand comes first.
+  virtual Scalar combine(const char* op, const Scalar& other, bool reversed) const = 0;
+};
 
 class Scalar {
  public:
@@ -16,24 +34,75 @@ class Scalar {
   Scalar(T v) : dtype_(kFloat64), float_(double(v)) {}
   template <std::integral T>
   Scalar(T v) : dtype_(std::same_as<T, bool> ? kBool : kInt64), int_(int64_t(v)) {}
+  // `dtype` is kFloat64, kInt64 or kBool: what the value will be.
+  Scalar(IntrusivePtr<LazyNumber> lazy, DType dtype) : dtype_(dtype), int_(0), lazy_(std::move(lazy)) {}
 
   // kFloat64, kInt64 or kBool.
   DType dtype() const { return dtype_; }
   bool is_floating() const { return dtype_ == kFloat64; }
-  double to_double() const { return is_floating() ? float_ : double(int_); }
-  int64_t to_int() const { return is_floating() ? int64_t(float_) : int_; }
-  bool to_bool() const { return is_floating() ? float_ != 0 : int_ != 0; }
+  double to_double() const { return lazy_ ? known().to_double() : is_floating() ? float_ : double(int_); }
+  int64_t to_int() const { return lazy_ ? known().to_int() : is_floating() ? int64_t(float_) : int_; }
+  bool to_bool() const { return lazy_ ? lazy_->truth() : is_floating() ? float_ != 0 : int_ != 0; }
+  bool is_lazy() const { return bool(lazy_); }
+  const LazyNumber* lazy() const { return lazy_.get(); }
+  explicit operator bool() const { return to_bool(); }
 
   // Equal kinds and equal bits (so that NaN equals itself: this is identity, for caches and hash-consing).
-  bool operator==(const Scalar& other) const { return dtype_ == other.dtype_ && int_ == other.int_; }
+  bool operator==(const Scalar& other) const {
+    return dtype_ == other.dtype_ && int_ == other.int_ && lazy_ == other.lazy_;
+  }
 
  private:
+  Scalar known() const { return lazy_->value(); }
+
   DType dtype_;
   union {
     double float_;
     int64_t int_;
   };
+  IntrusivePtr<LazyNumber> lazy_;
 };
+
+// Numbers as numbers: x.item() > 0.5, 2 * x.item().
+namespace detail {
+Scalar combine(const char* op, const Scalar& a, const Scalar& b);
+template <class T>
+concept PlainNumber = std::integral<T> || std::floating_point<T>;
+}  // namespace detail
+
+#define SINTER_SCALAR_OPERATOR(op, text, result)                                                                      \
+  template <detail::PlainNumber T>                                                                                    \
+  inline result operator op(const Scalar& a, T b) { return result(detail::combine(text, a, b)); }                     \
+  template <detail::PlainNumber T>                                                                                    \
+  inline result operator op(T a, const Scalar& b) { return result(detail::combine(text, a, b)); }
+#define SINTER_SCALAR_PAIR(op, text, result) \
+  inline result operator op(const Scalar& a, const Scalar& b) { return result(detail::combine(text, a, b)); }
+SINTER_SCALAR_OPERATOR(+, "+", Scalar)
+SINTER_SCALAR_OPERATOR(-, "-", Scalar)
+SINTER_SCALAR_OPERATOR(*, "*", Scalar)
+SINTER_SCALAR_OPERATOR(/, "/", Scalar)
+SINTER_SCALAR_OPERATOR(<, "<", bool)
+SINTER_SCALAR_OPERATOR(<=, "<=", bool)
+SINTER_SCALAR_PAIR(+, "+", Scalar)
+SINTER_SCALAR_PAIR(-, "-", Scalar)
+SINTER_SCALAR_PAIR(*, "*", Scalar)
+SINTER_SCALAR_PAIR(/, "/", Scalar)
+SINTER_SCALAR_PAIR(<, "<", bool)
+SINTER_SCALAR_PAIR(<=, "<=", bool)
+inline bool operator>(const Scalar& a, const Scalar& b) { return b < a; }
+inline bool operator>=(const Scalar& a, const Scalar& b) { return b <= a; }
+template <detail::PlainNumber T>
+inline bool operator>(const Scalar& a, T b) { return b < a; }
+template <detail::PlainNumber T>
+inline bool operator>=(const Scalar& a, T b) { return b <= a; }
+template <detail::PlainNumber T>
+inline bool operator>(T a, const Scalar& b) { return b < a; }
+template <detail::PlainNumber T>
+inline bool operator>=(T a, const Scalar& b) { return b <= a; }
+template <detail::PlainNumber T>
+inline bool operator==(const Scalar& a, T b) { return bool(detail::combine("==", a, b)); }
+#undef SINTER_SCALAR_PAIR
+#undef SINTER_SCALAR_OPERATOR
 
 // "2", "2.0", "true": the kind can be read back from the text.
 std::string to_string(const Scalar& s);

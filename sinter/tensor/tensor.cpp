@@ -5,6 +5,7 @@
 
 #include "sinter/base/error.h"
 #include "sinter/tensor/memory_format.h"
+#include "sinter/tensor/tracer.h"
 
 namespace sinter {
 
@@ -77,9 +78,36 @@ const TensorImpl& eager(const char* what, const Tensor& tensor, const Where& whe
   if (!tensor.defined()) [[unlikely]]
     fail_at(where, undefined_text(what));
   const TensorImpl& impl = tensor.impl();
+  if (auto* tracer = Tracer::current()) [[unlikely]] {
+    UserPosition here(where);
+    return tracer->memory_of(tensor, what);
+  }
   if (impl.traced) [[unlikely]]
-    fail_at(where, format("{}: the tensor is a value of a graph being captured and has no memory", what));
+    fail_at(where, format("{}: the tensor is a value of a graph that was being captured and has no memory: return it "
+                          "from the captured function instead", what));
   return impl;
+}
+
+// The tensor that a traced one stands for at present.
+Tensor real_tensor(const char* what, const Tensor& tensor) {
+  return Tensor(IntrusivePtr<TensorImpl>::share(const_cast<TensorImpl*>(&eager(what, tensor))));
+}
+
+// The body whose strides are asked for. A traced one has its present layout, to which the program is now specialised.
+const TensorImpl& laid_out(const char* what, const Tensor& tensor, const Where& where = Where::current()) {
+  if (!tensor.defined() || !tensor.is_traced() || !tensor.impl().traced->has_layout()) {
+    TracerScope eagerly(nullptr);
+    return eager(what, tensor, where);
+  }
+  UserPosition here(where);
+  for (auto& d : tensor.impl().traced_shape) d.to_int(where);
+  return tensor.impl();
+}
+
+// Tensors made of the host's numbers are constants of a program being captured.
+Tensor made(Tensor tensor) {
+  auto* tracer = Tracer::current();
+  return tracer ? tracer->constant(tensor) : tensor;
 }
 
 // A value of the host type T from one of the host type U; the half types go through float.
@@ -136,26 +164,27 @@ Dim Tensor::numel(Where where) const {
   return body.traced ? body.traced_shape.numel() : Dim(body.numel);
 }
 
-const IntList& Tensor::strides(Where where) const { return eager("strides", *this, where).strides; }
+const IntList& Tensor::strides(Where where) const { return laid_out("strides", *this, where).strides; }
 
 int64_t Tensor::stride(int64_t d, Where where) const {
   UserPosition here(where);
-  auto& body = eager("stride", *this);
+  auto& body = laid_out("stride", *this);
   check(!body.strides.empty(), "stride: dimension {} of a tensor of 0 dimensions does not exist", d);
   return body.strides[size_t(wrap_dim("stride", d, dim()))];
 }
 
-int64_t Tensor::storage_offset(Where where) const { return eager("storage_offset", *this, where).offset; }
+int64_t Tensor::storage_offset(Where where) const { return laid_out("storage_offset", *this, where).offset; }
 
 bool Tensor::is_contiguous(MemoryFormat format) const {
   TensorImpl& body = impl();
-  if (body.traced) return format == MemoryFormat::kContiguous;
+  if (body.traced && !body.traced->has_layout()) return format == MemoryFormat::kContiguous;
   return format == MemoryFormat::kContiguous ? body.contiguous : has_format(body.sizes, body.strides, format);
 }
 
 bool Tensor::is_alias_of(const Tensor& other) const {
   TensorImpl &a = impl(), &b = other.impl();
-  return a.traced || b.traced ? a.traced == b.traced : a.buffer == b.buffer;
+  if (a.traced && b.traced) return a.traced->memory() == b.traced->memory();
+  return !a.traced && !b.traced && a.buffer == b.buffer;
 }
 
 // --- its values ------------------------------------------------------------------------------------------------------
@@ -175,6 +204,11 @@ void* Tensor::checked_data(DType dtype, const Where& where) const {
 
 Scalar Tensor::item(Where where) const {
   UserPosition here(where);
+  if (auto* tracer = Tracer::current()) {
+    check(numel() == 1, "item: the tensor of shape {} has {} elements; item() reads a tensor of exactly one", sizes(),
+          numel());
+    return tracer->item(*this);
+  }
   auto& body = eager("item", *this);
   check(body.numel == 1, "item: the tensor of shape {} has {} elements; item() reads a tensor of exactly one",
         body.sizes, body.numel);
@@ -192,6 +226,11 @@ Scalar Tensor::item(Where where) const {
 template <class T>
 std::vector<T> Tensor::to_vector(Where where) const {
   UserPosition here(where);
+  if (Tracer::current()) {
+    Tensor real = real_tensor("to_vector", *this);
+    TracerScope eagerly(nullptr);
+    return real.to_vector<T>();
+  }
   auto& body = eager("to_vector", *this);
   std::vector<T> out(size_t(body.numel));
   visit_dtype(body.dtype, [&](auto zero) {
@@ -223,6 +262,7 @@ template std::vector<BFloat16> Tensor::to_vector(Where) const;
 
 Tensor empty(const Shape& shape, const TensorOptions& options, MemoryFormat format, Where where) {
   UserPosition here(where);
+  if (auto* tracer = Tracer::current()) return tracer->empty(shape, options);
   auto impl = make_intrusive<TensorImpl>();
   set_row_major("empty", *impl, shape);
   apply_options("empty", *impl, options);
@@ -259,9 +299,15 @@ Tensor empty_strided(const Shape& shape, const IntList& strides, const TensorOpt
 
 Tensor from_bytes(const void* data, const Shape& shape, DType dtype, Where where) {
   UserPosition here(where);
-  Tensor out = empty(shape, dtype);
-  if (size_t bytes = out.impl().buffer->bytes()) std::memcpy(out.data_ptr(), data, bytes);
-  return out;
+  Tensor out;
+  {
+    Shape numbers;
+    for (auto& d : shape) numbers.push_back(number_of(d));
+    TracerScope eagerly(nullptr);
+    out = empty(numbers, dtype);
+    if (size_t bytes = out.impl().buffer->bytes()) std::memcpy(out.data_ptr(), data, bytes);
+  }
+  return made(out);
 }
 
 Tensor from_bytes_checked(const void* data, size_t count, const Shape& shape, DType dtype, Where where) {
@@ -321,16 +367,21 @@ namespace detail {
 
 Tensor from_literals(const void* values, DType source, const Shape& shape, std::optional<DType> dtype) {
   DType target = dtype ? *dtype : source == kInt32 ? kInt64 : source == kFloat64 ? kFloat32 : source;
-  Tensor out = empty(shape, target);
+  Tensor out;
+  {
+    TracerScope eagerly(nullptr);
+    out = empty(shape, target);
+  }
   size_t count = size_t(out.impl().numel);
+  auto* values_of_out = out.impl().buffer->data();
   visit_dtype(source, [&](auto from) {
     visit_dtype(target, [&](auto to) {
       auto* read = static_cast<const decltype(from)*>(values);
-      auto* write = static_cast<decltype(to)*>(out.data_ptr());
+      auto* write = static_cast<decltype(to)*>(values_of_out);
       for (size_t i = 0; i < count; ++i) write[i] = convert<decltype(to)>(read[i]);
     });
   });
-  return out;
+  return made(out);
 }
 
 Tensor from_rows(const void* values, DType source, std::span<const size_t> row_sizes, std::optional<DType> dtype) {
@@ -342,7 +393,13 @@ Tensor from_rows(const void* values, DType source, std::span<const size_t> row_s
 
 }  // namespace detail
 
+Tensor TensorArg::lazy_tensor(const Scalar& scalar) { return scalar.lazy()->tensor(); }
+
 Tensor scalar_tensor(const Scalar& value, std::optional<DType> dtype) {
+  if (value.is_lazy()) {
+    Tensor tensor = TensorArg(value).tensor();
+    return dtype ? tensor.to(*dtype) : tensor;
+  }
   if (value.dtype() == kFloat64) {
     double v = value.to_double();
     return detail::from_literals(&v, kFloat64, {}, dtype);

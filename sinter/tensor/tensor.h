@@ -45,16 +45,37 @@ struct TensorOptions {
   }
 };
 
+struct TensorImpl;
+
 // A value of a graph under construction: what a traced tensor stands for. Implemented in graph/.
 class TracedValue : public RefCounted {
  public:
   virtual ~TracedValue() = default;
+  // Whether the sizes, strides and offset of the body are those that the eager tensor would have at present.
+  virtual bool has_layout() const { return false; }
+  // Equal for values that share memory in the traced program.
+  virtual const void* memory() const { return this; }
+  // Brings the value and the history of the tensor up to date after a write to what it is a view of.
+  virtual void refresh(TensorImpl&) {}
+  // The same value for a tensor without history; for one that only the tape keeps.
+  virtual IntrusivePtr<TracedValue> for_detached();
+  virtual IntrusivePtr<TracedValue> for_tape() { return for_detached(); }
 };
 
 // What autograd keeps with a tensor. Implemented in autograd/.
 class AutogradState {
  public:
   virtual ~AutogradState() = default;
+};
+
+// What capture shall assume of the sizes of a tensor: see compiler::mark_dynamic.
+struct SizeMarks {
+  struct Mark {
+    int64_t dim;
+    bool dynamic;
+    int64_t low, high;
+  };
+  std::vector<Mark> marks;
 };
 
 // The body behind a handle. Plain data for the layers that implement tensors; users hold Tensors.
@@ -71,6 +92,11 @@ struct TensorImpl : RefCounted {
   IntrusivePtr<TracedValue> traced;          // traced
   std::shared_ptr<AutogradState> autograd;   // null while no gradient is involved
   IntrusivePtr<TensorImpl> base;             // eager view: whose memory it is; a write to either changes both histories
+  std::shared_ptr<const SizeMarks> marks;    // what the user said of its sizes for capture
+
+  // Grows whenever the dtype, device, geometry or requires_grad of an existing tensor is changed in place, which the
+  // ops never do: who has checked many tensors need not check them again before.
+  static inline std::atomic<uint64_t> geometry_clock{0};
 };
 
 class Tensor;
@@ -135,7 +161,7 @@ class Tensor {
   TensorOptions options(Where where = Where::current()) const {
     return TensorOptions(dtype(where)).device(device(where));
   }
-  // Layout; eager tensors only (a traced value has no storage).
+  // Layout. Under capture the present one, which specialises the program to the tensor's sizes.
   const IntList& strides(Where where = Where::current()) const;
   int64_t stride(int64_t d, Where where = Where::current()) const;
   int64_t storage_offset(Where where = Where::current()) const;
@@ -388,7 +414,15 @@ struct TensorIndex {
 class TensorArg {
  public:
   TensorArg(const Tensor& tensor, Where where = Where::current()) : tensor_(tensor), where_(where) {}
-  TensorArg(const Scalar& scalar, Where where = Where::current()) : scalar_(scalar), is_scalar_(true), where_(where) {}
+  // A number that the program does not know yet is the tensor it will come from.
+  TensorArg(const Scalar& scalar, Where where = Where::current()) : where_(where) {
+    if (scalar.is_lazy()) [[unlikely]] {
+      tensor_ = lazy_tensor(scalar);
+    } else {
+      scalar_ = scalar;
+      is_scalar_ = true;
+    }
+  }
   template <class T>
     requires(std::is_arithmetic_v<T>)
   TensorArg(T value, Where where = Where::current()) : scalar_(value), is_scalar_(true), where_(where) {}
@@ -406,6 +440,8 @@ class TensorArg {
   const Where& where() const { return where_; }
 
  private:
+  static Tensor lazy_tensor(const Scalar& scalar);
+
   Tensor tensor_;
   Scalar scalar_;
   bool is_scalar_ = false;

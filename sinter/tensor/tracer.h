@@ -1,6 +1,7 @@
 #pragma once
 // What points upward from the tensor library: a Tracer takes over while a program is being captured, a Dispatcher runs
 // an op at once. Both are implemented in higher folders.
+#include <optional>
 #include <source_location>
 #include <span>
 #include <string>
@@ -11,11 +12,16 @@
 namespace sinter {
 
 class Attrs;
+class Scalar;
 class Tensor;
 class TensorArg;
 struct Op;
+struct TensorImpl;
+struct TensorOptions;
+class Shape;
 
-// Takes part in every op and every question about a symbolic size while it is current on this thread.
+// Takes part in every op and every question about a symbolic size while it is current on this thread. What a plain graph
+// cannot answer (the value of a tensor, its memory) is an Error unless a tracer overrides it.
 class Tracer {
  public:
   virtual ~Tracer() = default;
@@ -25,9 +31,32 @@ class Tracer {
   virtual bool decide(DimCompare op, const Dim& a, const Dim& b) = 0;
   // The number behind a symbolic size; it holds from now on. One of the two positions is given.
   virtual int64_t specialize(const Dim& d, const std::source_location* where, const void* return_address) = 0;
+  // The present number of a size, without a promise that it holds; nothing where it is not known.
+  virtual std::optional<int64_t> hint(const Dim&) { return std::nullopt; }
+
+  // `value`, recorded already and of the dtype and shape of `out`, is now what `out` and all that share its memory hold.
+  virtual void write(const Tensor& out, const Tensor& value);
+  // The number in a tensor of one element, perhaps lazily.
+  virtual Scalar item(const Tensor& tensor);
+  // Changes when values traced so far have become real tensors.
+  virtual uint64_t epoch() const { return 0; }
+  // Whether the program runs while it is traced, so that values can be asked for.
+  virtual bool answers() const { return false; }
+  // The memory of a tensor, for host code that reads it (`asker` names the function). Lives as long as the tracer.
+  virtual const TensorImpl& memory_of(const Tensor& tensor, const char* asker);
+  // An eager tensor as a value of the program, as it is now: what the tape keeps of it.
+  virtual Tensor present_value(const Tensor& tensor);
+  // Uninitialised memory that the program asks for, and a tensor just made of the host's numbers.
+  virtual Tensor empty(const Shape& shape, const TensorOptions& options);
+  virtual Tensor constant(const Tensor& made);
+  // Seed and offset of the next draw, as values of the program; empty to take them from the generator now.
+  virtual std::vector<TensorArg> draw();
+  // The gradient of a leaf as the program sees it, and that it is about to be replaced.
+  virtual Tensor grad_of(const Tensor& leaf, const Tensor& grad);
+  virtual void before_grad_changes(const Tensor& leaf);
 
   // A new name for a size that only the data knows: u0, u1, … in the order of asking.
-  std::string fresh_size() { return "u" + std::to_string(fresh_sizes_++); }
+  virtual std::string fresh_size() { return "u" + std::to_string(fresh_sizes_++); }
 
   static Tracer* current() { return current_; }
 

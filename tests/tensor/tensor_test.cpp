@@ -205,7 +205,7 @@ TEST(Tensor, TracedHasSizesButNoMemory) {
   EXPECT_TRUE(t.sizes().same_as({2, s0}));
   EXPECT_TRUE(t.is_contiguous());
   EXPECT_FALSE(t.is_contiguous(kChannelsLast));
-  EXPECT_ERROR(t.strides(), "strides: the tensor is a value of a graph being captured and has no memory");
+  EXPECT_ERROR(t.strides(), "strides: the tensor is a value of a graph that was being captured and has no memory");
   EXPECT_ERROR(t.stride(0), "no memory");
   EXPECT_ERROR(t.storage_offset(), "no memory");
   EXPECT_ERROR(t.data_ptr(), "no memory");

@@ -1,0 +1,123 @@
+#include "sinter/capture/build.h"
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "sinter/base/log.h"
+#include "sinter/passes/partition.h"
+#include "sinter/passes/pipeline.h"
+
+namespace sinter::capture {
+
+namespace {
+
+class Stopwatch {
+ public:
+  double lap() {
+    auto now = std::chrono::steady_clock::now();
+    double seconds = std::chrono::duration<double>(now - last_).count();
+    last_ = now;
+    return seconds;
+  }
+
+ private:
+  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+};
+
+// For each output the operand in whose memory it belongs.
+std::vector<int> writes_of(const Segment& segment) {
+  std::vector<int> writes;
+  for (auto& output : segment.outputs) {
+    int into = -1;
+    for (size_t i = 0; output.written && i < segment.inputs.size(); ++i)
+      if (segment.inputs[i].kind == InputSource::Kind::kSlot && segment.inputs[i].index == output.slot) into = int(i);
+    SINTER_INTERNAL_ASSERT(!output.written || into >= 0, "a written tensor is no operand of its segment");
+    writes.push_back(into);
+  }
+  return writes;
+}
+
+const char* debug_directory() {
+  static const char* directory = std::getenv("SINTER_DEBUG");
+  return directory && *directory ? directory : nullptr;
+}
+
+std::shared_ptr<Executable> make_ready(Graph graph, std::vector<int> writes, const SizeTable& sizes,
+                                       const std::vector<int>& takes, const CompileOptions& options, const std::string& label, BuildTimes& times) {
+  TracerScope none(nullptr);
+  Stopwatch watch;
+  PipelineOptions pipeline;
+  if (debug_directory())
+    pipeline.on_stage = [&](std::string_view pass, const std::string& text) { write_debug_file(label, pass, text); };
+  Program program{.graph = run_passes(std::move(graph), pipeline), .symbols = {}, .writes = std::move(writes), .name = label};
+  for (int place : takes) program.symbols.push_back(sizes.symbols()[size_t(place)].name);
+  if (log_enabled(LogTopic::kGraph)) log(LogTopic::kGraph, "{} after the passes:\n{}", label, program.graph.text());
+  times.passes += watch.lap();
+  auto executable = compile_program(std::move(program), options.backend);
+  if (debug_directory()) write_debug_file(label, "plan", executable->text());
+  times.executable += watch.lap();
+  return executable;
+}
+
+}  // namespace
+
+void write_debug_file(const std::string& label, std::string_view stage, const std::string& text) {
+  const char* directory = debug_directory();
+  if (!directory) return;
+  std::string name = label + "." + std::string(stage) + ".txt";
+  for (char& c : name)
+    if (c == '/' || c == ' ' || c == ':') c = '_';
+  std::error_code ignored;
+  std::filesystem::create_directories(directory, ignored);
+  std::ofstream(std::filesystem::path(directory) / name) << text;
+}
+
+std::shared_ptr<Segment> build(Recorder& recorder, Draft& draft, const SizeTable& sizes, const CompileOptions& options,
+                               const std::string& label, BuildTimes* given_times) {
+  BuildTimes ignored;
+  BuildTimes& times = given_times ? *given_times : ignored;
+  Stopwatch watch;
+  draft.segment.text = draft.graph.text(true);
+  draft.segment.places = sizes.places();
+  for (size_t place = 0; place < sizes.symbols().size(); ++place)
+    if (sizes.symbols()[place].value >= 0) draft.segment.takes.push_back(int(place));
+  for (auto& node : draft.graph.nodes())
+    draft.segment.ops += node.op->kind != OpKind::kInput && node.op->kind != OpKind::kScalar;
+  log(LogTopic::kGraph, "{} as captured:\n{}", label, draft.segment.text);
+  write_debug_file(label, "captured", draft.segment.text);
+
+  size_t forward_inputs = draft.graph.inputs().size(), forward_outputs = draft.graph.outputs().size();
+  bool differentiable = false;
+  for (auto& output : draft.segment.outputs) differentiable = differentiable || output.differentiable;
+  std::vector<int> writes = writes_of(draft.segment);
+  if (!differentiable) {
+    bool idle = forward_outputs == 0 && draft.segment.draws == 0;
+    auto segment = std::make_shared<Segment>(std::move(draft.segment));
+    if (!idle) segment->run = make_ready(std::move(draft.graph), writes, sizes, segment->takes, options, label, times);
+    return segment;
+  }
+  Joint joint = recorder.differentiate(draft);
+  PartitionOptions cut;
+  cut.hint = [&](const Dim& d) { return sizes.value(d).value_or(64); };
+  for (int into : writes)
+    if (into >= 0) cut.overwritten.push_back(size_t(into));
+  Partition parts = partition(draft.graph, forward_inputs, forward_outputs, cut);
+  times.gradients += watch.lap();
+  auto segment = std::make_shared<Segment>(std::move(draft.segment));
+  segment->saved_outputs = parts.forward.outputs().size() - forward_outputs;
+  segment->no_backward = joint.failure;
+  if (joint.failure.empty()) {
+    segment->backward = std::make_unique<Backward>();
+    segment->backward->targets = joint.targets;
+    segment->backward->tangents = joint.tangents;
+    for (auto& saved : parts.saved) segment->backward->saved.push_back({saved.input, saved.output});
+    segment->backward->text = parts.backward.text();
+    segment->backward->run = make_ready(std::move(parts.backward), {}, sizes, segment->takes, options, label + ".backward", times);
+  }
+  segment->run = make_ready(std::move(parts.forward), writes, sizes, segment->takes, options, label, times);
+  return segment;
+}
+
+}  // namespace sinter::capture

@@ -1,0 +1,163 @@
+#include "sinter/capture/call.h"
+
+#include "sinter/autograd/autograd.h"
+#include "sinter/autograd/history.h"
+#include "sinter/autograd/tape.h"
+#include "sinter/capture/segment_node.h"
+#include "sinter/ops/random.h"
+#include "sinter/tensor/memory_format.h"
+
+namespace sinter::capture {
+
+namespace {
+
+int64_t value_of(const Dim& d, const Segment& segment, const Call& call) {
+  if (d.is_number()) return d.number();
+  return d.substitute([&](const std::string& name) { return Dim(call.sizes[size_t(segment.places.at(name))]); }).number();
+}
+
+// Whether a dense tensor lies in memory in this order of its dimensions.
+bool lies_in(const TensorImpl& impl, const IntList& order) {
+  int64_t expected = 1;
+  for (size_t i = order.size(); i-- > 0;) {
+    size_t d = size_t(order[i]);
+    if (impl.sizes[d] != 1 && impl.strides[d] != expected) return false;
+    expected *= impl.sizes[d];
+  }
+  return true;
+}
+
+Tensor laid_in(const Tensor& tensor, const IntList& order) {
+  const TensorImpl& impl = tensor.impl();
+  IntList strides = impl.sizes;
+  int64_t stride = 1;
+  for (size_t i = order.size(); i-- > 0;) {
+    strides[size_t(order[i])] = stride;
+    stride *= std::max<int64_t>(impl.sizes[size_t(order[i])], 1);
+  }
+  Tensor out = empty_strided(tensor.sizes(), strides, tensor.options());
+  out.copy_(tensor);
+  return out;
+}
+
+int64_t bits_of(const Tensor& answer) {
+  Scalar value = answer.item();
+  return value.is_floating() ? std::bit_cast<int64_t>(value.to_double()) : value.to_int();
+}
+
+int64_t size_answer(const Segment& segment, const Call& call) {
+  auto& question = segment.question;
+  int64_t a = value_of(question.a, segment, call), b = value_of(question.b, segment, call);
+  if (question.kind == Question::Kind::kNumber) return a;
+  return question.compare == DimCompare::kEqual ? a == b : question.compare == DimCompare::kLess ? a < b : a <= b;
+}
+
+}  // namespace
+
+Tensor meet(Call& call, const SlotSource& source) {
+  switch (source.kind) {
+    case SlotSource::Kind::kArgument:
+      return *call.frame.tensors[size_t(source.index)];
+    case SlotSource::Kind::kMemory: {
+      const Tensor& argument = *call.frame.tensors[size_t(source.index)];
+      int64_t elements = int64_t(argument.impl().buffer->bytes()) / item_size(argument.dtype());
+      return make_view(argument, {elements}, {1}, 0);
+    }
+    case SlotSource::Kind::kGrad: {
+      auto* state = autograd::state_of(call.slot(source.index).impl());
+      check(state && state->grad.defined(), "the gradient of '{}' is gone", source.name);
+      return state->grad;
+    }
+    default:
+      return source.tensor;
+  }
+}
+
+int64_t run(const std::shared_ptr<const Segment>& shared, Call& call) {
+  const Segment& segment = *shared;
+  for (auto& [slot, source] : segment.met)
+    if (source.kind != SlotSource::Kind::kMade) call.slot(slot) = meet(call, source);
+
+  Generator::Draw first{0, 0};
+  if (segment.draws) first = default_generator().next(segment.draws);
+  std::vector<TensorArg> inputs;
+  inputs.reserve(segment.inputs.size());
+  for (auto& input : segment.inputs) {
+    switch (input.kind) {
+      case InputSource::Kind::kSlot: inputs.push_back(TensorArg(call.slots[size_t(input.index)])); break;
+      case InputSource::Kind::kSize: inputs.push_back(TensorArg(value_of(input.size, segment, call))); break;
+      case InputSource::Kind::kSeed: inputs.push_back(TensorArg(first.seed)); break;
+      case InputSource::Kind::kOffset: inputs.push_back(TensorArg(first.offset + input.index)); break;
+      case InputSource::Kind::kNumber: {
+        int64_t bits = call.frame.words[size_t(input.index)];
+        inputs.push_back(input.dtype == kFloat64 ? TensorArg(std::bit_cast<double>(bits))
+                         : input.dtype == kBool  ? TensorArg(bits != 0)
+                                                 : TensorArg(bits));
+      }
+    }
+  }
+
+  SmallVector<int64_t, 8> sizes;
+  for (int place : segment.takes) sizes.push_back(call.sizes[size_t(place)]);
+  size_t count = segment.outputs.size() + (segment.question.output >= 0);
+  std::vector<Tensor> outputs;
+  outputs.resize(count + segment.saved_outputs);
+  bool taped = segment.backward || !segment.no_backward.empty();
+  IntrusivePtr<SegmentNode> node;
+  if (taped) node = make_intrusive<SegmentNode>(shared, inputs);
+  if (segment.run) {
+    NoGradGuard no_grad;
+    segment.run->run(inputs, {sizes.data(), sizes.size()}, outputs);
+    for (size_t i = 0; i < segment.outputs.size(); ++i) {
+      auto& target = segment.outputs[i];
+      if (!target.written && !lies_in(outputs[i].impl(), target.order)) outputs[i] = laid_in(outputs[i], target.order);
+    }
+  }
+  if (node) node->save(inputs, outputs, {sizes.data(), sizes.size()});
+  for (size_t i = 0, result = 0; i < segment.outputs.size(); ++i) {
+    auto& target = segment.outputs[i];
+    if (target.differentiable) autograd::set_history(outputs[i], node, uint32_t(result++), target.written);
+    call.slot(target.slot) = outputs[i];
+  }
+  for (auto& told : segment.tells) {
+    if (size_t(told.place) >= call.sizes.size()) call.sizes.resize(size_t(told.place) + 1);
+    call.sizes[size_t(told.place)] = outputs[size_t(told.output)].impl().sizes[size_t(told.dim)];
+  }
+  auto& question = segment.question;
+  if (question.output >= 0) return bits_of(outputs[size_t(question.output)]);
+  if (question.kind == Question::Kind::kSize || question.kind == Question::Kind::kNumber) return size_answer(segment, call);
+  return 0;
+}
+
+void set_grads(const Segment& segment, Call& call) {
+  for (auto& effect : segment.grads) {
+    TensorImpl& leaf = call.slot(effect.leaf_slot).impl();
+    autograd::ensure_state(leaf).grad = effect.grad_slot < 0 ? Tensor() : call.slot(effect.grad_slot);
+  }
+}
+
+void collect_results(const Segment& segment, Call& call, Results& results) {
+  for (auto& result : segment.results) {
+    if (result.slot < 0) {
+      results.tensors.push_back(Tensor());
+      continue;
+    }
+    Tensor tensor = call.slot(result.slot);
+    if (!result.path.empty()) {
+      if (call.sizes.empty()) {
+        tensor = apply(result.path, tensor);
+      } else {
+        ViewPath path = result.path;
+        map_field([&](const Dim& d) { return Dim(value_of(d, segment, call)); }, path);
+        tensor = apply(path, tensor);
+      }
+    }
+    results.tensors.push_back(result.detached ? tensor.detach() : tensor);
+  }
+  for (int place : segment.result_numbers)
+    results.numbers.push_back(place < 0 ? Tensor() : results.tensors[size_t(place)]);
+  for (auto& size : segment.result_sizes) results.sizes.push_back(value_of(size, segment, call));
+  results.prototype = segment.prototype;
+}
+
+}  // namespace sinter::capture

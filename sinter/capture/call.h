@@ -1,0 +1,30 @@
+#pragma once
+// One call of a captured program: its slots, and how segments run on them.
+#include "sinter/capture/frame.h"
+#include "sinter/capture/segment.h"
+
+namespace sinter::capture {
+
+struct Call {
+  explicit Call(const Frame& frame) : frame(frame) {}
+
+  const Frame& frame;
+  std::vector<Tensor> slots;
+  SmallVector<int64_t, 8> sizes;  // of the symbols, by place
+
+  Tensor& slot(int index) {
+    if (size_t(index) >= slots.size()) slots.resize(size_t(index) + 1);
+    return slots[size_t(index)];
+  }
+};
+
+// The tensor that a slot begins with.
+Tensor meet(Call& call, const SlotSource& source);
+// Runs the segment: slots take its results, which become part of the tape where they are differentiable. Gives the bits of
+// the answer to its question.
+int64_t run(const std::shared_ptr<const Segment>& segment, Call& call);
+// What the last segment leaves to do: gradients into leaves, results to the caller.
+void set_grads(const Segment& segment, Call& call);
+void collect_results(const Segment& segment, Call& call, Results& results);
+
+}  // namespace sinter::capture

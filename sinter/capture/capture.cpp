@@ -1,0 +1,287 @@
+#include "sinter/capture/capture.h"
+
+#include <sstream>
+
+#include "sinter/autograd/autograd.h"
+#include "sinter/base/log.h"
+#include "sinter/capture/explain.h"
+
+namespace sinter::capture {
+
+namespace {
+
+thread_local Capture* current_capture = nullptr;
+
+class CurrentScope {
+ public:
+  explicit CurrentScope(Capture* capture) : previous_(current_capture) { current_capture = capture; }
+  ~CurrentScope() { current_capture = previous_; }
+
+ private:
+  Capture* previous_;
+};
+
+// Puts traced stand-ins in the place of the arguments.
+class Replace final : public LeafVisitor {
+ public:
+  Replace(Recorder& recorder, const Frame& frame, const Entry& entry, const SizeTable& sizes)
+      : recorder_(recorder), frame_(frame), words_(entry.guards.words()), signature_(entry.guards.signature()) {
+    for (auto& symbol : sizes.symbols()) {
+      if (symbol.word < 0) continue;
+      symbols_[symbol.word] = Dim::symbol(symbol.name);
+      for (int word : symbol.same) symbols_[word] = Dim::symbol(symbol.name);
+    }
+    for (size_t i = 0; i < words_.size(); ++i)
+      if (words_[i].kind == Word::Kind::kProperties) first_word_.push_back(int(i));
+  }
+
+  void tensor(Tensor& tensor) override {
+    size_t index = tensors_++;
+    if (!tensor.defined()) return;
+    const Tensor& real = *frame_.tensors[index];
+    const std::string& name = words_[size_t(first_word_[index])].name;
+    bool needs_grad = signature_[size_t(first_word_[index])] >> 40 & 1;
+    if (int leader = overlap_leader(frame_, index); leader >= 0) {
+      if (needs_grad) throw CannotCapture{"arguments that need gradients overlap in memory"};
+      auto& memory = memories_[leader];
+      if (!memory) memory = recorder_.add_memory(leader, meet_memory(leader));
+      tensor = recorder_.add_overlapping(memory, real);
+      return;
+    }
+    for (size_t i = 0; i < index; ++i)
+      if (frame_.tensors[i]->defined() && frame_.tensors[i]->impl().buffer == real.impl().buffer) {
+        tensor = recorder_.same_argument(real);
+        return;
+      }
+    Type type{.dtype = real.dtype(), .shape = {}, .device = real.device()};
+    for (int64_t d = 0; d < real.dim(); ++d) {
+      auto found = symbols_.find(first_word_[index] + 2 + int(d));
+      type.shape.push_back(found != symbols_.end() ? found->second : Dim(real.impl().sizes[size_t(d)]));
+    }
+    tensor = recorder_.add_argument(int(index), real, type, name, needs_grad);
+  }
+
+  void size(Dim& size) override {
+    auto found = symbols_.find(next_word());
+    if (found != symbols_.end()) size = found->second;
+  }
+  void number(Scalar& number) override {
+    next_word();
+    int word = next_word();
+    number = recorder_.add_number(word - int(kHeaderWords), number.dtype(), words_[size_t(word)].name);
+  }
+  void exact(LeafKind, size_t words, const std::string&) override { word_ += int(words); }
+  void enter(const std::string&) override {}
+  void leave() override {}
+
+ private:
+  int next_word() { return int(kHeaderWords) + word_++; }
+
+  Tensor meet_memory(int leader) {
+    const Tensor& argument = *frame_.tensors[size_t(leader)];
+    int64_t elements = int64_t(argument.impl().buffer->bytes()) / item_size(argument.dtype());
+    return make_view_of_all(argument, elements);
+  }
+  static Tensor make_view_of_all(const Tensor& argument, int64_t elements) {
+    TracerScope none(nullptr);
+    return make_view(argument, {elements}, {1}, 0);
+  }
+
+  Recorder& recorder_;
+  const Frame& frame_;
+  const std::vector<Word>& words_;
+  const Signature& signature_;
+  std::map<int, Dim> symbols_;
+  std::vector<int> first_word_;
+  std::map<int, IntrusivePtr<Storage>> memories_;
+  size_t tensors_ = 0;
+  int word_ = 0;
+};
+
+// Takes the tensors, sizes and numbers out of the result, which then is the prototype of later ones.
+class TakeResults final : public LeafVisitor {
+ public:
+  void tensor(Tensor& t) override { tensors.push_back(std::exchange(t, Tensor())); }
+  void size(Dim& d) override { sizes.push_back(std::exchange(d, Dim(0))); }
+  void number(Scalar& s) override {
+    numbers.push_back(-1);
+    if (!s.is_lazy()) return;
+    numbers.back() = 0;
+    lazy.push_back(TensorArg(s).tensor());
+    s = Scalar(0);
+  }
+  void exact(LeafKind, size_t, const std::string&) override {}
+  void enter(const std::string&) override {}
+  void leave() override {}
+
+  TensorList tensors, lazy;
+  std::vector<Dim> sizes;
+  std::vector<int> numbers;  // for each Scalar: -1 as in the prototype, else its place among the tensors
+};
+
+}  // namespace
+
+Capture::Capture(Function& function, Entry& entry, Call& call, Frame& frame, Purpose purpose)
+    : function_(function), entry_(entry), call_(call), frame_(frame), purpose_(purpose), sizes_(entry.sizes),
+      recorder_(*this, sizes_) {
+  // The values of this call, not of the one that was captured first.
+  for (size_t place = 0; place < sizes_.symbols().size(); ++place)
+    if (place < call.sizes.size()) sizes_.bind(sizes_.symbols()[place].name, call.sizes[place]);
+}
+
+Capture* Capture::current() { return current_capture; }
+
+void Capture::run() {
+  CurrentScope current(this);
+  TracerScope tracing(&recorder_);
+  try {
+    Replace replace(recorder_, frame_, entry_, sizes_);
+    auto box = frame_.invoke(replace);
+    TakeResults taken;
+    if (box) box->visit(taken);
+    // Lazy numbers travel as tensors behind the others.
+    int next = int(taken.tensors.size());
+    for (auto& number : taken.numbers)
+      if (number >= 0) number = next++;
+    for (auto& lazy : taken.lazy) taken.tensors.push_back(lazy.clone());
+    recorder_.finish(taken.tensors, std::move(taken.sizes), std::move(taken.numbers), box);
+  } catch (const CannotCapture& reason) {
+    if (ran_something_ || purpose_ != Purpose::kGrow)
+      throw_error(format("compile: {} cannot be captured: {}. Part of it has run already; keep it eager with "
+                         "compiler::disable()", function_.name(), reason.reason));
+    throw;
+  } catch (...) {
+    // Writes made before an exception persist, as in eager.
+    if (purpose_ != Purpose::kCompare && next_known_ >= known_.size()) recorder_.flush();
+    throw;
+  }
+}
+
+Tensor Capture::meet(int slot, const SlotSource& source) {
+  TracerScope none(nullptr);
+  if (source.kind != SlotSource::Kind::kMade) call_.slot(slot) = capture::meet(call_, source);
+  return call_.slot(slot);
+}
+
+void Capture::check_breaks(const Draft& draft) const {
+  auto& question = draft.segment.question;
+  if (question.kind == Question::Kind::kReturn) return;
+  std::string advice = advice_for(question);
+  check(!function_.options().fullgraph, "compile: {} asked for fullgraph, but {} at {} breaks the graph. {}",
+        function_.name(), question.what, question.where, advice);
+  if (log_enabled(LogTopic::kBreaks))
+    log(LogTopic::kBreaks, "{}: {} at {} ends segment {}. {}", function_.name(), question.what, question.where,
+        recorder_.segments(), advice);
+}
+
+// The first line that differs from the recorded trace.
+void Capture::compare(const Draft& draft, const Segment& recorded) const {
+  if (draft.segment.hash == recorded.hash) return;
+  std::string now_text = draft.graph.text(true);
+  std::istringstream now(now_text), then(recorded.text);
+  std::string a, b;
+  while (true) {
+    bool has_a = bool(std::getline(now, a)), has_b = bool(std::getline(then, b));
+    if (!has_a && !has_b) break;
+    if (!has_a) a = "(nothing)";
+    if (!has_b) b = "(nothing)";
+    if (a != b)
+      throw_error(format("compile: {} does not trace to the same program twice: state that the guards cannot see has changed, or "
+                         "it is not deterministic. Before:\n  {}\nnow:\n  {}\nPass what changes as an argument, or call "
+                         "compiler::reset()", function_.name(), b, a));
+    a.clear();
+    b.clear();
+  }
+  throw_error(format("compile: {} does not end in the same way twice ({} at {})", function_.name(),
+                     draft.segment.question.what, draft.segment.question.where));
+}
+
+std::shared_ptr<Segment> Capture::make(Recorder& recorder, Draft& draft) {
+  check_breaks(draft);
+  int number = int(entry_.segments.size());
+  std::string label = format("{}.{}", function_.name(), number);
+  auto segment = build(recorder, draft, sizes_, function_.options(), label);
+  segment->number = number;
+  return segment;
+}
+
+// Hangs the segment under the one before it.
+void Capture::link(const std::shared_ptr<Segment>& segment) {
+  std::unique_lock lock(entry_.tree);
+  entry_.segments.push_back(segment);
+  for (auto& [slot, source] : segment->met)
+    if (source.kind == SlotSource::Kind::kCaptured) entry_.guards.add_captured(source.tensor, source.name);
+  for (auto& read : segment->grad_reads)
+    if (read.leaf.kind != SlotSource::Kind::kMade) entry_.guards.add_grad(read);
+  for (auto& state : states_) entry_.guards.add_state(state);
+  entry_.sizes = sizes_;
+  entry_.guards.complete(sizes_);
+  entry_.branches = entry_.branches || segment->question.kind != Question::Kind::kReturn;
+  if (purpose_ == Purpose::kFollow) {
+    entry_.by_hash[segment->hash] = segment;
+  } else if (last_) {
+    last_->edges[last_answer_] = segment;
+  }
+}
+
+int64_t Capture::finish(Recorder& recorder, Draft& draft) {
+  if (next_known_ < known_.size()) {
+    auto& [segment, answer] = known_[next_known_++];
+    compare(draft, *segment);
+    if (!first_) first_ = segment;
+    last_ = segment;
+    last_answer_ = answer;
+    return answer;
+  }
+  std::shared_ptr<Segment> segment;
+  if (purpose_ == Purpose::kFollow || entry_.follow) {
+    std::shared_lock lock(entry_.tree);
+    auto found = entry_.by_hash.find(draft.segment.hash);
+    if (found != entry_.by_hash.end()) segment = found->second;
+  }
+  if (!segment) {
+    SINTER_INTERNAL_ASSERT(purpose_ != Purpose::kCompare, "a segment was not recorded");
+    std::unique_lock building(function_.capturing_);
+    segment = make(recorder, draft);
+    link(segment);
+  }
+  if (!first_) first_ = segment;
+  {
+    TracerScope none(nullptr);
+    last_answer_ = capture::run(segment, call_);
+  }
+  ran_something_ = ran_something_ || segment->run;
+  last_ = segment;
+  return last_answer_;
+}
+
+void Capture::must_follow(const Question& question) {
+  check(purpose_ != Purpose::kCompare || entry_.follow, "compile: {} at {} was not there when the function was captured",
+        question.what, question.where);
+  if (entry_.follow || purpose_ == Purpose::kCompare) return;
+  std::unique_lock lock(entry_.tree);
+  entry_.follow = true;
+  entry_.follow_reason = question;
+  log(LogTopic::kBreaks, "{} is called every time from now on, because of {} at {}", function_.name(), question.what,
+      question.where);
+}
+
+bool is_capturing() { return current_capture && Tracer::current() == &current_capture->recorder(); }
+
+void step_aside(const char* what) {
+  if (is_capturing()) current_capture->recorder().step_aside(what);
+}
+
+Tensor real_tensor(const Tensor& tensor) {
+  return is_capturing() && tensor.defined() ? current_capture->recorder().real_of(tensor) : tensor;
+}
+
+Tensor enter_tensor(const Tensor& tensor) {
+  return is_capturing() && tensor.defined() ? current_capture->recorder().enter(tensor) : tensor;
+}
+
+void depend_on(const IntrusivePtr<HostState>& state) {
+  if (is_capturing()) current_capture->add_state(state);
+}
+
+}  // namespace sinter::capture

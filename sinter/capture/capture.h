@@ -1,0 +1,58 @@
+#pragma once
+// One run of a function under the recorder, and what becomes of its segments: they are new (built and run), known to have
+// been run in this call (compared by hash), or looked up by hash because the function is called every time.
+#include "sinter/capture/function.h"
+
+namespace sinter::capture {
+
+class Capture final : public SegmentHost {
+ public:
+  enum class Purpose : uint8_t {
+    kGrow,    // a new program, or a new branch of one: `known` segments come first
+    kFollow,  // segments are looked up by hash
+    kCompare  // nothing is run: every segment must be as recorded
+  };
+
+  Capture(Function& function, Entry& entry, Call& call, Frame& frame, Purpose purpose);
+
+  // Segments of this call that have been run already, each with its answer.
+  void set_known(std::vector<std::pair<std::shared_ptr<Segment>, int64_t>> known) { known_ = std::move(known); }
+  // Runs the function. The last segment has been run (or compared) when it returns.
+  void run();
+
+  const std::shared_ptr<Segment>& first() const { return first_; }
+  std::shared_ptr<Segment> last() const { return last_; }
+  const std::vector<IntrusivePtr<HostState>>& states() const { return states_; }
+  void add_state(const IntrusivePtr<HostState>& state) { states_.push_back(state); }
+  Recorder& recorder() { return recorder_; }
+
+  int64_t finish(Recorder& recorder, Draft& draft) override;
+  const Tensor& tensor_in(int slot) const override { return call_.slots[size_t(slot)]; }
+  Tensor meet(int slot, const SlotSource& source) override;
+  void place(int slot, const Tensor& tensor) override { call_.slot(slot) = tensor; }
+  void must_follow(const Question& question) override;
+
+  static Capture* current();
+
+ private:
+  std::shared_ptr<Segment> make(Recorder& recorder, Draft& draft);
+  void link(const std::shared_ptr<Segment>& segment);
+  void compare(const Draft& draft, const Segment& recorded) const;
+  void check_breaks(const Draft& draft) const;
+
+  Function& function_;
+  Entry& entry_;
+  Call& call_;
+  Frame& frame_;
+  const Purpose purpose_;
+  SizeTable sizes_;
+  Recorder recorder_;
+  std::vector<std::pair<std::shared_ptr<Segment>, int64_t>> known_;
+  size_t next_known_ = 0;
+  std::shared_ptr<Segment> first_, last_;
+  int64_t last_answer_ = 0;
+  bool ran_something_ = false;
+  std::vector<IntrusivePtr<HostState>> states_;
+};
+
+}  // namespace sinter::capture

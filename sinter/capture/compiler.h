@@ -1,0 +1,107 @@
+#pragma once
+// Switches and questions around compile().
+#include "sinter/capture/compile.h"
+#include "sinter/capture/explain.h"
+#include "sinter/engine/executable.h"
+
+namespace sinter::compiler {
+
+// Forgets every captured program of the process; compiled functions capture anew at their next call.
+void reset();
+
+// Whether the code that asks is being captured.
+bool is_compiling();
+
+// The names that CompileOptions::backend may have.
+using sinter::list_backends;
+
+// What all compiled functions do from now on: "default"; "force_eager": run eagerly; "eager_on_recompile": run eagerly
+// where no captured program fits; "fail_on_recompile": an Error there.
+void set_stance(std::string_view stance);
+
+// Sizes from which capture shall not conclude: the dimension is symbolic from the start (within [min, max]), or never.
+struct SizeRange {
+  int64_t min = 2, max = int64_t(1) << 40;
+};
+void mark_dynamic(const Tensor& tensor, int64_t dim, const SizeRange& range = {}, Where where = Where::current());
+void mark_static(const Tensor& tensor, int64_t dim, Where where = Where::current());
+
+namespace detail {
+
+// Real tensors in the place of traced ones, and back.
+struct ToReal final : capture::LeafVisitor {
+  void tensor(Tensor& t) override { t = capture::real_tensor(t); }
+  void size(Dim& d) override { d = d.to_int(); }
+  void number(Scalar& s) override {
+    if (s.is_lazy()) s = s.is_floating() ? Scalar(s.to_double()) : Scalar(s.to_int());
+  }
+  void exact(capture::LeafKind, size_t, const std::string&) override {}
+  void enter(const std::string&) override {}
+  void leave() override {}
+};
+struct ToTraced final : capture::LeafVisitor {
+  void tensor(Tensor& t) override { t = capture::enter_tensor(t); }
+  void size(Dim&) override {}
+  void number(Scalar&) override {}
+  void exact(capture::LeafKind, size_t, const std::string&) override {}
+  void enter(const std::string&) override {}
+  void leave() override {}
+};
+
+template <class F>
+class Disabled {
+ public:
+  explicit Disabled(F f) : f_(std::move(f)) {}
+
+  template <class... A>
+  auto operator()(A&&... arguments) const {
+    using R = std::remove_cvref_t<std::invoke_result_t<const F&, A...>>;
+    if (!capture::is_capturing()) return R(std::invoke(f_, std::forward<A>(arguments)...));
+    std::tuple<std::decay_t<A>...> copy(arguments...);
+    ToReal to_real;
+    capture::detail::Forward outward{to_real};
+    // Numbers that the program does not know yet are asked for before it is left.
+    capture::step_aside("a function kept out by compiler::disable()");
+    std::apply([&](auto&... argument) { (capture::detail::walk(outward, argument), ...); }, copy);
+    auto run = [&] {
+      TracerScope none(nullptr);
+      return std::apply([&](auto&... argument) -> R { return std::invoke(f_, argument...); }, copy);
+    };
+    if constexpr (std::is_void_v<R>) {
+      run();
+    } else {
+      R result = run();
+      ToTraced to_traced;
+      capture::detail::Forward inward{to_traced};
+      capture::detail::walk(inward, result);
+      return result;
+    }
+  }
+
+ private:
+  F f_;
+};
+
+}  // namespace detail
+
+// Keeps a function out of captured programs: it runs as it is, on real tensors, in every call. A function that calls one
+// is itself called every time; what surrounds it is compiled.
+template <class F>
+auto disable(F&& f) {
+  return detail::Disabled<std::decay_t<F>>(std::forward<F>(f));
+}
+
+// Calls the function as compiled and tells what became of it.
+template <class F, class... A>
+Explanation explain(const F& f, A&&... arguments) {
+  if constexpr (requires { f.function(); }) {
+    f(std::forward<A>(arguments)...);
+    return capture::explain(f.function());
+  } else {
+    auto compiled = compile(f);
+    compiled(std::forward<A>(arguments)...);
+    return capture::explain(compiled.function());
+  }
+}
+
+}  // namespace sinter::compiler

@@ -1,0 +1,95 @@
+#pragma once
+// One captured program of a function: when it fits a call, and the tree of its segments.
+#include <atomic>
+#include <mutex>
+#include <set>
+#include <shared_mutex>
+#include <unordered_map>
+
+#include "sinter/capture/host_state.h"
+#include "sinter/capture/segment.h"
+#include "sinter/capture/signature.h"
+#include "sinter/capture/sizes.h"
+
+namespace sinter::capture {
+
+// A guard as people read it.
+struct Guard {
+  std::string text;   // "argument 0.size(1) == 8"
+  std::string where;  // the line that caused it; empty where the call itself did
+};
+
+// What a captured program relies on; plain data, checked in order.
+class Guards {
+ public:
+  // From the signature at capture; `symbols` has the words that are symbolic.
+  Guards(const Signature& signature, std::vector<Word> words, const SizeTable& sizes);
+
+  Guards(const Guards&) = delete;
+
+  // Once the capture is over: facts about sizes, tensors by identity, states of the host, gradients present.
+  void complete(const SizeTable& sizes);
+  void add_captured(const Tensor& tensor, const std::string& name);
+  void add_state(const IntrusivePtr<HostState>& state);
+  void add_grad(const GradRead& read);
+
+  // Whether the call fits; if it does, the values of the symbols.
+  bool match(const Signature& signature, const Frame& frame, SmallVector<int64_t, 8>& sizes) const;
+  // The first guard that fails, with its old and new value and the line that caused it.
+  std::string failure(const Signature& signature, const Frame& frame) const;
+
+  std::vector<Guard> list() const;
+  uint64_t hash() const;
+  const Signature& signature() const { return signature_; }
+  const std::vector<Word>& words() const { return words_; }
+  bool is_symbolic(size_t word) const { return place_[word] >= 0; }
+
+ private:
+  bool match_words(const Signature& signature) const;
+  bool match_state() const;
+  bool match_grads(const Frame& frame) const;
+  const Tensor* leaf_of(const GradRead& read, const Frame& frame) const;
+
+  Signature signature_;
+  std::vector<Word> words_;
+  std::vector<int> place_;  // for each word the symbol it gives, or -1
+  std::vector<bool> free_;  // words that may be anything
+  struct Fact {
+    SizeFact fact;
+    DimProgram a, b;
+  };
+  std::vector<SizeSymbol> symbols_;
+  std::vector<Fact> facts_;
+  struct Captured {
+    Tensor tensor;
+    std::string name;
+    DType dtype;
+    Device device;
+    IntList sizes, strides;
+    bool requires_grad;
+  };
+  std::vector<Captured> captured_;
+  std::vector<std::pair<IntrusivePtr<HostState>, uint64_t>> states_;
+  bool has_unclocked_state_ = false;
+  std::vector<GradRead> grads_;
+  mutable std::atomic<uint64_t> geometry_clock_{~uint64_t(0)}, state_clock_{~uint64_t(0)};
+};
+
+struct Entry {
+  Entry(const Signature& signature, std::vector<Word> words, const SizeTable& sizes)
+      : guards(signature, std::move(words), sizes), sizes(sizes) {}
+
+  Guards guards;
+  SizeTable sizes;              // when a new branch is captured it goes on from here
+  std::shared_ptr<Segment> root;
+  bool branches = false;        // the tree may grow while other threads walk it
+  std::string eager_reason;     // not empty: calls of this kind run eagerly, and why
+  bool follow = false;          // the function is called every time
+  Question follow_reason;
+  std::shared_mutex tree;       // of edges and of the segments by hash
+  std::unordered_map<uint64_t, std::shared_ptr<Segment>> by_hash;  // follow mode
+  std::vector<std::shared_ptr<Segment>> segments;                  // in the order of capture
+  std::atomic<int64_t> calls{0};
+};
+
+}  // namespace sinter::capture

@@ -1,0 +1,267 @@
+#include "sinter/capture/function.h"
+
+#include <algorithm>
+
+#include "sinter/base/log.h"
+#include "sinter/capture/capture.h"
+
+namespace sinter::capture {
+
+namespace {
+
+std::atomic<Stance> current_stance{Stance::kDefault};
+
+struct Registry {
+  std::mutex mutex;
+  std::vector<std::weak_ptr<Function>> functions;
+  int unnamed = 0;
+  static Registry& instance() {
+    static auto* registry = new Registry;
+    return *registry;
+  }
+};
+
+const SizeMarks::Mark* mark_of(const Tensor& tensor, int dim) {
+  auto& marks = tensor.impl().marks;
+  if (!marks) return nullptr;
+  for (auto& mark : marks->marks)
+    if (mark.dim == dim) return &mark;
+  return nullptr;
+}
+
+}  // namespace
+
+void set_stance(Stance stance) { current_stance = stance; }
+Stance stance() { return current_stance; }
+
+std::shared_ptr<Function> Function::make(CompileOptions options, const std::string& where) {
+  options = checked(std::move(options));
+  auto& registry = Registry::instance();
+  std::lock_guard lock(registry.mutex);
+  std::string name = options.name;
+  if (name.empty()) {
+    size_t slash = where.find_last_of('/');
+    name = "f" + std::to_string(registry.unnamed++) + "@" + (slash == std::string::npos ? where : where.substr(slash + 1));
+  }
+  std::shared_ptr<Function> function(new Function(std::move(options), std::move(name)));
+  std::erase_if(registry.functions, [](auto& f) { return f.expired(); });
+  registry.functions.push_back(function);
+  return function;
+}
+
+std::vector<std::shared_ptr<Function>> all_functions() {
+  auto& registry = Registry::instance();
+  std::lock_guard lock(registry.mutex);
+  std::vector<std::shared_ptr<Function>> out;
+  for (auto& weak : registry.functions)
+    if (auto function = weak.lock()) out.push_back(function);
+  return out;
+}
+
+std::vector<std::shared_ptr<Entry>> Function::entries() const {
+  std::lock_guard lock(list_);
+  return *entries_;
+}
+
+void Function::reset() {
+  std::lock_guard capturing(capturing_);
+  std::lock_guard lock(list_);
+  entries_ = std::make_shared<const Entries>();
+  gave_up_ = false;
+}
+
+std::shared_ptr<Entry> Function::find(const Signature& signature, Frame& frame, SmallVector<int64_t, 8>& sizes) const {
+  std::shared_ptr<const Entries> entries;
+  {
+    std::lock_guard lock(list_);
+    entries = entries_;
+  }
+  for (auto& entry : *entries) {
+    std::shared_lock<std::shared_mutex> lock;
+    if (entry->branches) lock = std::shared_lock(entry->tree);
+    if (entry->guards.match(signature, frame, sizes)) return entry;
+  }
+  return nullptr;
+}
+
+bool Function::call(Frame& frame, Results& results) {
+  if (stance() == Stance::kForceEager) return false;
+  Signature signature;
+  sign(frame, signature);
+  SmallVector<int64_t, 8> sizes;
+  auto entry = find(signature, frame, sizes);
+  if (!entry) {
+    if (gave_up_.load(std::memory_order_relaxed)) return false;
+    std::lock_guard capturing(capturing_);
+    // Another thread may have captured it meanwhile.
+    entry = find(signature, frame, sizes);
+    if (!entry) return capture_new(signature, frame, results);
+  }
+  int64_t every = options_.options.empty() ? 0 : int_option(options_, "recheck");
+  if (every > 0 && entry->calls.fetch_add(1, std::memory_order_relaxed) % every == every - 1) recheck(entry, frame, signature);
+  return run_entry(entry, frame, std::move(sizes), results);
+}
+
+bool Function::run_entry(const std::shared_ptr<Entry>& entry, Frame& frame, SmallVector<int64_t, 8> sizes, Results& results) {
+  if (!entry->eager_reason.empty()) return false;
+  Call call(frame);
+  call.sizes = std::move(sizes);
+  bool follow = false;
+  std::vector<std::pair<std::shared_ptr<Segment>, int64_t>> known;
+  std::shared_ptr<Segment> last;
+  if (!entry->branches) [[likely]] {
+    last = entry->root;
+    run(last, call);
+  } else {
+    std::shared_ptr<Segment> segment;
+    {
+      std::shared_lock lock(entry->tree);
+      segment = entry->root;
+      follow = entry->follow;
+    }
+    while (segment && !follow) {
+      int64_t answer = run(segment, call);
+      last = segment;
+      if (segment->question.kind == Question::Kind::kReturn) break;
+      known.emplace_back(segment, answer);
+      last = nullptr;
+      std::shared_lock lock(entry->tree);
+      auto edge = segment->edges.find(answer);
+      segment = edge == segment->edges.end() ? nullptr : edge->second;
+    }
+  }
+  if (follow) {
+    Capture capture(*this, *entry, call, frame, Capture::Purpose::kFollow);
+    capture.run();
+    last = capture.last();
+  } else if (!last) {
+    // An answer that was never seen: the function is called again, and what has been run is known.
+    std::lock_guard capturing(capturing_);
+    auto& asked = *known.back().first;
+    if (asked.question.kind == Question::Kind::kNumber && int64_t(asked.edges.size()) >= int_option(options_, "edge_limit")) {
+      std::unique_lock lock(entry->tree);
+      entry->follow = true;
+      entry->follow_reason = asked.question;
+      log(LogTopic::kBreaks, "{} is called every time from now on: {} at {} has had {} different answers", name_,
+          asked.question.what, asked.question.where, asked.edges.size());
+    }
+    Capture capture(*this, *entry, call, frame, Capture::Purpose::kGrow);
+    capture.set_known(std::move(known));
+    capture.run();
+    last = capture.last();
+  }
+  set_grads(*last, call);
+  collect_results(*last, call, results);
+  return true;
+}
+
+// Which sizes are symbolic in a new capture.
+SizeTable Function::choose_sizes(const Signature& signature, const std::vector<Word>& words, const Frame& frame) {
+  SizeTable table;
+  auto earlier = entries();
+  std::map<int64_t, int> by_value;
+  bool overlaps = has_overlaps(frame);
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (words[i].kind != Word::Kind::kSize || overlaps) continue;
+    int64_t value = signature[i], low = 2, high = kAnySize;
+    const SizeMarks::Mark* mark =
+        words[i].tensor >= 0 ? mark_of(*frame.tensors[size_t(words[i].tensor)], words[i].dim) : nullptr;
+    bool dynamic = options_.dynamic == Dynamic::kTrue;
+    if (mark) {
+      dynamic = mark->dynamic;
+      low = std::max<int64_t>(mark->low, 2);
+      high = mark->high;
+    } else if (options_.dynamic == Dynamic::kAuto) {
+      for (auto& entry : earlier) {
+        auto& other = entry->guards.signature();
+        // Only calls that differ in sizes alone tell which sizes vary.
+        if (other.size() != signature.size() || entry->guards.words().size() != words.size()) continue;
+        bool alike = true;
+        for (size_t j = 0; j < words.size() && alike; ++j)
+          alike = words[j].kind == Word::Kind::kSize || words[j].kind == Word::Kind::kNumber || other[j] == signature[j];
+        dynamic = dynamic || (alike && (other[i] != value || entry->guards.is_symbolic(i)));
+      }
+    }
+    // 0 and 1 broadcast and vanish: they are programs of their own.
+    if (!dynamic || value < low || value > high) continue;
+    auto shared = by_value.find(value);
+    if (shared != by_value.end() && !mark) {
+      table.share(shared->second, int(i));
+    } else {
+      int place = int(table.symbols().size());
+      table.add(words[i].name, value, low, high, int(i));
+      if (!mark) by_value[value] = place;
+    }
+  }
+  return table;
+}
+
+void Function::explain_recompile(const Signature& signature, const Frame& frame) const {
+  auto earlier = entries();
+  if (earlier.empty() || !log_enabled(LogTopic::kRecompiles)) return;
+  std::string text;
+  for (size_t i = 0; i < earlier.size(); ++i)
+    text += format("\n  program {}: {}", i, earlier[i]->guards.failure(signature, frame));
+  log(LogTopic::kRecompiles, "{} is captured again, since no program fits:{}", name_, text);
+}
+
+bool Function::capture_new(const Signature& signature, Frame& frame, Results& results) {
+  auto earlier = entries();
+  if (!earlier.empty()) {
+    std::string failure = earlier.back()->guards.failure(signature, frame);
+    check(stance() != Stance::kFailOnRecompile, "compile: {} would be captured again: {}", name_, failure);
+    if (stance() == Stance::kEagerOnRecompile) return false;
+    if (int64_t(earlier.size()) >= int_option(options_, "recompile_limit")) {
+      gave_up_ = true;
+      warn("{} was captured {} times, which is its recompile_limit; calls that fit none of these run eagerly from now on. "
+           "The guard that failed last: {}. Pass what varies as a Dim or a Scalar, mark_dynamic() it, or raise the limit",
+           name_, earlier.size(), failure);
+      return false;
+    }
+    explain_recompile(signature, frame);
+  }
+  std::vector<Word> words = describe(frame);
+  SizeTable sizes = choose_sizes(signature, words, frame);
+  auto entry = std::make_shared<Entry>(signature, std::move(words), sizes);
+  Call call(frame);
+  for (auto& symbol : sizes.symbols()) call.sizes.push_back(symbol.value);
+  std::shared_ptr<Segment> last;
+  try {
+    Capture capture(*this, *entry, call, frame, Capture::Purpose::kGrow);
+    capture.run();
+    entry->root = capture.first();
+    last = capture.last();
+  } catch (const CannotCapture& reason) {
+    check(!options_.fullgraph, "compile: {} asked for fullgraph, but cannot be captured: {}", name_, reason.reason);
+    entry->eager_reason = reason.reason;
+    warn("{} runs eagerly on arguments of this kind: {}", name_, reason.reason);
+  }
+  if (log_enabled(LogTopic::kGuards))
+    for (auto& guard : entry->guards.list())
+      log(LogTopic::kGuards, "{}: {}{}", name_, guard.text, guard.where.empty() ? "" : " (" + guard.where + ")");
+  {
+    std::lock_guard lock(list_);
+    auto grown = std::make_shared<Entries>(*entries_);
+    grown->push_back(entry);
+    entries_ = std::move(grown);
+  }
+  if (!last) return false;
+  set_grads(*last, call);
+  collect_results(*last, call, results);
+  return true;
+}
+
+// Traces again without running anything, and compares.
+void Function::recheck(const std::shared_ptr<Entry>& entry, Frame& frame, const Signature&) {
+  if (entry->branches || !entry->eager_reason.empty()) return;
+  std::lock_guard capturing(capturing_);
+  Call call(frame);
+  for (auto& symbol : entry->sizes.symbols())
+    if (symbol.word >= 0) call.sizes.push_back(symbol.value);
+  for (auto& [slot, source] : entry->root->met) call.slot(slot) = meet(call, source);
+  Capture capture(*this, *entry, call, frame, Capture::Purpose::kCompare);
+  capture.set_known({{entry->root, 0}});
+  capture.run();
+}
+
+}  // namespace sinter::capture

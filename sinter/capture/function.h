@@ -1,0 +1,64 @@
+#pragma once
+// A compiled function with its types left out: the captured programs it has, and what happens in a call.
+#include <memory>
+#include <mutex>
+
+#include "sinter/capture/build.h"
+#include "sinter/capture/call.h"
+#include "sinter/capture/entry.h"
+#include "sinter/capture/options.h"
+
+namespace sinter::capture {
+
+class Function : public std::enable_shared_from_this<Function> {
+ public:
+  static std::shared_ptr<Function> make(CompileOptions options, const std::string& where);
+
+  // Runs the call; false when it shall be made eagerly by the caller.
+  bool call(Frame& frame, Results& results);
+  // Forgets everything captured.
+  void reset();
+
+  const CompileOptions& options() const { return options_; }
+  const std::string& name() const { return name_; }
+  std::vector<std::shared_ptr<Entry>> entries() const;
+
+ private:
+  friend class Capture;
+  explicit Function(CompileOptions options, std::string name) : options_(std::move(options)), name_(std::move(name)) {}
+
+  using Entries = std::vector<std::shared_ptr<Entry>>;
+
+  std::shared_ptr<Entry> find(const Signature& signature, Frame& frame, SmallVector<int64_t, 8>& sizes) const;
+  bool run_entry(const std::shared_ptr<Entry>& entry, Frame& frame, SmallVector<int64_t, 8> sizes, Results& results);
+  bool capture_new(const Signature& signature, Frame& frame, Results& results);
+  void explain_recompile(const Signature& signature, const Frame& frame) const;
+  SizeTable choose_sizes(const Signature& signature, const std::vector<Word>& words, const Frame& frame);
+  void recheck(const std::shared_ptr<Entry>& entry, Frame& frame, const Signature& signature);
+
+  const CompileOptions options_;
+  const std::string name_;
+  std::recursive_mutex capturing_;            // one capture at a time
+  mutable std::mutex list_;                   // of `entries_`, for the moment of copying it
+  std::shared_ptr<const Entries> entries_ = std::make_shared<const Entries>();
+  std::atomic<bool> gave_up_{false};
+};
+
+// All compiled functions that exist.
+std::vector<std::shared_ptr<Function>> all_functions();
+
+// What every function does when no program fits a call.
+enum class Stance : uint8_t { kDefault, kForceEager, kEagerOnRecompile, kFailOnRecompile };
+void set_stance(Stance stance);
+Stance stance();
+
+// Whether a function is being captured on this thread.
+bool is_capturing();
+// Ends the segment under way, so that host code can run on real tensors; no-op when nothing is captured.
+void step_aside(const char* what);
+// The real tensor behind a traced one.
+Tensor real_tensor(const Tensor& tensor);
+// A real tensor as one of the program under way.
+Tensor enter_tensor(const Tensor& tensor);
+
+}  // namespace sinter::capture

@@ -1,0 +1,170 @@
+#include "sinter/autograd/history.h"
+#include "sinter/base/hash.h"
+#include "sinter/capture/entry.h"
+
+namespace sinter::capture {
+
+Guards::Guards(const Signature& signature, std::vector<Word> words, const SizeTable& sizes)
+    : signature_(signature), words_(std::move(words)), place_(words_.size(), -1), free_(words_.size(), false) {
+  SINTER_INTERNAL_ASSERT(words_.size() == signature_.size(), "{} names for {} words", words_.size(), signature_.size());
+  for (size_t i = 0; i < words_.size(); ++i) free_[i] = words_[i].kind == Word::Kind::kNumber;
+  complete(sizes);
+}
+
+void Guards::complete(const SizeTable& sizes) {
+  symbols_ = sizes.symbols();
+  for (size_t place = 0; place < symbols_.size(); ++place)
+    if (symbols_[place].word >= 0) {
+      place_[size_t(symbols_[place].word)] = int(place);
+      for (int word : symbols_[place].same) place_[size_t(word)] = int(place);
+    }
+  facts_.clear();
+  auto place_of = [&](const std::string& name) { return sizes.place_of(name); };
+  for (auto& fact : sizes.facts()) facts_.push_back({fact, DimProgram(fact.a, place_of), DimProgram(fact.b, place_of)});
+}
+
+void Guards::add_captured(const Tensor& tensor, const std::string& name) {
+  const TensorImpl& impl = tensor.impl();
+  captured_.push_back({tensor, name, impl.dtype, impl.device, impl.sizes, impl.strides, impl.requires_grad});
+}
+
+void Guards::add_state(const IntrusivePtr<HostState>& state) {
+  for (auto& [known, stamp] : states_)
+    if (known == state) return;
+  states_.emplace_back(state, state->fingerprint().value_or(0));
+  has_unclocked_state_ = has_unclocked_state_ || !state->moves_clock();
+}
+
+void Guards::add_grad(const GradRead& read) { grads_.push_back(read); }
+
+bool Guards::match_words(const Signature& signature) const {
+  if (signature.size() != signature_.size()) return false;
+  for (size_t i = 0; i < signature.size(); ++i)
+    if (signature[i] != signature_[i] && place_[i] < 0 && !free_[i]) return false;
+  return true;
+}
+
+bool Guards::match_state() const {
+  uint64_t geometry = TensorImpl::geometry_clock.load(std::memory_order_relaxed);
+  if (geometry != geometry_clock_.load(std::memory_order_relaxed)) {
+    for (auto& c : captured_) {
+      const TensorImpl& impl = c.tensor.impl();
+      if (impl.dtype != c.dtype || !(impl.device == c.device) || impl.sizes != c.sizes || impl.strides != c.strides ||
+          impl.requires_grad != c.requires_grad)
+        return false;
+    }
+    geometry_clock_.store(geometry, std::memory_order_relaxed);
+  }
+  uint64_t clock = HostState::clock.load(std::memory_order_relaxed);
+  if (has_unclocked_state_ || clock != state_clock_.load(std::memory_order_relaxed)) {
+    for (auto& [state, stamp] : states_)
+      if (state->fingerprint() != std::optional<uint64_t>(stamp)) return false;
+    state_clock_.store(clock, std::memory_order_relaxed);
+  }
+  return true;
+}
+
+const Tensor* Guards::leaf_of(const GradRead& read, const Frame& frame) const {
+  if (read.leaf.kind == SlotSource::Kind::kArgument) return frame.tensors[size_t(read.leaf.index)];
+  return read.leaf.tensor.defined() ? &read.leaf.tensor : nullptr;
+}
+
+bool Guards::match_grads(const Frame& frame) const {
+  for (auto& read : grads_) {
+    auto* leaf = leaf_of(read, frame);
+    auto* state = leaf ? autograd::state_of(leaf->impl()) : nullptr;
+    if ((state && state->grad.defined()) != read.present) return false;
+  }
+  return true;
+}
+
+bool Guards::match(const Signature& signature, const Frame& frame, SmallVector<int64_t, 8>& sizes) const {
+  if (!match_words(signature)) return false;
+  sizes.clear();
+  for (auto& symbol : symbols_) {
+    if (symbol.word < 0) break;  // those that the data decides come last
+    sizes.push_back(signature[size_t(symbol.word)]);
+  }
+  for (size_t place = 0; place < sizes.size(); ++place)
+    if (sizes[place] < symbols_[place].low || sizes[place] > symbols_[place].high) return false;
+  // Words that share a symbol must agree.
+  for (size_t i = 0; i < place_.size(); ++i)
+    if (place_[i] >= 0 && signature[i] != sizes[size_t(place_[i])]) return false;
+  for (auto& [fact, a, b] : facts_) {
+    int64_t x = a(sizes.data()), y = b(sizes.data());
+    bool holds = fact.op == DimCompare::kEqual ? x == y : fact.op == DimCompare::kLess ? x < y : x <= y;
+    if (holds != fact.holds) return false;
+  }
+  return match_state() && (grads_.empty() || match_grads(frame));
+}
+
+std::string Guards::failure(const Signature& signature, const Frame& frame) const {
+  if (signature.size() != signature_.size())
+    return format("the arguments have another structure ({} words, not {})", signature.size(), signature_.size());
+  for (size_t i = 0; i < signature.size(); ++i)
+    if (signature[i] != signature_[i] && place_[i] < 0 && !free_[i])
+      return format("{} was {}, now {}", words_[i].name, word_text(words_[i], signature_[i]),
+                    word_text(words_[i], signature[i]));
+  SmallVector<int64_t, 8> sizes;
+  for (auto& symbol : symbols_)
+    if (symbol.word >= 0) sizes.push_back(signature[size_t(symbol.word)]);
+  for (size_t place = 0; place < sizes.size(); ++place)
+    if (sizes[place] < symbols_[place].low || sizes[place] > symbols_[place].high)
+      return format("{} is {}, outside [{}, {}]", symbols_[place].source, sizes[place], symbols_[place].low,
+                    symbols_[place].high);
+  for (size_t i = 0; i < place_.size(); ++i)
+    if (place_[i] >= 0 && signature[i] != sizes[size_t(place_[i])])
+      return format("{} == {} no longer holds: now {} and {}", words_[i].name, symbols_[size_t(place_[i])].source,
+                    signature[i], sizes[size_t(place_[i])]);
+  for (auto& [fact, a, b] : facts_) {
+    int64_t x = a(sizes.data()), y = b(sizes.data());
+    bool holds = fact.op == DimCompare::kEqual ? x == y : fact.op == DimCompare::kLess ? x < y : x <= y;
+    if (holds != fact.holds)
+      return format("{} (asked at {}) no longer holds: now {} and {}", fact.text(), fact.where, x, y);
+  }
+  for (auto& c : captured_) {
+    const TensorImpl& impl = c.tensor.impl();
+    if (impl.dtype != c.dtype || impl.sizes != c.sizes || impl.strides != c.strides || !(impl.device == c.device) ||
+        impl.requires_grad != c.requires_grad)
+      return format("the captured tensor '{}' was {}{}, now {}{}", c.name, c.dtype, c.sizes, impl.dtype, impl.sizes);
+  }
+  for (auto& [state, stamp] : states_)
+    if (state->fingerprint() != std::optional<uint64_t>(stamp)) return format("{} has changed", state->name());
+  for (auto& read : grads_) {
+    auto* leaf = leaf_of(read, frame);
+    auto* state = leaf ? autograd::state_of(leaf->impl()) : nullptr;
+    if ((state && state->grad.defined()) != read.present)
+      return format("{} {} a gradient", read.leaf.name, read.present ? "no longer has" : "now has");
+  }
+  return "nothing";
+}
+
+std::vector<Guard> Guards::list() const {
+  std::vector<Guard> out;
+  for (size_t i = 0; i < words_.size(); ++i) {
+    if (free_[i]) continue;
+    if (place_[i] < 0)
+      out.push_back({format("{} == {}", words_[i].name, word_text(words_[i], signature_[i])), {}});
+    else if (symbols_[size_t(place_[i])].word == int(i))
+      out.push_back({format("{} == {}, in [{}, {}]", words_[i].name, symbols_[size_t(place_[i])].name,
+                            symbols_[size_t(place_[i])].low,
+                            symbols_[size_t(place_[i])].high >= kAnySize ? std::string("…")
+                                                                         : std::to_string(symbols_[size_t(place_[i])].high)),
+                     {}});
+    else
+      out.push_back({format("{} == {}", words_[i].name, symbols_[size_t(place_[i])].name), {}});
+  }
+  for (auto& [fact, a, b] : facts_) out.push_back({fact.text(), fact.where});
+  for (auto& c : captured_) out.push_back({format("'{}' is the same tensor, {}{}", c.name, c.dtype, c.sizes), {}});
+  for (auto& [state, stamp] : states_) out.push_back({format("{} is unchanged", state->name()), {}});
+  for (auto& read : grads_) out.push_back({format("'{}' {} a gradient", read.leaf.name, read.present ? "has" : "has not"), {}});
+  return out;
+}
+
+uint64_t Guards::hash() const {
+  uint64_t h = 0;
+  for (auto& guard : list()) h = hash_text(guard.text, h);
+  return h;
+}
+
+}  // namespace sinter::capture

@@ -1,0 +1,52 @@
+#include "sinter/capture/lazy.h"
+
+#include "sinter/capture/recorder.h"
+#include "sinter/ops/define.h"
+
+namespace sinter::capture {
+
+namespace {
+
+DType number_type(DType dtype) { return is_floating(dtype) ? kFloat64 : dtype == kBool ? kBool : kInt64; }
+
+class LazyItem final : public LazyNumber {
+ public:
+  LazyItem(Recorder& recorder, const Tensor& tensor) : recorder_(recorder), tensor_(tensor) {}
+
+  Scalar value() const override { return ask().number(tensor_); }
+  bool truth() const override { return ask().truth(tensor_); }
+  Tensor tensor() const override { return tensor_; }
+
+  Scalar combine(const char* op, const Scalar& other, bool reversed) const override {
+    struct Named {
+      std::string_view sign;
+      const Op* op;
+    };
+    static const Named table[] = {{"+", find_op("add")}, {"-", find_op("sub")}, {"*", find_op("mul")}, {"/", find_op("div")},
+                                  {"<", find_op("lt")},  {"<=", find_op("le")}, {"==", find_op("eq")}};
+    for (auto& [sign, found] : table) {
+      if (sign != op) continue;
+      TensorArg operands[] = {TensorArg(tensor_), TensorArg(other)};
+      if (reversed) std::swap(operands[0], operands[1]);
+      return lazy_scalar(ask(), Dispatcher::instance().run_one(*found, operands, {}));
+    }
+    SINTER_INTERNAL_ASSERT(false, "no op is written {}", op);
+  }
+
+ private:
+  Recorder& ask() const {
+    check(Tracer::current() == &recorder_, "a number of a captured program is used after its capture has ended: return it");
+    return recorder_;
+  }
+
+  Recorder& recorder_;
+  Tensor tensor_;
+};
+
+}  // namespace
+
+Scalar lazy_scalar(Recorder& recorder, const Tensor& tensor) {
+  return Scalar(make_intrusive<LazyItem>(recorder, tensor), number_type(tensor.dtype()));
+}
+
+}  // namespace sinter::capture

@@ -1,0 +1,71 @@
+#include "sinter/capture/options.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "sinter/engine/executable.h"
+
+namespace sinter {
+
+namespace {
+
+constexpr std::string_view kModes[] = {"default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs"};
+
+struct IntOption {
+  std::string_view name;
+  int64_t standard, least;
+};
+constexpr IntOption kIntOptions[] = {
+    {"recompile_limit", 8, 1},  // entries of one function before it falls back to eager
+    {"edge_limit", 8, 1},       // answers of one question before the function is called every time
+    {"recheck", 0, 0},          // retrace every Nth call and compare; 0: never
+};
+
+std::string known_options() {
+  std::string names;
+  for (auto& option : kIntOptions) names += (names.empty() ? "" : ", ") + std::string(option.name);
+  return names;
+}
+
+const IntOption* find_option(std::string_view name) {
+  auto* found = std::find_if(std::begin(kIntOptions), std::end(kIntOptions), [&](auto& o) { return o.name == name; });
+  return found == std::end(kIntOptions) ? nullptr : found;
+}
+
+}  // namespace
+
+std::string to_string(Mode mode) { return std::string(kModes[size_t(mode)]); }
+
+Mode parse_mode(std::string_view text) {
+  std::string known;
+  for (size_t i = 0; i < std::size(kModes); ++i) {
+    if (kModes[i] == text) return Mode(i);
+    known += (known.empty() ? "" : ", ") + std::string(kModes[i]);
+  }
+  throw_error(format("compile: there is no mode '{}'; the modes are {}", text, known));
+}
+
+CompileOptions checked(CompileOptions options) {
+  if (const char* mode = std::getenv("SINTER_MODE"); mode && *mode && options.mode == Mode::kDefault)
+    options.mode = parse_mode(mode);
+  for (auto& [name, value] : options.options) {
+    auto* known = find_option(name);
+    check(known != nullptr, "compile: there is no option '{}'; the options are {}", name, known_options());
+    auto* number = std::get_if<int64_t>(&value);
+    check(number && *number >= known->least, "compile: the option '{}' takes a whole number from {} on", name, known->least);
+  }
+  auto backends = list_backends();
+  std::string names;
+  for (auto& backend : backends) names += (names.empty() ? "" : ", ") + backend;
+  check(std::find(backends.begin(), backends.end(), options.backend) != backends.end(),
+        "compile: there is no backend '{}'; the backends are {}", options.backend, names);
+  return options;
+}
+
+int64_t int_option(const CompileOptions& options, const std::string& name) {
+  auto it = options.options.find(name);
+  if (it != options.options.end()) return std::get<int64_t>(it->second);
+  return find_option(name)->standard;
+}
+
+}  // namespace sinter

@@ -1,0 +1,37 @@
+#pragma once
+// How a function is compiled.
+#include <map>
+#include <string>
+#include <variant>
+
+#include "sinter/base/error.h"
+
+namespace sinter {
+
+enum class Mode : uint8_t { kDefault, kReduceOverhead, kMaxAutotune, kMaxAutotuneNoCudagraphs };
+// "default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs".
+std::string to_string(Mode mode);
+Mode parse_mode(std::string_view text);
+
+// Which sizes are symbolic: those seen with a second value, all from the start, none.
+enum class Dynamic : uint8_t { kAuto, kTrue, kFalse };
+inline constexpr Dynamic kAuto = Dynamic::kAuto;
+
+// {"recheck", 100}, {"recompile_limit", 16}: see docs/guide.md for the names.
+using OptionMap = std::map<std::string, std::variant<bool, int64_t, double, std::string>>;
+
+struct CompileOptions {
+  Mode mode = Mode::kDefault;  // SINTER_MODE in the environment stands in for the default
+  bool fullgraph = false;      // a break is an Error
+  Dynamic dynamic = Dynamic::kAuto;
+  std::string backend = "sinter";
+  OptionMap options = {};
+  std::string name = {};       // for logs and explain()
+};
+
+// The same with the environment applied; an Error names an option, a mode or a backend that does not exist.
+CompileOptions checked(CompileOptions options);
+// The value of an integer option, or what it is without.
+int64_t int_option(const CompileOptions& options, const std::string& name);
+
+}  // namespace sinter

@@ -1,0 +1,149 @@
+#pragma once
+// The tracer behind compile(): records a function into segments. Values that the host asks for are obtained by ending the
+// segment and having the host of the capture run it.
+#include <map>
+#include <unordered_map>
+
+#include "sinter/capture/sizes.h"
+#include "sinter/capture/storage.h"
+#include "sinter/tensor/tracer.h"
+
+namespace sinter::capture {
+
+class Recorder;
+
+// A segment as recorded, before it is made ready to run.
+struct Draft {
+  Segment segment;  // without executables
+  Graph graph;
+  std::vector<Tensor> roots;         // the traced value of each output that is a tensor of the program
+  std::vector<Tensor> grad_targets;  // for each operand of the graph: what its gradient is taken of, or undefined
+};
+
+// The gradients of a draft recorded behind it, into one graph.
+struct Joint {
+  std::vector<int> targets;   // operands of the forward graph
+  std::vector<int> tangents;  // its differentiable results
+  std::string failure;        // not empty: why there are none
+};
+
+// Runs segments, or knows that they have been run.
+class SegmentHost {
+ public:
+  virtual ~SegmentHost() = default;
+  // Runs the segment; gives the bits of the answer to its question. Slots then hold its results.
+  virtual int64_t finish(Recorder& recorder, Draft& draft) = 0;
+  // The tensor in a slot.
+  virtual const Tensor& tensor_in(int slot) const = 0;
+  // The tensor of a slot that the program meets now.
+  virtual Tensor meet(int slot, const SlotSource& source) = 0;
+  // A tensor that host code has made goes into a slot.
+  virtual void place(int slot, const Tensor& tensor) = 0;
+  // Host code takes part that no edge can record: the function has to be called every time.
+  virtual void must_follow(const Question& question) = 0;
+};
+
+// The program cannot be captured in this call; the reason says why. Only thrown before anything has been run.
+struct CannotCapture {
+  std::string reason;
+};
+
+class Recorder final : public Tracer {
+ public:
+  Recorder(SegmentHost& host, SizeTable& sizes) : host_(host), sizes_(sizes) {}
+  ~Recorder() override;
+
+  // --- the program's inputs
+  // A tensor of the arguments. `type` has the symbolic sizes.
+  Tensor add_argument(int index, const Tensor& real, const Type& type, const std::string& name, bool needs_grad);
+  // A group of arguments that overlap in memory: its memory as one storage; then each as a look at it.
+  IntrusivePtr<Storage> add_memory(int index, const Tensor& flat);
+  Tensor add_overlapping(const IntrusivePtr<Storage>& memory, const Tensor& real);
+  // An argument that is the same tensor as an earlier one.
+  Tensor same_argument(const Tensor& real);
+  // A real tensor that host code has made in between.
+  Tensor enter(const Tensor& real);
+  // A number of the arguments whose value is not part of the program.
+  Scalar add_number(int index, DType dtype, const std::string& name);
+
+  // Ends the last segment with these results.
+  void finish(std::span<const Tensor> results, std::vector<Dim> sizes, std::vector<int> numbers,
+              std::shared_ptr<const void> prototype);
+  // Runs what was recorded so far for its effects alone: an exception has ended the program.
+  void flush();
+  int segments() const { return int(segment_) - 1; }
+  // Appends tangents and gradients to the graph of the draft that is being finished.
+  Joint differentiate(Draft& draft);
+
+  // --- Tracer
+  std::vector<Tensor> record(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs) override;
+  bool decide(DimCompare op, const Dim& a, const Dim& b) override;
+  int64_t specialize(const Dim& d, const std::source_location* where, const void* return_address) override;
+  std::optional<int64_t> hint(const Dim& d) override { return sizes_.value(d); }
+  void write(const Tensor& out, const Tensor& value) override;
+  Scalar item(const Tensor& tensor) override;
+  bool answers() const override { return true; }
+  uint64_t epoch() const override { return segment_; }
+  const TensorImpl& memory_of(const Tensor& tensor, const char* asker) override;
+  Tensor present_value(const Tensor& tensor) override;
+  Tensor empty(const Shape& shape, const TensorOptions& options) override;
+  Tensor constant(const Tensor& made) override;
+  std::vector<TensorArg> draw() override;
+  Tensor grad_of(const Tensor& leaf, const Tensor& grad) override;
+  void before_grad_changes(const Tensor& leaf) override;
+
+  // Asks about a tensor of one element.
+  bool truth(const Tensor& tensor);
+  Scalar number(const Tensor& tensor);
+  // A piece of the program that runs as it is, on real tensors, in every call.
+  void step_aside(const char* what);
+  Tensor real_of(const Tensor& tensor);
+
+  void refresh(TensorImpl& impl, Handle& handle);
+  Value value_of(const Tensor& tensor);
+
+ private:
+  friend struct Storage;
+  friend class Handle;
+
+  IntrusivePtr<Storage> new_storage(const Type& type, const IntList& sizes, const IntList& strides);
+  IntrusivePtr<Storage> storage_of(const Tensor& tensor);
+  IntrusivePtr<Storage> captured(const Tensor& eager);
+  const Tensor& root_of(Storage& storage);
+  int meet(Storage& storage);
+  Tensor pin(Value value, const Storage& layout);
+  Tensor look(const IntrusivePtr<Storage>& storage, ViewPath path, Value value, bool detached);
+  Tensor fresh_result(const Op& op, std::span<const TensorArg> inputs, Value value);
+  Tensor view_result(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, Value value);
+  Storage& leaf_storage(const Tensor& leaf);
+  void ask_sizes(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs);
+  void restore_grads();
+  void check_alone(const Storage& storage);
+  int64_t end_segment(Question question, const Tensor& asked, std::span<const Tensor> results);
+  std::vector<GradEffect> settle_grads(std::vector<Storage*>& needed);
+  void add_output(Storage& storage, bool written, std::vector<Value>& values);
+  void begin_segment();
+
+  SegmentHost& host_;
+  SizeTable& sizes_;
+  uint32_t segment_ = 1;
+  Draft draft_;
+  uint64_t next_id_ = 1;
+  int next_slot_ = 0;
+  std::map<uint64_t, Storage*> storages_;            // all that exist, in the order of their making
+  std::vector<IntrusivePtr<Storage>> kept_;          // of arguments and captured tensors: alive to the end
+  std::unordered_map<const TensorImpl*, Storage*> captured_;
+  std::unordered_map<const Buffer*, std::vector<Storage*>> by_buffer_;
+  std::vector<Tensor> materialised_;                 // what memory_of handed out
+  std::vector<SizeFact> data_facts_;                 // answers about sizes that the data decides, on this way through the tree
+  std::optional<Tensor> seed_;                       // of the present segment
+  struct GradChange {
+    Tensor leaf, before;  // an eager leaf, and the gradient that it had
+    Storage* storage;
+  };
+  std::vector<GradChange> grad_changes_;
+  std::map<const TensorImpl*, Storage*> leaf_roots_;  // the stand-ins of leaves in the present segment
+  std::vector<Storage*> changed_grads_;               // of stand-ins
+};
+
+}  // namespace sinter::capture

@@ -1,0 +1,247 @@
+// How a segment ends: which values live on, what is written back, which question is asked; and its gradients.
+#include <algorithm>
+
+#include "sinter/autograd/autograd.h"
+#include "sinter/autograd/history.h"
+#include "sinter/base/hash.h"
+#include "sinter/capture/recorder.h"
+
+namespace sinter::capture {
+
+namespace {
+
+Handle& handle_of(const Tensor& tensor) { return static_cast<Handle&>(*tensor.impl().traced); }
+
+// The dimensions from the outermost in memory to the innermost.
+IntList memory_order(const IntList& sizes, const IntList& strides) {
+  IntList order;
+  for (size_t d = 0; d < sizes.size(); ++d) order.push_back(int64_t(d));
+  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+    bool unit_a = sizes[size_t(a)] == 1, unit_b = sizes[size_t(b)] == 1;
+    if (unit_a || unit_b) return false;
+    return strides[size_t(a)] > strides[size_t(b)];
+  });
+  return order;
+}
+
+uint64_t hash_of(const Draft& draft) {
+  auto& segment = draft.segment;
+  uint64_t h = draft.graph.hash();
+  auto mix = [&](uint64_t v) { h = hash_mix(h, v); };
+  for (auto& input : segment.inputs) mix(hash_mix(uint64_t(input.kind), uint64_t(input.index)) ^ input.size.hash());
+  for (auto& output : segment.outputs) mix(hash_mix(uint64_t(output.slot), output.written));
+  for (auto& [slot, source] : segment.met) mix(hash_mix(uint64_t(slot), hash_mix(uint64_t(source.kind), uint64_t(source.index))));
+  for (auto& effect : segment.grads) mix(hash_mix(uint64_t(effect.leaf_slot), uint64_t(effect.grad_slot)));
+  mix(hash_mix(uint64_t(segment.question.kind), uint64_t(segment.question.output)));
+  mix(hash_mix(segment.question.a.hash(), segment.question.b.hash()));
+  for (auto& result : segment.results) {
+    mix(uint64_t(result.slot) * 2 + result.detached);
+    mix(hash_text(field_text(result.path)));
+  }
+  for (auto& d : segment.result_sizes) mix(d.hash());
+  return h;
+}
+
+}  // namespace
+
+void Recorder::add_output(Storage& storage, bool written, std::vector<Value>& values) {
+  const Tensor& root = root_of(storage);
+  if (storage.slot < 0) storage.slot = next_slot_++;
+  OutputTarget target{.slot = storage.slot, .written = written, .order = memory_order(storage.sizes, storage.strides)};
+  target.differentiable = is_floating(storage.type.dtype) && autograd::grad_enabled() && autograd::needs_gradient(root);
+  for (size_t d = 0; d < storage.type.shape.size(); ++d) {
+    auto& size = storage.type.shape[d];
+    auto names = size.symbols();
+    if (names.size() == 1 && size.same_as(Dim::symbol(names[0])) && !sizes_.value(size))
+      draft_.segment.tells.push_back({sizes_.reserve(names[0]), int(draft_.segment.outputs.size()), int(d)});
+  }
+  draft_.segment.outputs.push_back(std::move(target));
+  draft_.roots.push_back(root);
+  values.push_back(handle_of(root).value);
+}
+
+// The gradients that the program leaves in leaves. Each must be memory of its own.
+std::vector<GradEffect> Recorder::settle_grads(std::vector<Storage*>& needed) {
+  std::vector<GradEffect> effects;
+  NoGradGuard no_history;
+  auto settle = [&](Storage& leaf, Tensor grad) {
+    GradEffect effect{meet(leaf), -1};
+    if (grad.defined()) {
+      bool own = grad.is_traced() && !handle_of(grad).pinned() && handle_of(grad).path.empty();
+      if (own) {
+        Storage* storage = handle_of(grad).storage.get();
+        bool taken = std::find(needed.begin(), needed.end(), storage) != needed.end();
+        own = !taken && (!storage->real.defined() || storage->source.kind == SlotSource::Kind::kGrad ||
+                         storage->source.kind == SlotSource::Kind::kMade);
+      }
+      if (!own) grad = grad.clone();
+      Storage* storage = handle_of(grad).storage.get();
+      kept_.push_back(handle_of(grad).storage);
+      needed.push_back(storage);
+      if (storage->slot < 0) storage->slot = next_slot_++;
+      effect.grad_slot = storage->slot;
+    }
+    effects.push_back(effect);
+  };
+  for (auto* storage : changed_grads_) {
+    auto* state = storage->segment == segment_ ? autograd::state_of(storage->root.impl()) : nullptr;
+    settle(*storage, state ? state->grad : storage->grad);
+  }
+  for (auto& change : grad_changes_) {
+    auto* state = autograd::state_of(change.leaf.impl());
+    settle(*change.storage, state ? state->grad : Tensor());
+  }
+  return effects;
+}
+
+int64_t Recorder::end_segment(Question question, const Tensor& asked, std::span<const Tensor> results) {
+  Segment& segment = draft_.segment;
+  bool last = question.kind == Question::Kind::kReturn;
+  std::vector<Value> values;
+  std::vector<Storage*> needed;
+  if (last) {
+    for (auto& result : results)
+      if (result.defined()) needed.push_back(storage_of(result).get());
+    segment.grads = settle_grads(needed);
+  } else {
+    for (auto& [id, storage] : storages_)
+      if (storage->handles > 0) needed.push_back(storage);
+  }
+  Value answer;
+  if (asked.defined()) answer = value_of(asked);
+  std::vector<Storage*> outputs;
+  for (auto& [id, storage] : storages_) {
+    if (storage->number) continue;
+    bool is_needed = std::find(needed.begin(), needed.end(), storage) != needed.end();
+    bool made_here = !storage->real.defined() && storage->segment == segment_;
+    bool lasting = storage->source.kind != SlotSource::Kind::kConstant && storage->source.kind != SlotSource::Kind::kMade;
+    if (storage->written ? is_needed || (storage->real.defined() && lasting) : made_here && is_needed)
+      outputs.push_back(storage);
+  }
+  for (auto* storage : outputs) {
+    // A constant that was written to is a new tensor in each call.
+    bool written = storage->real.defined() && storage->source.kind != SlotSource::Kind::kConstant;
+    if (storage->source.kind == SlotSource::Kind::kConstant && storage->slot >= 0) storage->slot = next_slot_++;
+    if (storage->source.kind == SlotSource::Kind::kConstant) storage->source.kind = SlotSource::Kind::kMade;
+    add_output(*storage, written, values);
+  }
+  if (last) {
+    for (auto& result : results) {
+      ResultTensor found;
+      if (result.defined()) {
+        auto storage = storage_of(result);
+        check(!storage->number, "a number of the arguments cannot be returned as a tensor");
+        found.slot = meet(*storage);
+        if (result.is_traced()) {
+          found.path = handle_of(result).path;
+          found.detached = handle_of(result).detached;
+        }
+      }
+      segment.results.push_back(std::move(found));
+    }
+  }
+  if (answer) {
+    question.output = int(values.size());
+    values.push_back(answer);
+  }
+  segment.question = std::move(question);
+  draft_.graph.set_outputs(std::move(values));
+  segment.hash = hash_of(draft_);
+
+  auto tells = segment.tells;  // the host takes the segment
+  int64_t bits = host_.finish(*this, draft_);
+
+  if (last) {
+    begin_segment();
+    return bits;
+  }
+  for (auto* storage : outputs) {
+    storage->real = host_.tensor_in(storage->slot);
+    const TensorImpl& impl = storage->real.impl();
+    storage->sizes = impl.sizes;
+    storage->strides = impl.strides;
+    storage->needs_grad = autograd::grad_enabled() && autograd::needs_gradient(storage->real);
+  }
+  // Sizes that the data decided are known from here on.
+  for (auto& told : tells)
+    sizes_.bind(sizes_.symbols()[size_t(told.place)].name, outputs[size_t(told.output)]->sizes[size_t(told.dim)]);
+  begin_segment();
+  return bits;
+}
+
+void Recorder::begin_segment() {
+  for (auto* storage : changed_grads_) {
+    auto* state = storage->segment == segment_ ? autograd::state_of(storage->root.impl()) : nullptr;
+    if (state) storage->grad = state->grad;
+  }
+  for (auto& [id, storage] : storages_) {
+    storage->root = {};
+    storage->segment = 0;
+    storage->written = false;
+  }
+  leaf_roots_.clear();
+  seed_.reset();
+  draft_ = {};
+  ++segment_;
+}
+
+void Recorder::finish(std::span<const Tensor> results, std::vector<Dim> sizes, std::vector<int> numbers,
+                      std::shared_ptr<const void> prototype) {
+  draft_.segment.result_sizes = std::move(sizes);
+  draft_.segment.result_numbers = std::move(numbers);
+  draft_.segment.prototype = std::move(prototype);
+  end_segment({}, {}, results);
+}
+
+void Recorder::flush() {
+  bool pending = std::any_of(storages_.begin(), storages_.end(), [](auto& entry) {
+    return entry.second->written && entry.second->real.defined();
+  });
+  if (pending) end_segment({}, {}, {});
+}
+
+Joint Recorder::differentiate(Draft& draft) {
+  Joint joint;
+  auto& outputs = draft.segment.outputs;
+  TensorList results, targets;
+  for (size_t i = 0; i < outputs.size(); ++i)
+    if (outputs[i].differentiable) {
+      joint.tangents.push_back(int(i));
+      results.push_back(draft.roots[i]);
+    }
+  for (size_t i = 0; i < draft.grad_targets.size(); ++i)
+    if (draft.grad_targets[i].defined()) {
+      joint.targets.push_back(int(i));
+      targets.push_back(draft.grad_targets[i]);
+    }
+  size_t operands = draft.graph.inputs().size();
+  TensorList tangents, grads;
+  for (auto& result : results) {
+    auto impl = make_intrusive<TensorImpl>(result.impl());
+    impl->autograd = nullptr;
+    impl->requires_grad = false;
+    impl->traced = make_intrusive<Handle>(this, draft.graph.add_input(handle_of(result).value.type(), "tangent"), segment_);
+    tangents.push_back(Tensor(std::move(impl)));
+  }
+  try {
+    grads = autograd::grad(results, targets, tangents, true, false, true);
+  } catch (const Error& error) {
+    // As in eager, what has no gradient fails when one is asked for.
+    joint.failure = error.message();
+    return joint;
+  }
+  SINTER_INTERNAL_ASSERT(draft.graph.inputs().size() == operands + tangents.size(),
+                         "a gradient needs an operand that its forward does not have");
+  std::vector<Value> values = draft.graph.outputs();
+  std::vector<int> kept;
+  for (size_t i = 0; i < grads.size(); ++i)
+    if (grads[i].defined()) {
+      kept.push_back(joint.targets[i]);
+      values.push_back(value_of(grads[i]));
+    }
+  joint.targets = std::move(kept);
+  draft.graph.set_outputs(std::move(values));
+  return joint;
+}
+
+}  // namespace sinter::capture

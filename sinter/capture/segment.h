@@ -1,0 +1,123 @@
+#pragma once
+// A segment: the part of a captured program between two questions that only the host can answer. Segments form a tree
+// whose edges are the answers; a program without questions is a tree of one. All plain data.
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sinter/engine/executable.h"
+#include "sinter/graph/graph.h"
+#include "sinter/ops/view_path.h"
+
+namespace sinter::capture {
+
+// The tensors of a call live in slots, numbered in the order in which the program meets them. Where a slot's tensor comes
+// from when it is first met:
+struct SlotSource {
+  enum class Kind : uint8_t {
+    kArgument,  // the n-th tensor of the arguments
+    kMemory,    // all the memory behind the n-th tensor of the arguments, as one row: arguments overlap
+    kCaptured,  // this very tensor
+    kConstant,  // a tensor that the program makes of the host's numbers; a copy where it is written to
+    kGrad,      // the gradient of the tensor in slot n
+    kMade       // a result of a segment
+  };
+  Kind kind = Kind::kMade;
+  int index = -1;
+  Tensor tensor;
+  std::string name;  // for people: "x", "captured 2"
+};
+
+// One operand of a segment's graph.
+struct InputSource {
+  enum class Kind : uint8_t { kSlot, kSize, kNumber, kSeed, kOffset };
+  Kind kind = Kind::kSlot;
+  int index = 0;  // the slot; the number among the arguments; how many draws of the segment come before
+  Dim size = {};  // kSize
+  DType dtype = kInt64;  // kNumber: how its bits are read
+};
+
+// One result of a segment's graph.
+struct OutputTarget {
+  int slot = -1;
+  bool written = false;  // the slot had a tensor already, whose memory now holds the result
+  IntList order = {};    // the dimensions from the outermost in memory to the innermost, as eager would lay it out
+  bool differentiable = false;
+};
+
+// What happens to the gradient of a leaf.
+struct GradEffect {
+  int leaf_slot = -1;
+  int grad_slot = -1;  // -1: it is cleared
+};
+
+// Whether a leaf has a gradient when the program begins.
+struct GradRead {
+  SlotSource leaf;
+  bool present = false;
+};
+
+// Why a segment ends.
+struct Question {
+  enum class Kind : uint8_t { kReturn, kTruth, kNumber, kSize, kMemory };
+  Kind kind = Kind::kReturn;
+  std::string what;   // "item", "data_ptr", "nonzero"
+  std::string where;  // the user's line
+  int output = -1;    // kTruth, kNumber: which result holds the answer
+  DimCompare compare = DimCompare::kEqual;  // kSize
+  Dim a = {}, b = {};
+};
+
+// How one tensor of the results is found.
+struct ResultTensor {
+  int slot = -1;  // -1: undefined
+  ViewPath path;
+  bool detached = false;
+};
+
+// The compiled backward of a segment.
+struct Backward {
+  std::shared_ptr<Executable> run;
+  struct Saved {
+    int input = -1, output = -1;  // an operand or a result of the forward graph
+  };
+  std::vector<Saved> saved;
+  std::vector<int> targets;   // for each gradient the operand of the forward graph that it belongs to
+  std::vector<int> tangents;  // the differentiable results of the forward graph, in order
+  std::string text;
+};
+
+struct Segment {
+  int number = 0;    // in the order of capture
+  std::string text;  // the graph as captured, with the user's lines
+  int ops = 0;
+  uint64_t hash = 0;
+  std::vector<std::pair<int, SlotSource>> met;  // slots that the program meets here first
+  std::vector<InputSource> inputs;
+  std::vector<OutputTarget> outputs;
+  std::vector<GradEffect> grads;
+  std::vector<GradRead> grad_reads;
+  int64_t draws = 0;
+  // Sizes that its results tell: the place of a symbol, the result and its dimension.
+  struct Told {
+    int place, output, dim;
+  };
+  std::vector<Told> tells;
+  std::map<std::string, int> places;  // of the symbols
+  std::vector<int> takes;             // places of the sizes that the executables are told
+  std::shared_ptr<Executable> run;
+  size_t saved_outputs = 0;  // results of the executable beyond those of the graph, kept for the backward
+  std::unique_ptr<Backward> backward;
+  std::string no_backward;  // why a differentiable result has no backward
+
+  Question question;
+  std::map<int64_t, std::shared_ptr<Segment>> edges;  // by the bits of the answer
+  // Where the segment is the last one.
+  std::vector<ResultTensor> results;
+  std::vector<Dim> result_sizes;
+  std::vector<int> result_numbers;  // for each Scalar of the result: its place in `results`, or -1: as in the prototype
+  std::shared_ptr<const void> prototype;  // the function's result, tensors left out
+};
+
+}  // namespace sinter::capture

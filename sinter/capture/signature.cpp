@@ -1,0 +1,188 @@
+#include "sinter/capture/signature.h"
+
+#include "sinter/autograd/autograd.h"
+#include "sinter/autograd/history.h"
+#include "sinter/base/hash.h"
+
+namespace sinter::capture {
+
+namespace {
+
+constexpr int64_t kRowMajor = 0, kStrided = -1;
+
+bool same_tensor(const TensorImpl& a, const TensorImpl& b) {
+  return a.buffer == b.buffer && a.offset == b.offset && a.sizes == b.sizes && a.strides == b.strides && a.dtype == b.dtype;
+}
+
+int64_t properties(const Tensor& tensor, bool grad_enabled) {
+  const TensorImpl& impl = tensor.impl();
+  bool needs_grad = grad_enabled && (impl.requires_grad || (impl.autograd && autograd::needs_gradient(tensor)));
+  return 1 | int64_t(impl.sizes.size()) << 1 | int64_t(impl.dtype) << 8 | int64_t(impl.device.type) << 16 |
+         int64_t(impl.device.index) << 24 | int64_t(needs_grad) << 40;
+}
+
+// Dense tensors are told by the order of their dimensions, four bits each; others by their strides.
+int64_t layout(const TensorImpl& impl) {
+  if (impl.contiguous) return kRowMajor;
+  size_t rank = impl.sizes.size();
+  if (rank > 12) return kStrided;
+  int64_t code = 1, expected = 1;
+  uint64_t used = 0;
+  for (size_t step = 0; step < rank; ++step) {
+    size_t found = rank;
+    for (size_t d = rank; d-- > 0;)
+      if (!(used >> d & 1) && (impl.sizes[d] == 1 || impl.strides[d] == expected)) {
+        found = d;
+        break;
+      }
+    if (found == rank) return kStrided;
+    used |= uint64_t(1) << found;
+    expected *= impl.sizes[found];
+    code = code << 4 | int64_t(found);
+  }
+  return code;
+}
+
+// How the arguments share memory: 0 when no two of them do.
+int64_t sharing(const Frame& frame) {
+  uint64_t code = 0;
+  auto& tensors = frame.tensors;
+  for (size_t i = 1; i < tensors.size(); ++i) {
+    if (!tensors[i]->defined()) continue;
+    const TensorImpl& a = tensors[i]->impl();
+    for (size_t j = 0; j < i; ++j) {
+      if (!tensors[j]->defined()) continue;
+      const TensorImpl& b = tensors[j]->impl();
+      if (a.buffer.get() != b.buffer.get()) [[likely]]
+        continue;
+      code = hash_mix(code, i * 64 + j + 1);
+      if (same_tensor(a, b)) continue;
+      for (auto* t : {&a, &b}) {
+        code = hash_mix(code, uint64_t(t->offset));
+        for (size_t d = 0; d < t->sizes.size(); ++d)
+          code = hash_mix(code, hash_mix(uint64_t(t->sizes[d]), uint64_t(t->strides[d])));
+      }
+    }
+  }
+  return int64_t(code);
+}
+
+class Describer final : public LeafVisitor {
+ public:
+  explicit Describer(const Frame& frame) : frame_(frame) {}
+
+  void tensor(Tensor&) override { tensors_.push_back(path()); }
+  void size(Dim&) override { numbers_.push_back({Word::Kind::kSize, path()}); }
+  void number(Scalar&) override {
+    numbers_.push_back({Word::Kind::kExact, "the kind of " + path()});
+    numbers_.push_back({Word::Kind::kNumber, path()});
+  }
+  void exact(LeafKind kind, size_t words, const std::string&) override {
+    std::string name = kind == LeafKind::kCount ? "the length of " + path() : path();
+    for (size_t i = 0; i < words; ++i) numbers_.push_back({Word::Kind::kExact, name});
+  }
+  void enter(const std::string& part) override { parts_.push_back(part); }
+  void leave() override { parts_.pop_back(); }
+
+  std::vector<Word> words() const {
+    std::vector<Word> out{{Word::Kind::kExact, "the number of arguments"}, {Word::Kind::kExact, "gradients enabled"},
+                          {Word::Kind::kExact, "memory shared by arguments"}, {Word::Kind::kExact, "the types of the arguments"},
+                          {Word::Kind::kExact, "the state of the function object"}};
+    SINTER_INTERNAL_ASSERT(out.size() == kHeaderWords, "the header of a signature has {} words", kHeaderWords);
+    out.insert(out.end(), numbers_.begin(), numbers_.end());
+    for (size_t i = 0; i < tensors_.size(); ++i) {
+      const std::string& name = tensors_[i];
+      out.push_back({Word::Kind::kProperties, name, int(i)});
+      const Tensor& tensor = *frame_.tensors[i];
+      if (!tensor.defined()) continue;
+      const TensorImpl& impl = tensor.impl();
+      out.push_back({Word::Kind::kLayout, name, int(i)});
+      for (size_t d = 0; d < impl.sizes.size(); ++d)
+        out.push_back({Word::Kind::kSize, format("{}.size({})", name, d), int(i), int(d)});
+      if (layout(impl) == kStrided)
+        for (size_t d = 0; d < impl.sizes.size(); ++d)
+          out.push_back({Word::Kind::kExact, format("{}.stride({})", name, d), int(i), int(d)});
+    }
+    return out;
+  }
+
+ private:
+  std::string path() const {
+    std::string out;
+    for (auto& part : parts_) out += part;
+    return out;
+  }
+
+  const Frame& frame_;
+  std::vector<std::string> parts_, tensors_;
+  std::vector<Word> numbers_;
+};
+
+}  // namespace
+
+void sign(const Frame& frame, Signature& out) {
+  bool grad_enabled = autograd::grad_enabled();
+  out.push_back(int64_t(frame.tensors.size() << 16 | frame.words.size()));
+  out.push_back(grad_enabled);
+  out.push_back(sharing(frame));
+  out.push_back(frame.types);
+  out.push_back(frame.state);
+  out.append({frame.words.data(), frame.words.size()});
+  for (auto* tensor : frame.tensors) {
+    if (!tensor->defined()) {
+      out.push_back(0);
+      continue;
+    }
+    const TensorImpl& impl = tensor->impl();
+    check(!impl.traced, "a traced tensor is used outside the capture that made it; return it from the captured function instead");
+    out.push_back(properties(*tensor, grad_enabled));
+    int64_t order = layout(impl);
+    out.push_back(order);
+    out.append({impl.sizes.data(), impl.sizes.size()});
+    if (order == kStrided) out.append({impl.strides.data(), impl.strides.size()});
+  }
+}
+
+std::vector<Word> describe(Frame& frame) {
+  Describer describer(frame);
+  frame.describe(describer);
+  return describer.words();
+}
+
+std::string word_text(const Word& word, int64_t value) {
+  if (word.kind == Word::Kind::kProperties) {
+    if (value == 0) return "undefined";
+    std::string text = format("{}, rank {}, {}", DType(value >> 8 & 0xff), value >> 1 & 0x7f,
+                              Device(DeviceType(value >> 16 & 0xff), int(value >> 24 & 0xff)));
+    return value >> 40 & 1 ? text + ", requires grad" : text;
+  }
+  if (word.kind == Word::Kind::kLayout) {
+    if (value == kRowMajor) return "contiguous";
+    if (value == kStrided) return "strided";
+    std::string order;
+    for (int64_t code = value; code > 1; code >>= 4) order += (order.empty() ? "" : ", ") + std::to_string(code & 15);
+    return "dense in the order [" + order + "]";
+  }
+  return std::to_string(value);
+}
+
+int overlap_leader(const Frame& frame, size_t tensor) {
+  if (!frame.tensors[tensor]->defined()) return -1;
+  const TensorImpl& own = frame.tensors[tensor]->impl();
+  int leader = -1;
+  bool differs = false;
+  for (size_t i = 0; i < frame.tensors.size(); ++i) {
+    if (!frame.tensors[i]->defined() || frame.tensors[i]->impl().buffer != own.buffer) continue;
+    if (leader < 0) leader = int(i);
+    differs = differs || !same_tensor(frame.tensors[i]->impl(), own);
+  }
+  return differs ? leader : -1;
+}
+
+bool has_overlaps(const Frame& frame) {
+  for (size_t i = 0; i < frame.tensors.size(); ++i)
+    if (overlap_leader(frame, i) >= 0) return true;
+  return false;
+}
+
+}  // namespace sinter::capture

@@ -1,0 +1,42 @@
+#pragma once
+// The signature of a call: everything that decides which captured program fits, as plain words. And how each word reads
+// to people.
+#include <string>
+#include <vector>
+
+#include "sinter/capture/frame.h"
+
+namespace sinter::capture {
+
+// Of a tensor: a word of properties, one of the layout, its sizes, and its strides where the layout is no plain order of
+// the dimensions.
+using Signature = SmallVector<int64_t, 96>;
+
+// Words before those of the frame.
+inline constexpr size_t kHeaderWords = 5;
+
+void sign(const Frame& frame, Signature& out);
+
+struct Word {
+  enum class Kind : uint8_t {
+    kExact,     // must be equal
+    kSize,      // a size of a tensor, or a Dim of the arguments: may be symbolic
+    kNumber,    // the bits of a Scalar: a value, not part of the program
+    kProperties,
+    kLayout
+  };
+  Kind kind = Kind::kExact;
+  std::string name;  // "argument 0.size(1)"
+  int tensor = -1, dim = -1;
+};
+
+// One Word for each word of the signature.
+std::vector<Word> describe(Frame& frame);
+// The value of a word as people write it: "f32, rank 2, cpu, requires_grad".
+std::string word_text(const Word& word, int64_t value);
+// Whether the arguments overlap in memory without being the same tensor.
+bool has_overlaps(const Frame& frame);
+// The group of arguments with the memory of this one, when they overlap; the first of them.
+int overlap_leader(const Frame& frame, size_t tensor);
+
+}  // namespace sinter::capture

@@ -1,0 +1,59 @@
+#pragma once
+// Memory as a traced program sees it. Every traced tensor is a look (a path of views) at a storage; a write to one look
+// gives the storage a new value, and the other looks are taken anew when they are next used. This is functionalisation,
+// done while tracing because the tape and the user's questions need the values at once.
+#include "sinter/capture/segment.h"
+#include "sinter/tensor/tensor.h"
+
+namespace sinter::capture {
+
+class Recorder;
+
+struct Storage : RefCounted {
+  Storage(Recorder& recorder, uint64_t id) : recorder(&recorder), id(id) {}
+  ~Storage();
+
+  Recorder* recorder;  // null once the capture has ended
+  const uint64_t id;
+  Type type;
+  IntList sizes, strides;  // the present layout of the whole
+  SlotSource source;
+  std::optional<InputSource> number;  // no tensor but a number of the call
+  int slot = -1;           // once the program of the runtime knows it
+  Tensor real;             // the tensor that it is at present; undefined while only this segment knows its value
+  Tensor root;             // its value in the present segment, with its history
+  uint32_t segment = 0;    // the one that `root` belongs to; 0: none
+  uint32_t version = 0;    // counts writes
+  bool written = false;    // in the present segment
+  bool needs_grad = false; // the real tensor takes part in the caller's history
+  Tensor grad;             // of a leaf, as the program has set it
+  int handles = 0;         // tensors of the program that look at it; those of the tape do not count
+};
+
+// What a traced tensor stands for.
+class Handle final : public TracedValue {
+ public:
+  // A look at a storage.
+  Handle(IntrusivePtr<Storage> storage, ViewPath path, bool detached);
+  // A fixed value of one segment: for the tape, and for the roots of storages.
+  Handle(const Recorder* recorder, Value value, uint32_t segment)
+      : value(value), segment(segment), recorder(recorder) {}
+  ~Handle() override;
+
+  bool has_layout() const override { return true; }
+  const void* memory() const override { return storage ? static_cast<const void*>(storage.get()) : value.node; }
+  void refresh(TensorImpl& impl) override;
+  IntrusivePtr<TracedValue> for_detached() override;
+  IntrusivePtr<TracedValue> for_tape() override;
+
+  bool pinned() const { return !storage; }
+
+  IntrusivePtr<Storage> storage;
+  ViewPath path;
+  bool detached = false;
+  Value value;
+  uint32_t segment = 0, version = 0;
+  const Recorder* recorder = nullptr;
+};
+
+}  // namespace sinter::capture
