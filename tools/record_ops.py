@@ -38,6 +38,7 @@ OURS = {
     "write": "what a captured in-place write becomes; PyTorch has no such op",
     "cond": "it carries graphs, whose ops are compared one by one",
     "while_loop": "it carries graphs, whose ops are compared one by one",
+    "fused": "a group of ops, which are compared one by one",
 }
 
 

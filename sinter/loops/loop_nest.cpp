@@ -48,6 +48,8 @@ std::string conditions_text(const Conditions& conditions) {
   return out;
 }
 
+}  // namespace
+
 const char* combine_name(Combine c) {
   switch (c) {
     case Combine::kNone: return "";
@@ -64,9 +66,13 @@ const char* combine_name(Combine c) {
   return "replace";
 }
 
+namespace {
+
 std::string operand_name(const LoopNest& nest, int operand) {
   return nest.operands[size_t(operand)].output ? "out" : "in" + std::to_string(operand);
 }
+
+}  // namespace
 
 std::string instr_text(const LoopNest& nest, const Instr& instr, int id) {
   std::string out = format("%{} = ", id);
@@ -83,11 +89,10 @@ std::string instr_text(const LoopNest& nest, const Instr& instr, int id) {
     case InstrKind::kIndex: return out + format("coordinate {}", instr.offset);
     case InstrKind::kApply: return out + format("{} {}({}) in {}", instr.dtype, instr.op->name, args, instr.compute);
     case InstrKind::kSelect: return out + format("select {}{}", args, conditions_text(instr.conditions));
+    case InstrKind::kOuter: return out + format("row value {}", instr.operand);
   }
   return out;
 }
-
-}  // namespace
 
 std::string LoopNest::text() const {
   std::string out = "kernel " + name + "\n", indent = "  ";

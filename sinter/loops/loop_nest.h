@@ -29,7 +29,8 @@ enum class InstrKind : uint8_t {
   kConstant,   // `value`
   kIndex,      // the coordinate `offset` as an i64
   kApply,      // `op`'s body, computing in `compute`
-  kSelect      // args[0] where the conditions hold, else args[1]
+  kSelect,     // args[0] where the conditions hold, else args[1]
+  kOuter       // the number that an earlier sweep of a fused kernel has found for this row: `operand` counts them
 };
 
 struct Instr {
@@ -68,6 +69,11 @@ struct LoopNest {
   std::vector<std::string> params() const;
   std::string text() const;
 };
+
+// "sum"; empty for none.
+const char* combine_name(Combine combine);
+// One instruction of the nest's body as a line.
+std::string instr_text(const LoopNest& nest, const Instr& instr, int id);
 
 // The type a pointwise op computes in, given the promoted type of its operands and its result type.
 DType pointwise_compute_dtype(Typing typing, DType operands, DType result);

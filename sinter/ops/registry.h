@@ -24,5 +24,6 @@ OpFamily contract_ops();
 OpFamily pool_ops();
 OpFamily attention_ops();
 OpFamily control_ops();
+OpFamily fused_ops();
 
 }  // namespace sinter

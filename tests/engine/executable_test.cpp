@@ -377,14 +377,16 @@ TEST(Calls, AnErrorNamesTheLineOfItsNode) {
 }
 
 TEST(Calls, AreProfiledStepByStep) {
-  Runner runner("%0 = input : f32[8]\n%1 = exp(%0) : f32[8]\n%2 = exp(%1) : f32[8]\n%3 = sum(%2) : f32[]\nreturn %3");
-  Tensor x = values({8});
+  // Two ops as one kernel, then a kernel of the library's own.
+  Runner runner(
+      "%0 = input : f32[8, 8]\n%1 = exp(%0) : f32[8, 8]\n%2 = exp(%1) : f32[8, 8]\n%3 = mm(%2, %2) : f32[8, 8]\nreturn %3");
+  Tensor x = values({8, 8});
   OpProfile profile;
   runner({x});
   auto rows = profile.rows();
-  EXPECT_EQ(rows["exp"].calls, 2);
-  EXPECT_EQ(rows["exp"].bytes, 4 * 8 * 4);
-  EXPECT_EQ(rows["sum"].calls, 1);
+  EXPECT_EQ(rows["exp_exp"].calls, 1);
+  EXPECT_EQ(rows["exp_exp"].bytes, 2 * 8 * 8 * 4);
+  EXPECT_EQ(rows["mm"].calls, 1);
 }
 
 TEST(Calls, FromManyThreads) {

@@ -2,6 +2,7 @@
 // The CPU dialect: LoopNest → C++ text with explicit vectors, against the prelude in this folder.
 #include <string>
 
+#include "sinter/loops/fused.h"
 #include "sinter/loops/loop_nest.h"
 #include "sinter/loops/schedule.h"
 
@@ -19,6 +20,8 @@ struct KernelText {
 };
 
 KernelText emit_cpu(const LoopNest& nest, const Schedule& schedule, const std::string& name);
+// A fused kernel: [begin, end) runs over its rows, or over the inner axis where there are none and nothing is reduced.
+KernelText emit_cpu(const FusedNest& nest, const std::string& name);
 
 // The text that every source of kernels starts with. `lanes` is the vector width in 32-bit elements: 16, 8 or 4.
 const std::string& cpu_prelude(int lanes);

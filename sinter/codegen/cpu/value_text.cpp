@@ -40,7 +40,9 @@ std::string conditions_text(const Conditions& conditions) {
 }
 
 std::string operand_text(const LoopNest& nest, int operand) {
-  return nest.operands[size_t(operand)].output ? "out" : "in" + std::to_string(operand);
+  if (!nest.operands[size_t(operand)].output) return "in" + std::to_string(operand);
+  // A nest of one op has one output; a fused one names them by their place.
+  return nest.output >= 0 ? "out" : "out" + std::to_string(operand);
 }
 
 std::string cast_text(const std::string& value, DType from, DType to) {
@@ -119,6 +121,7 @@ bool BodyWriter::uniform(int id) const {
   const Instr& instr = nest_.body[size_t(id)];
   switch (instr.kind) {
     case InstrKind::kConstant:
+    case InstrKind::kOuter:
     case InstrKind::kLoadIndex: return true;
     case InstrKind::kLoad:
     case InstrKind::kIndex: return movement(instr.offset, axis_) == Movement::kFixed;
@@ -189,6 +192,7 @@ std::string BodyWriter::statement(int id) const {
                     operand_text(nest_, instr.operand), index_text(instr.offset), index_text(instr.extent));
     }
     case InstrKind::kConstant: return left + literal_text(instr.value, compute) + ";";
+    case InstrKind::kOuter: return left + format("row{};", instr.operand);
     case InstrKind::kIndex:
       if (!lanes) return left + index_text(instr.offset) + ";";
       return left + format("splat_i64({}) + iota_i64() * splat_i64({});", index_text(instr.offset),

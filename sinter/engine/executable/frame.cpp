@@ -55,12 +55,15 @@ TensorArg Frame::argument(const Operand& operand) const {
 void Frame::make_calls() {
   for (auto& step : plan_->steps) {
     if (step.kind == Step::Kind::kView) continue;
-    Call call{.step = &step, .args = {}, .out = {}, .target = {}};
+    Call call{.step = &step, .args = {}, .out = {}, .target = {}, .results = {}};
     for (size_t i = 0; i < step.inputs.size(); ++i) {
       if (step.inputs[i].number_input >= 0) numbers_.push_back({size_t(step.inputs[i].number_input), calls_.size(), i});
       call.args.push_back(argument(step.inputs[i]));
     }
-    if (step.kind != Step::Kind::kOpaque) call.out = tensors_[size_t(step.results[0])];
+    if (step.kind == Step::Kind::kFused)
+      for (int slot : step.results) call.results.push_back(tensors_[size_t(slot)]);
+    else if (step.kind != Step::Kind::kOpaque)
+      call.out = tensors_[size_t(step.results[0])];
     if (step.target >= 0) call.target = tensors_[size_t(step.target)];
     calls_.push_back(std::move(call));
   }
@@ -156,7 +159,8 @@ void Frame::run_calls() {
       int64_t bytes = 0;
       for (auto& arg : calls_[at].args) bytes += bytes_of(arg);
       for (int r : calls_[at].step->results) bytes += bytes_of(tensors_[size_t(r)]);
-      profile->add(calls_[at].step->op->name, seconds, bytes);
+      auto& fused = calls_[at].step->fused;
+      profile->add(fused ? fused->name : std::string(calls_[at].step->op->name), seconds, bytes);
     }
   } catch (const OutOfMemoryError&) {
     throw;
@@ -187,6 +191,13 @@ void Frame::run(const Call& call) {
       return;
     case Step::Kind::kOpaque:
       return run_opaque(call);
+    case Step::Kind::kFused: {
+      SmallVector<int64_t, 40> slots;
+      for (auto& arg : call.args)
+        slots.push_back(arg.is_scalar() ? eager::slot_of(arg.scalar()) : eager::slot_of(arg.tensor().impl()));
+      for (auto& result : call.results) slots.push_back(eager::slot_of(result.impl()));
+      return launch(*step.fused, {slots.data(), slots.size()});
+    }
     case Step::Kind::kView:
       return;
   }

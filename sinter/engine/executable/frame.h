@@ -18,6 +18,7 @@ class Frame {
     const Step* step;
     std::vector<TensorArg> args;
     Tensor out, target;
+    TensorList results;  // kFused
   };
   // A tensor over memory that differs from call to call, so many elements from its start.
   struct Bound {

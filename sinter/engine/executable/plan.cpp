@@ -1,11 +1,13 @@
 #include "sinter/engine/executable/plan.h"
 
 #include <algorithm>
-#include <unordered_map>
+#include <map>
+#include <set>
 
 #include "sinter/base/error.h"
 #include "sinter/engine/eager/eager.h"
 #include "sinter/engine/executable/specialize.h"
+#include "sinter/ops/fused.h"
 #include "sinter/ops/view_path.h"
 #include "sinter/tensor/memory_format.h"
 
@@ -71,7 +73,8 @@ class Planner {
       int i = program.written_into(j);
       if (i < 0) continue;
       written_[size_t(i)] = true;
-      belongs_into_.try_emplace(graph_.outputs()[j].node, i);
+      auto& value = graph_.outputs()[j];
+      belongs_into_.try_emplace({value.node, value.index}, i);
     }
   }
 
@@ -167,6 +170,8 @@ class Planner {
   void add_computed(const Node& node, Step& step) {
     if (node.op == write_op_)
       add_write(node, step);
+    else if (node.op == &fused_op())
+      add_fused(node, step);
     else if (node.op->kind == OpKind::kPointwise)
       add_pointwise(node, step);
     else if (node.op->run_cpu)
@@ -229,6 +234,57 @@ class Planner {
     finish(node, step, fresh, taken);
   }
 
+  void add_fused(const Node& node, Step& step) {
+    step.kind = Step::Kind::kFused;
+    auto& attrs = node.attrs.as<FusedAttrs>();
+    std::set<int> taken_storages;
+    std::vector<const TensorImpl*> operands;
+    for (auto& o : step.inputs) operands.push_back(o.slot < 0 ? nullptr : &geometry(o.slot));
+    for (size_t r = 0; r < node.types.size(); ++r) {
+      IntList sizes = node.types[r].shape.numbers();
+      IntList strides = attrs.inner ? contiguous_strides(sizes) : eager::pointwise_strides(operands, sizes);
+      Tensor fresh = geometry_of(node.types[r].dtype, sizes, strides);
+      // Elements are computed where they are stored, so an operand in the very same place may be overwritten.
+      auto may_take = [&](int slot) {
+        int storage = plan_->slots[size_t(slot)].storage;
+        if (taken_storages.contains(storage) || !is_writable(slot, node.id) || !same_place_apart_from_start(slot, fresh.impl()))
+          return false;
+        return std::all_of(step.inputs.begin(), step.inputs.end(), [&](const Operand& o) {
+          return o.slot < 0 || plan_->slots[size_t(o.slot)].storage != storage || same_place(geometry(o.slot), geometry(slot));
+        });
+      };
+      int taken = -1;
+      if (node.types[r].shape.same_as(attrs.domain)) {
+        taken = changed_input(node, int(r));
+        if (taken >= 0 && !may_take(taken)) taken = -1;
+        for (size_t i = 0; taken < 0 && i < step.inputs.size(); ++i) {
+          int slot = step.inputs[i].slot;
+          if (slot < 0 || storage_of(slot).kind == Storage::Kind::kInput || !may_take(slot)) continue;
+          if (bytes_of(fresh.impl()) == storage_of(slot).block.bytes) taken = slot;
+        }
+      }
+      int slot;
+      if (taken >= 0) {
+        step.in_place = true;
+        note_change(taken);
+        taken_storages.insert(plan_->slots[size_t(taken)].storage);
+        slot = add_slot(plan_->slots[size_t(taken)].geometry, plan_->slots[size_t(taken)].storage);
+      } else {
+        slot = add_slot_of_its_own(fresh, node.id);
+      }
+      step.results.push_back(slot);
+      define(node.result(int(r)), slot);
+    }
+    std::vector<const TensorImpl*> outputs;
+    for (int slot : step.results) outputs.push_back(&geometry(slot));
+    step.fused = std::make_shared<const FusedKernel>(compile_fused(attrs, operands, outputs));
+  }
+
+  bool same_place_apart_from_start(int slot, const TensorImpl& fresh) const {
+    auto& to = geometry(slot);
+    return to.dtype == fresh.dtype && to.sizes == fresh.sizes && to.strides == fresh.strides;
+  }
+
   void add_opaque(const Node& node, Step& step) {
     step.kind = Step::Kind::kOpaque;
     for (size_t r = 0; r < node.types.size(); ++r) {
@@ -278,8 +334,8 @@ class Planner {
   }
 
   // The slot of the input in whose memory the node's only result belongs; -1 when there is none.
-  int changed_input(const Node& node) const {
-    auto it = belongs_into_.find(&node);
+  int changed_input(const Node& node, int result = 0) const {
+    auto it = belongs_into_.find({&node, result});
     return it == belongs_into_.end() ? -1 : plan_->input_slots[size_t(it->second)];
   }
 
@@ -376,7 +432,7 @@ class Planner {
   std::vector<std::vector<Operand>> operands_;         // by node: its results
   std::vector<std::vector<int>> last_use_;             // by node and result; -1: not needed
   std::vector<bool> written_;                          // by input: whether the program changes it
-  std::unordered_map<const Node*, int> belongs_into_;  // the input that a written output's node belongs into
+  std::map<std::pair<const Node*, int>, int> belongs_into_;  // the input that a written output's value belongs into
   std::shared_ptr<Plan> plan_ = std::make_shared<Plan>();
 };
 

@@ -5,6 +5,7 @@
 
 #include "sinter/engine/executable.h"
 #include "sinter/engine/executable/pack.h"
+#include "sinter/engine/fused_kernel.h"
 
 namespace sinter {
 
@@ -40,6 +41,7 @@ struct Step {
     kPointwise,  // into slot results[0]
     kKernel,     // the same for every other op whose result has a place
     kOpaque,     // results are loose
+    kFused,      // a kernel of several ops, into all its results
     kWrite,      // inputs[0] (unless in place), then inputs[1] into `target`
     kCopy        // inputs[0] into results[0]
   };
@@ -51,6 +53,7 @@ struct Step {
   int target = -1;         // kWrite: the slot that the value goes to, a view of the result
   bool in_place = false;   // the result took over the memory of an operand, or of an input that the program changes
   std::string where = {};  // the user's line
+  std::shared_ptr<const FusedKernel> fused = {};
 };
 
 // How an output comes about once all steps have run.

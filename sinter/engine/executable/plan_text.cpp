@@ -15,6 +15,8 @@ const char* kind_name(Step::Kind kind) {
       return "kernel";
     case Step::Kind::kOpaque:
       return "opaque";
+    case Step::Kind::kFused:
+      return "fused";
     case Step::Kind::kWrite:
       return "write";
     case Step::Kind::kCopy:

@@ -7,6 +7,7 @@
 #include "sinter/engine/eager/eager.h"
 #include "sinter/engine/executable/checks.h"
 #include "sinter/engine/executable/frame.h"
+#include "sinter/passes/fuse.h"
 
 namespace sinter {
 
@@ -169,6 +170,9 @@ class Planned final : public Executable {
 
 }  // namespace
 
-std::shared_ptr<Executable> make_planned(Program program) { return std::make_shared<Planned>(std::move(program)); }
+std::shared_ptr<Executable> make_planned(Program program) {
+  program.graph = fuse(program.graph);
+  return std::make_shared<Planned>(std::move(program));
+}
 
 }  // namespace sinter

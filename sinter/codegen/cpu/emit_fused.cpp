@@ -1,0 +1,265 @@
+// Fused kernels: rows in parallel, for each row its sweeps, in lanes along the last inner axis.
+#include "sinter/codegen/cpu/combine_text.h"
+#include "sinter/codegen/cpu/emit.h"
+#include "sinter/codegen/cpu/value_text.h"
+
+namespace sinter::codegen {
+
+namespace {
+
+constexpr int kAccumulators = 4;  // of one reduction: enough to hide the latency of an add
+
+class FusedWriter {
+ public:
+  explicit FusedWriter(const FusedNest& nest) : nest_(nest), in_lanes_(lanes_fit(nest)) {}
+
+  KernelText write(const std::string& name) {
+    open("extern \"C\" void " + name + "(const i64* a, i64 begin, i64 end) {");
+    prologue();
+    if (nest_.rows.empty() && is_map()) {
+      // No rows: the range is a piece of the inner axis itself.
+      sweep(nest_.sweeps[0], "begin", "end");
+    } else {
+      open("for (i64 at = begin; at < end; ++at) {");
+      unpack();
+      for (auto& s : nest_.sweeps) {
+        open("{");
+        sweep(s, "0", nest_.inner.empty() ? "1" : index_text(nest_.inner.back().extent));
+        close();
+      }
+      close();
+    }
+    close();
+    result_.split_last = false;
+    result_.text = std::move(text_);
+    return std::move(result_);
+  }
+
+ private:
+  // Lanes need every access to move along the last axis by some stride, and nothing that differs from lane to lane.
+  static bool lanes_fit(const FusedNest& nest) {
+    if (nest.inner.empty()) return false;
+    Dim axis = nest.inner.back().symbol;
+    for (auto& sweep : nest.sweeps) {
+      if (sweep.once) continue;
+      for (auto& instr : sweep.body) {
+        for (auto& c : instr.conditions)
+          if (movement(c.value, axis) != Movement::kFixed) return false;
+        if ((instr.kind == InstrKind::kLoad || instr.kind == InstrKind::kIndex) &&
+            movement(instr.offset, axis) == Movement::kIrregular)
+          return false;
+      }
+      for (auto& store : sweep.stores) {
+        Movement m = movement(store.offset, axis);
+        if (m == Movement::kIrregular || m == Movement::kFixed) return false;
+      }
+    }
+    return true;
+  }
+
+  bool is_map() const { return nest_.sweeps.size() == 1 && nest_.sweeps[0].reductions.empty() && !nest_.sweeps[0].once && nest_.inner.size() == 1; }
+
+  void line(const std::string& s) { text_ += std::string(size_t(depth_) * 2, ' ') + s + "\n"; }
+  void lines(const std::vector<std::string>& all) {
+    for (auto& s : all) line(s);
+  }
+  void open(const std::string& s) {
+    line(s);
+    ++depth_;
+  }
+  void close() {
+    --depth_;
+    line("}");
+  }
+
+  void prologue() {
+    line("const FlushDenormals flush;");
+    LoopNest shape = nest_.as_nest({});
+    size_t slot = 0;
+    for (size_t i = 0; i < nest_.operands.size(); ++i, ++slot) {
+      auto& operand = nest_.operands[i];
+      std::string name = operand_text(shape, int(i)), type = type_text(compute_dtype(operand.dtype), false);
+      if (operand.scalar && is_floating(operand.dtype))
+        line(format("const {} {} = ({})__builtin_bit_cast(double, a[{}]);", type, name, type, slot));
+      else if (operand.scalar)
+        line(format("const {} {} = ({})a[{}];", type, name, type, slot));
+      else
+        line(format("{}void* {} = ({}void*)a[{}];", operand.output ? "" : "const ", name,
+                    operand.output ? "" : "const ", slot));
+    }
+    for (auto& name : nest_.params()) line(format("const i64 {} = a[{}];", name, slot++));
+    // What sweeps find for the row.
+    for (auto& s : nest_.sweeps)
+      for (auto& r : s.reductions) line(format("{} row{};", type_text(compute_dtype(r.dtype), false), r.outer));
+  }
+
+  void unpack() {
+    if (nest_.rows.empty()) return;
+    if (nest_.rows.size() == 1) return line(format("const i64 {} = at;", nest_.rows[0].symbol));
+    line("i64 rest = at;");
+    for (size_t d = nest_.rows.size(); d-- > 1;) {
+      line(format("const i64 {} = rest % ({});", nest_.rows[d].symbol, index_text(nest_.rows[d].extent)));
+      line(format("rest /= {};", index_text(nest_.rows[d].extent).find_first_of("+-* ") == std::string::npos
+                                     ? index_text(nest_.rows[d].extent)
+                                     : "(" + index_text(nest_.rows[d].extent) + ")"));
+    }
+    line(format("const i64 {} = rest;", nest_.rows[0].symbol));
+  }
+
+  std::vector<Dim> inside() const {
+    std::vector<Dim> symbols;
+    for (auto& axis : nest_.inner) symbols.push_back(axis.symbol);
+    return symbols;
+  }
+
+  void sweep(const Sweep& s, const std::string& lo, const std::string& hi) {
+    LoopNest shape = nest_.as_nest(s);
+    if (s.once) {
+      BodyWriter body(shape, Dim(), LaneMode::kScalar);
+      lines(body.write({}, false));
+      for (auto& store : s.stores) line(store_one(store, body));
+      return;
+    }
+    Dim axis = nest_.inner.back().symbol;
+    BodyWriter scalar(shape, axis, LaneMode::kScalar), full(shape, axis, LaneMode::kFull), partial(shape, axis, LaneMode::kPartial);
+    BodyWriter& first = in_lanes_ ? full : scalar;
+    lines(first.write(inside(), false));
+    begin_reductions(s);
+    for (size_t d = 0; d + 1 < nest_.inner.size(); ++d) {
+      auto& outer = nest_.inner[d];
+      open(format("for (i64 {} = 0; {} < {}; ++{}) {", outer.symbol, outer.symbol, index_text(outer.extent), outer.symbol));
+    }
+    std::string k = to_string(axis);
+    if (in_lanes_)
+      walk_lanes(s, full, partial, scalar, k, lo, hi);
+    else
+      walk(s, scalar, k, lo, hi);
+    for (size_t d = 0; d + 1 < nest_.inner.size(); ++d) close();
+    end_reductions(s);
+  }
+
+  void walk(const Sweep& s, BodyWriter& scalar, const std::string& k, const std::string& lo, const std::string& hi) {
+    open(format("for (i64 {} = {}; {} < {}; ++{}) {", k, lo, k, hi, k));
+    lines(scalar.write(inside(), true));
+    for (auto& r : s.reductions) accumulate(r, format("acc{}", r.outer), scalar.value(r.value, r.accumulator));
+    for (auto& store : s.stores) line(store_one(store, scalar));
+    close();
+  }
+
+  void walk_lanes(const Sweep& s, BodyWriter& full, BodyWriter& partial, BodyWriter& scalar, const std::string& k,
+                  const std::string& lo, const std::string& hi) {
+    line(format("i64 {} = {};", k, lo));
+    if (!s.reductions.empty()) {
+      open(format("for (; {} + {} * kLanes <= {}; ) {", k, kAccumulators, hi));
+      for (int u = 0; u < kAccumulators; ++u) {
+        open("{");
+        full_step(s, full, u);
+        close();
+        line(format("{} += kLanes;", k));
+      }
+      close();
+    }
+    open(format("for (; {} + kLanes <= {}; {} += kLanes) {", k, hi, k));
+    full_step(s, full, 0);
+    close();
+    if (any_strided(s)) {
+      // A tail in lanes cannot stop a strided access short.
+      open(format("for (; {} < {}; ++{}) {", k, hi, k));
+      lines(scalar.write(inside(), true));
+      for (auto& r : s.reductions) accumulate(r, format("tail{}", r.outer), scalar.value(r.value, r.accumulator));
+      for (auto& store : s.stores) line(store_one(store, scalar));
+      return close();
+    }
+    open(format("if ({} < {}) {", k, hi));
+    line(format("const i64 m = {} - {};", hi, k));
+    lines(partial.write(inside(), true));
+    for (auto& r : s.reductions)
+      accumulate(r, format("acc{}_0", r.outer),
+                 format("select(first_lanes(m), {}, {})", partial.value(r.value, r.accumulator), identity_lanes(r)));
+    for (auto& store : s.stores) line(store_lanes(store, partial, LaneMode::kPartial));
+    close();
+  }
+
+  void full_step(const Sweep& s, BodyWriter& full, int u) {
+    lines(full.write(inside(), true));
+    for (auto& r : s.reductions) accumulate(r, format("acc{}_{}", r.outer, u), full.value(r.value, r.accumulator));
+    for (auto& store : s.stores) line(store_lanes(store, full, LaneMode::kFull));
+  }
+
+  static std::string identity_lanes(const FusedReduction& r) {
+    return format("splat_{}({})", r.accumulator, identity_text(r.combine, r.accumulator));
+  }
+
+  void begin_reductions(const Sweep& s) {
+    for (auto& r : s.reductions) {
+      std::string identity = identity_text(r.combine, r.accumulator);
+      if (!in_lanes_) {
+        line(format("{} acc{} = {};", type_text(r.accumulator, false), r.outer, identity));
+        continue;
+      }
+      for (int u = 0; u < kAccumulators; ++u)
+        line(format("{} acc{}_{} = {};", type_text(r.accumulator, true), r.outer, u, identity_lanes(r)));
+      if (any_strided(s)) line(format("{} tail{} = {};", type_text(r.accumulator, false), r.outer, identity));
+    }
+  }
+
+  void end_reductions(const Sweep& s) {
+    for (auto& r : s.reductions) {
+      std::string value = format("acc{}", r.outer);
+      if (in_lanes_) {
+        auto acc = [&](int u) { return format("acc{}_{}", r.outer, u); };
+        accumulate(r, acc(0), acc(1));
+        accumulate(r, acc(2), acc(3));
+        accumulate(r, acc(0), acc(2));
+        value = format("{}({})", horizontal_text(r.combine), acc(0));
+        if (any_strided(s)) value = combine_text(r.combine, value, format("tail{}", r.outer));
+      }
+      line(format("row{} = {};", r.outer, cast_text(value, r.accumulator, compute_dtype(r.dtype))));
+    }
+  }
+
+  void accumulate(const FusedReduction& r, const std::string& acc, const std::string& value) {
+    line(format("{} = {};", acc, combine_text(r.combine, acc, value)));
+  }
+
+  bool any_strided(const Sweep& s) const {
+    Dim axis = nest_.inner.back().symbol;
+    for (auto& store : s.stores)
+      if (movement(store.offset, axis) == Movement::kStrided) return true;
+    for (auto& instr : s.body)
+      if (instr.kind == InstrKind::kLoad && movement(instr.offset, axis) == Movement::kStrided) return true;
+    return false;
+  }
+
+  DType dtype_of(const FusedStore& store) const { return nest_.operands[size_t(store.operand)].dtype; }
+
+  std::string store_one(const FusedStore& store, const BodyWriter& body) const {
+    DType dtype = dtype_of(store);
+    return format("store1<{}>(out{}, {}, {});", memory_text(dtype), store.operand, index_text(store.offset),
+                  body.value(store.value, compute_dtype(dtype)));
+  }
+
+  std::string store_lanes(const FusedStore& store, const BodyWriter& body, LaneMode mode) const {
+    DType dtype = dtype_of(store);
+    Dim axis = nest_.inner.back().symbol;
+    std::string value = body.value(store.value, compute_dtype(dtype)), at = index_text(store.offset);
+    if (movement(store.offset, axis) == Movement::kStrided)
+      return format("store_strided<{}>(out{}, {}, {}, {});", memory_text(dtype), store.operand, at,
+                    index_text(*store.offset.coefficient_of(axis)), value);
+    if (mode == LaneMode::kPartial)
+      return format("store_partial<{}>(out{}, {}, m, {});", memory_text(dtype), store.operand, at, value);
+    return format("store<{}>(out{}, {}, {});", memory_text(dtype), store.operand, at, value);
+  }
+
+  const FusedNest& nest_;
+  const bool in_lanes_;
+  KernelText result_;
+  std::string text_;
+  int depth_ = 0;
+};
+
+}  // namespace
+
+KernelText emit_cpu(const FusedNest& nest, const std::string& name) { return FusedWriter(nest).write(name); }
+
+}  // namespace sinter::codegen

@@ -1,0 +1,18 @@
+#pragma once
+// `fused`: several ops as one kernel. What the fusion pass makes of a group: its body is a graph of pointwise ops, views
+// and reductions over one domain, rows × inner. Each element of an inner result is computed where it is stored; reductions
+// run over the inner dimensions, one number a row.
+#include "sinter/graph/subgraph.h"
+
+namespace sinter {
+
+struct FusedAttrs {
+  SubGraph body;
+  Shape domain;       // of the inner values
+  int64_t inner = 0;  // how many of its last dimensions are reduced over; 0: nothing is
+  SINTER_FIELDS(body, domain, inner)
+};
+
+const Op& fused_op();
+
+}  // namespace sinter

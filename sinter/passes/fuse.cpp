@@ -1,0 +1,290 @@
+#include "sinter/passes/fuse.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "sinter/base/error.h"
+#include "sinter/ops/define.h"
+#include "sinter/ops/fused.h"
+
+namespace sinter {
+
+namespace {
+
+struct Group {
+  int order = 0;
+  Shape domain;
+  size_t inner = 0;  // 0: nothing is reduced yet
+  std::vector<const Node*> members;
+};
+
+Shape without_ones(const Shape& shape) {
+  Shape out;
+  for (auto& d : shape)
+    if (!d.same_as(1)) out.push_back(d);
+  return out;
+}
+
+// The last dimensions that a reduction runs over; 0 when they are not the last ones.
+size_t reduced_tail(const Node& node) {
+  std::vector<Type> types{node.inputs[0].type()};
+  OpCall call{*node.op, types, node.attrs};
+  IntList dims = reduced_dims(call, node.attrs.as<ReduceAttrs>().dims);
+  int64_t rank = types[0].rank();
+  for (size_t i = 0; i < dims.size(); ++i)
+    if (dims[i] != rank - int64_t(dims.size()) + int64_t(i)) return 0;
+  return dims.size();
+}
+
+class Fuser {
+ public:
+  Fuser(const Graph& graph, const FuseOptions& options)
+      : graph_(graph), options_(options), order_(graph.nodes().size(), 0), group_of_(graph.nodes().size(), nullptr) {}
+
+  Graph run() {
+    for (auto& node : graph_.nodes()) visit(node);
+    return rebuild();
+  }
+
+ private:
+  // --- who works with whom
+
+  void visit(const Node& node) {
+    switch (node.op->kind) {
+      case OpKind::kInput:
+      case OpKind::kScalar: return;
+      case OpKind::kView:
+        order_[size_t(node.id)] = order_of(node.inputs[0].node);
+        return;
+      case OpKind::kPointwise:
+        if (node.op->random || node.types[0].rank() == 0) break;
+        return join(node, node.types[0].shape, 0);
+      case OpKind::kReduce:
+        if (size_t tail = node.op->payload ? 0 : reduced_tail(node); tail && worth_a_row(node, tail))
+          return join(node, node.inputs[0].type().shape, tail);
+        break;
+      default: break;
+    }
+    order_[size_t(node.id)] = ++orders_;
+  }
+
+  int order_of(const Node* node) const { return order_[size_t(node->id)]; }
+
+  // One thread takes a whole row.
+  bool worth_a_row(const Node& node, size_t tail) const {
+    auto& shape = node.inputs[0].type().shape;
+    Dim rows = 1, length = 1;
+    for (size_t d = 0; d < shape.size(); ++d) (d + tail < shape.size() ? rows : length) *= shape[d];
+    if (!rows.is_number() || !length.is_number()) return true;
+    return rows.number() >= options_.few_rows || length.number() < options_.long_row;
+  }
+
+  // Behind views.
+  static const Node* source(const Node* node) {
+    while (node->op->kind == OpKind::kView) node = node->inputs[0].node;
+    return node;
+  }
+
+  void join(const Node& node, const Shape& domain, size_t tail) {
+    int latest = 0;
+    for (auto& v : node.inputs) latest = std::max(latest, order_of(v.node));
+    Group* group = nullptr;
+    for (auto& v : node.inputs)
+      if (auto* g = group_of_[size_t(source(v.node)->id)]; g && g->order == latest) group = g;
+    if (group && fits(*group, node, domain, tail)) {
+      if (tail) group->inner = tail;
+    } else {
+      group = &groups_.emplace_back();
+      group->order = ++orders_;
+      group->domain = domain;
+      group->inner = tail;
+    }
+    group->members.push_back(&node);
+    group_of_[size_t(node.id)] = group;
+    order_[size_t(node.id)] = group->order;
+  }
+
+  bool fits(const Group& group, const Node& node, const Shape& domain, size_t tail) const {
+    if (group.members.size() >= options_.most_members || operands_with(group, node) > options_.most_operands) return false;
+    if (tail) {
+      if (!domain.same_as(group.domain) || (group.inner && group.inner != tail)) return false;
+    } else if (!domain.same_as(group.domain) && !is_row_shape(group, domain)) {
+      return false;
+    }
+    for (auto& v : node.inputs)
+      if (!reads_well(group, v, domain)) return false;
+    return true;
+  }
+
+  static bool is_row_shape(const Group& group, const Shape& shape) {
+    if (!group.inner) return false;
+    size_t rows = group.domain.size() - group.inner;
+    for (size_t d = 0; d < shape.size(); ++d) {
+      bool fits = d < rows ? shape[d].same_as(group.domain[d]) : shape[d].same_as(1);
+      if (!fits) return false;
+    }
+    return shape.size() >= rows;
+  }
+
+  // What is read of the group itself must be the element, or the row, that is being computed.
+  bool reads_well(const Group& group, Value v, const Shape& reader) const {
+    const Node* from = source(v.node);
+    if (group_of_[size_t(from->id)] != &group) return true;
+    bool whole = from->types[0].shape.same_as(group.domain);
+    // Views that only add or drop dimensions of size 1, or repeat a row value along them.
+    for (const Node* view = v.node; view != from; view = view->inputs[0].node) {
+      auto &to = view->types[0].shape, &of = view->inputs[0].type().shape;
+      bool same = without_ones(to).same_as(without_ones(of));
+      bool spread = view->op->name == "expand" && !whole && of.size() == to.size() && to.same_as(group.domain);
+      if (!same && !spread) return false;
+      if (view->op->name == "permute") return false;
+    }
+    auto& seen = v.type().shape;
+    if (whole) return seen.same_as(group.domain) && reader.same_as(group.domain);
+    // A row value is read in its row: its dimensions line up with those of the reader from the front.
+    if (reader.same_as(group.domain))
+      return seen.same_as(group.domain) || (seen.size() == group.domain.size() && is_row_shape(group, seen));
+    return seen.size() == reader.size() && is_row_shape(group, seen);
+  }
+
+  size_t operands_with(const Group& group, const Node& node) const {
+    std::set<std::pair<const Node*, int>> outside;
+    auto add = [&](const Node& n) {
+      for (auto& v : n.inputs)
+        if (group_of_[size_t(source(v.node)->id)] != &group) outside.insert({v.node, v.index});
+    };
+    for (auto* member : group.members) add(*member);
+    add(node);
+    return outside.size();
+  }
+
+  // --- the new graph
+
+  Graph rebuild() {
+    mark_uses();
+    // Items in the order of their making; views right behind what they look at.
+    std::vector<std::pair<std::pair<int, int>, const Node*>> items;
+    for (auto& node : graph_.nodes()) {
+      auto* group = group_of_[size_t(node.id)];
+      if (group && group->members.size() > 1) {
+        if (group->members.back() == &node) items.push_back({{group->order, 0}, &node});
+        continue;
+      }
+      bool view = node.op->kind == OpKind::kView;
+      items.push_back({{order_[size_t(node.id)], view ? 1 + node.id : 0}, &node});
+    }
+    std::stable_sort(items.begin(), items.end(), [](auto& a, auto& b) { return a.first < b.first; });
+    values_.resize(graph_.nodes().size());
+    for (auto& v : graph_.inputs()) values_[size_t(v.node->id)] = {out_.add_input(v.type(), v.node->name)};
+    for (auto& [key, node] : items) {
+      if (node->op->kind == OpKind::kInput) continue;
+      auto* group = group_of_[size_t(node->id)];
+      if (group && group->members.size() > 1)
+        emit(*group);
+      else
+        copy(*node);
+    }
+    std::vector<Value> outputs;
+    for (auto& v : graph_.outputs()) outputs.push_back(value(v));
+    out_.set_outputs(std::move(outputs));
+    return std::move(out_);
+  }
+
+  void mark_uses() {
+    needed_outside_.assign(graph_.nodes().size(), false);
+    for (auto& node : graph_.nodes()) {
+      auto* reader = group_of_[size_t(node.id)];
+      bool fused = reader && reader->members.size() > 1;
+      for (auto& v : node.inputs) {
+        const Node* from = source(v.node);
+        auto* writer = group_of_[size_t(from->id)];
+        if (node.op->kind == OpKind::kView && writer) continue;  // who reads the view decides
+        if (!fused || writer != reader) needed_outside_[size_t(from->id)] = true;
+      }
+    }
+    for (auto& v : graph_.outputs()) needed_outside_[size_t(source(v.node)->id)] = true;
+  }
+
+  Value value(Value old) {
+    if (values_[size_t(old.node->id)].empty()) {
+      // A number, or a view of a fused result that only now is needed.
+      copy(*old.node);
+    }
+    return values_[size_t(old.node->id)][size_t(old.index)];
+  }
+
+  void copy(const Node& node) {
+    auto& made = values_[size_t(node.id)];
+    if (!made.empty()) return;
+    // A view of something inside a group is made inside.
+    if (node.op->kind == OpKind::kView) {
+      const Node* from = source(&node);
+      auto* group = group_of_[size_t(from->id)];
+      if (group && group->members.size() > 1 && !needed_outside_[size_t(from->id)]) return;
+    }
+    std::vector<Value> inputs;
+    for (auto& v : node.inputs) inputs.push_back(value(v));
+    const Node& copied = out_.add_typed(*node.op, std::move(inputs), node.attrs, node.types, node.where);
+    for (size_t i = 0; i < node.types.size(); ++i) made.push_back(copied.result(int(i)));
+  }
+
+  void emit(const Group& group) {
+    Graph body;
+    std::map<std::pair<const Node*, int>, Value> inside;
+    std::vector<Value> operands;
+    auto value_inside = [&](auto& self, Value v) -> Value {
+      auto key = std::pair(v.node, v.index);
+      if (auto it = inside.find(key); it != inside.end()) return it->second;
+      const Node* from = source(v.node);
+      Value made;
+      if (v.node->op->kind == OpKind::kScalar) {
+        made = body.add_scalar(v.node->attrs.template as<ScalarAttrs>().value);
+      } else if (group_of_[size_t(from->id)] == &group) {
+        // A view of a member.
+        std::vector<Value> inputs{self(self, v.node->inputs[0])};
+        made = body.add_typed(*v.node->op, std::move(inputs), v.node->attrs, v.node->types, v.node->where).result();
+      } else {
+        made = body.add_input(v.type());
+        operands.push_back(value(v));
+      }
+      return inside[key] = made;
+    };
+    std::vector<Value> results;
+    std::vector<const Node*> stored;
+    std::string where;
+    for (auto* member : group.members) {
+      std::vector<Value> inputs;
+      for (auto& v : member->inputs) inputs.push_back(value_inside(value_inside, v));
+      inside[{member, 0}] = body.add_typed(*member->op, std::move(inputs), member->attrs, member->types, member->where).result();
+      if (where.empty()) where = member->where;
+      if (needed_outside_[size_t(member->id)]) {
+        results.push_back(inside[{member, 0}]);
+        stored.push_back(member);
+      }
+    }
+    if (results.empty()) return;
+    std::vector<Type> types;
+    for (auto& v : results) types.push_back(v.type());
+    body.set_outputs(std::move(results));
+    FusedAttrs attrs{SubGraph(std::move(body)), group.domain, int64_t(group.inner)};
+    const Node& node = out_.add_typed(fused_op(), std::move(operands), attrs, std::move(types), where);
+    for (size_t i = 0; i < stored.size(); ++i) values_[size_t(stored[i]->id)] = {node.result(int(i))};
+  }
+
+  const Graph& graph_;
+  const FuseOptions& options_;
+  std::deque<Group> groups_;
+  std::vector<int> order_;  // by node: when it runs
+  std::vector<Group*> group_of_;
+  int orders_ = 0;
+  Graph out_;
+  std::vector<std::vector<Value>> values_;
+  std::vector<bool> needed_outside_;
+};
+
+}  // namespace
+
+Graph fuse(const Graph& graph, const FuseOptions& options) { return Fuser(graph, options).run(); }
+
+}  // namespace sinter

@@ -1,0 +1,20 @@
+#pragma once
+// Fusion: groups of pointwise ops, reductions and the views between them become single `fused` nodes.
+//
+// A group works on one domain, rows × inner. Its values are of the whole domain, or one number a row; its reductions run
+// over the inner dimensions, which are the last ones. A node joins the group of its latest operand, so that groups can
+// run in the order of their making and no cycle can arise. What is fused saves the bytes of every value that only the
+// group reads, and of every operand that its members share.
+#include "sinter/graph/graph.h"
+
+namespace sinter {
+
+struct FuseOptions {
+  // Reductions of fewer rows than this with longer rows than that are left to kernels that split a row over threads.
+  int64_t few_rows = 8, long_row = 1 << 16;
+  size_t most_operands = 30, most_members = 64;
+};
+
+Graph fuse(const Graph& graph, const FuseOptions& options = {});
+
+}  // namespace sinter
