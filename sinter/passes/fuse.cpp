@@ -17,6 +17,7 @@ struct Group {
   Shape domain;
   size_t inner = 0;  // 0: nothing is reduced yet
   std::vector<const Node*> members;
+  std::vector<const Node*> readers;  // outside, behind views too
 };
 
 Shape without_ones(const Shape& shape) {
@@ -44,6 +45,7 @@ class Fuser {
 
   Graph run() {
     for (auto& node : graph_.nodes()) visit(node);
+    merge_siblings();
     return rebuild();
   }
 
@@ -53,10 +55,8 @@ class Fuser {
   void visit(const Node& node) {
     switch (node.op->kind) {
       case OpKind::kInput:
-      case OpKind::kScalar: return;
-      case OpKind::kView:
-        order_[size_t(node.id)] = order_of(node.inputs[0].node);
-        return;
+      case OpKind::kScalar:
+      case OpKind::kView: return;
       case OpKind::kPointwise:
         if (node.op->random || node.types[0].rank() == 0) break;
         return join(node, node.types[0].shape, 0);
@@ -67,9 +67,21 @@ class Fuser {
       default: break;
     }
     order_[size_t(node.id)] = ++orders_;
+    note_readings(node);
   }
 
-  int order_of(const Node* node) const { return order_[size_t(node->id)]; }
+  // When a node runs; a view as soon as what it looks at.
+  int order_of(const Node* node) const {
+    node = source(node);
+    auto* group = group_of_[size_t(node->id)];
+    return group ? group->order : order_[size_t(node->id)];
+  }
+
+  void note_readings(const Node& node) {
+    for (auto& v : node.inputs)
+      if (auto* group = group_of_[size_t(source(v.node)->id)]; group && group != group_of_[size_t(node.id)])
+        group->readers.push_back(&node);
+  }
 
   // One thread takes a whole row.
   bool worth_a_row(const Node& node, size_t tail) const {
@@ -102,7 +114,60 @@ class Fuser {
     }
     group->members.push_back(&node);
     group_of_[size_t(node.id)] = group;
-    order_[size_t(node.id)] = group->order;
+    note_readings(node);
+    // Earlier groups that it reads come along where nothing in between waits for them.
+    for (auto& v : node.inputs)
+      if (auto* other = group_of_[size_t(source(v.node)->id)]; other && other != group) try_merge(*other, *group);
+  }
+
+  bool waits_between(const Group& earlier, const Group& later) const {
+    for (auto* reader : earlier.readers)
+      if (group_of_[size_t(reader->id)] != &earlier && order_of(reader) < later.order) return true;
+    return false;
+  }
+
+  // Moves the members of an earlier group into a later one, if what they compute and read still is in its place.
+  bool try_merge(Group& earlier, Group& later) {
+    bool alike = earlier.domain.same_as(later.domain) && (!earlier.inner || !later.inner || earlier.inner == later.inner);
+    if (!alike || earlier.order > later.order || waits_between(earlier, later)) return false;
+    if (earlier.members.size() + later.members.size() > options_.most_members) return false;
+    for (auto* member : earlier.members) group_of_[size_t(member->id)] = &later;
+    size_t inner_before = std::exchange(later.inner, std::max(later.inner, earlier.inner));
+    size_t count = later.members.size();
+    later.members.insert(later.members.begin(), earlier.members.begin(), earlier.members.end());
+    bool fine = operands_with(later, *later.members.front()) <= options_.most_operands;
+    for (auto* member : later.members)
+      for (auto& v : member->inputs) fine = fine && reads_well(later, v, domain_of(*member));
+    if (fine) {
+      // Operands before results.
+      std::sort(later.members.begin(), later.members.end(), [](auto* a, auto* b) { return a->id < b->id; });
+      later.readers.insert(later.readers.end(), earlier.readers.begin(), earlier.readers.end());
+      earlier.members.clear();
+      return true;
+    }
+    later.members.erase(later.members.begin(), later.members.end() - int64_t(count));
+    for (auto* member : earlier.members) group_of_[size_t(member->id)] = &earlier;
+    later.inner = inner_before;
+    return false;
+  }
+
+  static const Shape& domain_of(const Node& member) {
+    return member.op->kind == OpKind::kReduce ? member.inputs[0].type().shape : member.types[0].shape;
+  }
+
+  // Groups that read the same values over the same domain read them once.
+  void merge_siblings() {
+    std::map<int, std::vector<Group*>> readers;  // by what they read, in their order
+    for (auto& group : groups_)
+      for (auto* member : group.members)
+        for (auto& v : member->inputs) {
+          if (v.type().rank() == 0) continue;
+          auto& list = readers[source(v.node)->id];
+          if (list.empty() || list.back() != &group) list.push_back(&group);
+        }
+    for (auto& [id, list] : readers)
+      for (size_t i = 0; i + 1 < list.size(); ++i)
+        if (!list[i]->members.empty() && !list[i + 1]->members.empty()) try_merge(*list[i], *list[i + 1]);
   }
 
   bool fits(const Group& group, const Node& node, const Shape& domain, size_t tail) const {
@@ -172,7 +237,7 @@ class Fuser {
         continue;
       }
       bool view = node.op->kind == OpKind::kView;
-      items.push_back({{order_[size_t(node.id)], view ? 1 + node.id : 0}, &node});
+      items.push_back({{order_of(&node), view ? 1 + node.id : 0}, &node});
     }
     std::stable_sort(items.begin(), items.end(), [](auto& a, auto& b) { return a.first < b.first; });
     values_.resize(graph_.nodes().size());

@@ -1,0 +1,167 @@
+// How many kernels a program becomes, and that the fused graph means the same.
+#include "sinter/passes/fuse.h"
+
+#include <gtest/gtest.h>
+
+#include "sinter/autograd/autograd.h"
+#include "sinter/engine/executable.h"
+#include "sinter/graph/interpreter.h"
+#include "sinter/graph/trace.h"
+#include "sinter/ops/activation.h"
+#include "sinter/ops/binary.h"
+#include "sinter/ops/creation.h"
+#include "sinter/ops/loss.h"
+#include "sinter/ops/matmul.h"
+#include "sinter/ops/norm.h"
+#include "sinter/ops/random.h"
+#include "sinter/ops/reduce.h"
+#include "sinter/ops/unary.h"
+#include "sinter/ops/view.h"
+#include "sinter/passes/pipeline.h"
+
+namespace sinter {
+namespace {
+
+using Function = std::function<TensorList(const TensorList&)>;
+
+struct Fused {
+  Graph graph;
+  int kernels = 0;  // everything that computes: views and numbers are free
+  std::string list; // their names
+};
+
+Fused fuse_traced(const Function& f, const TensorList& inputs) {
+  std::vector<Type> types;
+  for (auto& t : inputs) types.push_back({t.dtype(), t.sizes(), t.device()});
+  Fused out;
+  Graph simplified = run_passes(trace(f, types));
+  out.graph = fuse(simplified);
+  out.graph.verify();
+  for (auto& node : out.graph.nodes()) {
+    auto kind = node.op->kind;
+    if (kind == OpKind::kInput || kind == OpKind::kScalar || kind == OpKind::kView) continue;
+    ++out.kernels;
+    out.list += std::string(node.op->name) + " ";
+  }
+  // The fused graph, by the referee and by its kernels, against the graph before.
+  std::vector<Array> arrays;
+  std::vector<TensorArg> operands;
+  for (auto& t : inputs) {
+    arrays.push_back(to_array(t));
+    operands.push_back(t);
+  }
+  auto expected = interpret(simplified, arrays), referee = interpret(out.graph, arrays);
+  TensorList results(expected.size());
+  compile_program({.graph = std::move(simplified), .symbols = {}, .writes = {}, .name = "test"})->run(operands, {}, results);
+  for (size_t i = 0; i < expected.size(); ++i) {
+    Array got = to_array(results[i]);
+    EXPECT_EQ(got.sizes, expected[i].sizes);
+    for (int64_t at = 0; at < expected[i].numel(); ++at) {
+      double want = expected[i].number(at);
+      EXPECT_EQ(referee[i].number(at), want);
+      EXPECT_NEAR(got.number(at), want, 1e-4 * std::max(1.0, std::abs(want))) << "result " << i << " at " << at;
+    }
+  }
+  return out;
+}
+
+Tensor normal(const Shape& shape) {
+  static int draws = 0;
+  manual_seed(uint64_t(++draws));
+  return randn(shape);
+}
+
+TEST(Fusion, PointwiseChainIsOneKernel) {
+  auto f = [](const TensorList& x) { return TensorList{relu((x[0] * 2 + x[1]).tanh()) * x[0]}; };
+  EXPECT_EQ(fuse_traced(f, {normal({5, 33}), normal({5, 33})}).kernels, 1);
+}
+
+TEST(Fusion, LayerNormIsOneKernel) {
+  auto f = [](const TensorList& x) { return TensorList{layer_norm(x[0], {37}, x[1], x[2])}; };
+  auto fused = fuse_traced(f, {normal({6, 37}), normal({37}), normal({37})});
+  EXPECT_EQ(fused.kernels, 1) << fused.graph.text();
+}
+
+TEST(Fusion, ResidualAddRmsNormAndScaleAreOneKernel) {
+  auto f = [](const TensorList& x) {
+    Tensor h = x[0] + x[1];
+    return TensorList{h, h * (h.square().mean({-1}, true) + 1e-5).rsqrt() * x[2]};
+  };
+  auto fused = fuse_traced(f, {normal({4, 3, 40}), normal({4, 3, 40}), normal({40})});
+  EXPECT_EQ(fused.kernels, 1) << fused.graph.text();
+}
+
+TEST(Fusion, SoftmaxIsOneKernel) {
+  auto f = [](const TensorList& x) { return TensorList{x[0].softmax(-1)}; };
+  auto fused = fuse_traced(f, {normal({7, 50})});
+  EXPECT_EQ(fused.kernels, 1) << fused.graph.text();
+}
+
+TEST(Fusion, GeluMlpIsTwoMatmulsAndTheirPointwiseParts) {
+  auto f = [](const TensorList& x) { return TensorList{matmul(gelu(matmul(x[0], x[1]) + x[2]), x[3]) + x[4]}; };
+  auto fused = fuse_traced(f, {normal({6, 8}), normal({8, 20}), normal({20}), normal({20, 8}), normal({8})});
+  EXPECT_LE(fused.kernels, 4) << fused.graph.text();
+}
+
+TEST(Fusion, AdamWUpdateIsOneKernel) {
+  auto f = [](const TensorList& x) {
+    Tensor m = x[2] * 0.9 + x[1] * 0.1, v = x[3] * 0.999 + x[1].square() * 0.001;
+    Tensor w = x[0] * 0.999 - m / (v.sqrt() + 1e-8) * 1e-3;
+    return TensorList{w, m, v};
+  };
+  auto fused = fuse_traced(f, {normal({130}), normal({130}), normal({130}), normal({130}).square()});
+  EXPECT_EQ(fused.kernels, 1) << fused.graph.text();
+}
+
+TEST(Fusion, RotaryEmbeddingReadsHalvesByIndex) {
+  auto f = [](const TensorList& x) {
+    Tensor a = x[0].slice(-1, 0, 8), b = x[0].slice(-1, 8, 16);
+    return TensorList{a * x[1] - b * x[2], b * x[1] + a * x[2]};
+  };
+  auto fused = fuse_traced(f, {normal({2, 5, 16}), normal({5, 8}), normal({5, 8})});
+  EXPECT_LE(fused.kernels, 2) << fused.graph.text();
+}
+
+TEST(Fusion, ValuesUsedOutsideAreStored) {
+  auto f = [](const TensorList& x) {
+    Tensor a = x[0].exp(), b = a.sum({-1}, true), c = a / b;
+    return TensorList{a, b, c, matmul(c, c.t())};
+  };
+  auto fused = fuse_traced(f, {normal({5, 9})});
+  EXPECT_EQ(fused.kernels, 2) << fused.graph.text();
+}
+
+TEST(Fusion, AReductionAcrossRowsIsNotReadByAnotherRow) {
+  // The row value of the transpose is another row's: two kernels.
+  auto f = [](const TensorList& x) {
+    Tensor s = x[0].sum({-1}, true);
+    return TensorList{x[0] + s + s.t()};
+  };
+  auto fused = fuse_traced(f, {normal({6, 6})});
+  EXPECT_GE(fused.kernels, 2) << fused.graph.text();
+}
+
+TEST(Fusion, NoCycleThroughAMatmul) {
+  auto f = [](const TensorList& x) {
+    Tensor a = x[0].exp(), b = matmul(a, x[0]);
+    return TensorList{a * b + a};
+  };
+  auto fused = fuse_traced(f, {normal({6, 6})});
+  EXPECT_EQ(fused.kernels, 3) << fused.graph.text();
+}
+
+TEST(Fusion, HalfTypesRoundOnceAtTheStore) {
+  auto f = [](const TensorList& x) { return TensorList{((x[0] + 1) * 3).to(kFloat32)}; };
+  Tensor x = normal({3, 20}).to(kBFloat16);
+  auto fused = fuse_traced(f, {x});
+  EXPECT_EQ(fused.kernels, 1) << fused.graph.text();
+}
+
+TEST(Fusion, ColumnReductionsAndArgmaxStayApart) {
+  auto f = [](const TensorList& x) { return TensorList{(x[0] * 2).sum(IntList{0}), (x[0] * 2).argmax(1)}; };
+  auto fused = fuse_traced(f, {normal({5, 7})});
+  EXPECT_EQ(fused.list.find("fused"), std::string::npos) << fused.graph.text();
+}
+
+}  // namespace
+}  // namespace sinter
