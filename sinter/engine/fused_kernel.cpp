@@ -4,7 +4,9 @@
 #include <map>
 
 #include "sinter/base/log.h"
+#include "sinter/base/error.h"
 #include "sinter/codegen/cpu/emit.h"
+#include "sinter/engine/eager/gemm_operand.h"
 #include "sinter/runtime/cpu/cpu_features.h"
 #include "sinter/runtime/cpu/toolchain.h"
 
@@ -63,6 +65,63 @@ IntList memory_order(const FusedAttrs& attrs, std::span<const TensorImpl* const>
   return {};
 }
 
+// The product that the body begins with.
+FusedKernel::Product product_of(const FusedAttrs& attrs, int back, std::span<const TensorImpl* const> inputs,
+                                std::span<const TensorImpl* const> outputs) {
+  const Graph& body = *attrs.body;
+  const Node* contraction = nullptr;
+  for (auto& node : body.nodes())
+    if (takes_epilogue(node)) contraction = &node;
+  auto slot_of = [&](Value v) {
+    for (size_t i = 0; i < body.inputs().size(); ++i)
+      if (body.inputs()[i] == v) return int(i);
+    SINTER_INTERNAL_ASSERT(false, "an operand of a fused product is computed inside");
+  };
+  FusedKernel::Product p{};
+  p.a_slot = slot_of(contraction->inputs[0]);
+  p.b_slot = slot_of(contraction->inputs[1]);
+  p.c_slot = back;
+  const TensorImpl &a = *inputs[size_t(p.a_slot)], &b = *inputs[size_t(p.b_slot)];
+  const TensorImpl& c = *outputs[size_t(back) - inputs.size()];
+  size_t rank = a.sizes.size();
+  p.batch = rank == 3 ? a.sizes[0] : 1;
+  p.m = a.sizes[rank - 2];
+  p.k = a.sizes[rank - 1];
+  p.n = b.sizes[rank - 1];
+  auto operand = [&](const TensorImpl& t) {
+    return runtime::GemmOperand{nullptr, t.strides[rank - 2], t.strides[rank - 1], *eager::gemm_type(t.dtype),
+                                rank == 3 ? t.strides[0] : 0};
+  };
+  p.a = operand(a);
+  p.b = operand(b);
+  // Fresh and row-major, its rows counted through the batch.
+  p.c = {nullptr, p.n, 1, *eager::gemm_type(c.dtype), p.m * p.n};
+  return p;
+}
+
+void multiply(const FusedKernel::Product& product, std::span<const int64_t> slots, const int64_t* args) {
+  struct Context {
+    FusedKernel::Epilogue function;
+    const int64_t* args;
+  } context{product.epilogue, args};
+  runtime::Epilogue epilogue;
+  epilogue.context = &context;
+  epilogue.function = [](void* given, void* tile, int64_t row, int64_t col, int64_t rows, int64_t cols, int64_t stride) {
+    auto* c = static_cast<Context*>(given);
+    c->function(c->args, tile, row, col, rows, cols, stride);
+  };
+  auto address = [&](int slot) { return reinterpret_cast<void*>(uintptr_t(slots[size_t(slot)])); };
+  runtime::GemmOperand a = product.a, b = product.b;
+  runtime::GemmOutput c = product.c;
+  a.data = address(product.a_slot);
+  b.data = address(product.b_slot);
+  c.data = address(product.c_slot);
+  runtime::GemmOptions options;
+  options.batch = product.batch;
+  options.epilogue = &epilogue;
+  if (product.m && product.n && product.batch) runtime::gemm(product.m, product.n, product.k, a, b, c, options);
+}
+
 std::string kernel_name(const FusedNest& nest) {
   std::string name = "k_";
   for (char c : nest.name) name += std::isalnum((unsigned char)c) ? c : '_';
@@ -70,6 +129,11 @@ std::string kernel_name(const FusedNest& nest) {
 }
 
 }  // namespace
+
+bool takes_epilogue(const Node& node) {
+  static const Op *mm = find_op("mm"), *bmm = find_op("bmm");
+  return (node.op == mm || node.op == bmm) && eager::gemm_type(node.types[0].dtype).has_value();
+}
 
 FusedKernel compile_fused(const FusedAttrs& concrete, std::span<const TensorImpl* const> inputs,
                           std::span<const TensorImpl* const> outputs) {
@@ -93,8 +157,9 @@ FusedKernel compile_fused(const FusedAttrs& concrete, std::span<const TensorImpl
                     !nest.sweeps[0].once && nest.inner.size() == 1;
   out.range = over_inner ? inner : rows;
   out.work = over_inner ? 1 : std::max<int64_t>(inner, 1) * int64_t(nest.sweeps.size());
+  if (nest.epilogue) out.range = 1;
   bool reduces = std::any_of(nest.sweeps.begin(), nest.sweeps.end(), [](auto& s) { return !s.reductions.empty(); });
-  if (out.range == 0 || (inner == 0 && !reduces)) return out;
+  if (out.range == 0 || rows == 0 || (inner == 0 && !reduces)) return out;
 
   auto kernel = std::make_shared<Kernel>();
   kernel->name = kernel_name(nest);
@@ -103,6 +168,14 @@ FusedKernel compile_fused(const FusedAttrs& concrete, std::span<const TensorImpl
   if (log_enabled(LogTopic::kFusion)) log(LogTopic::kFusion, "{}", nest.text());
   if (log_enabled(LogTopic::kCode)) log(LogTopic::kCode, "{}", emitted.text);
   int lanes = runtime::host_target().vector_bytes / 4;
+  if (nest.epilogue) {
+    auto code = runtime::compile_cpu(emitted.text, kernel->name, codegen::cpu_prelude(lanes));
+    kernel->code = code;
+    out.product = product_of(concrete, nest.back, inputs, outputs);
+    out.product->epilogue = code->function<FusedKernel::Epilogue>(kernel->name);
+    out.kernel = std::move(kernel);
+    return out;
+  }
   kernel->granule = over_inner ? lanes : 1;
   auto code = runtime::compile_cpu(emitted.text, kernel->name, codegen::cpu_prelude(lanes));
   kernel->function = code->function<Kernel::Function>(kernel->name);
@@ -116,6 +189,7 @@ void launch(const FusedKernel& fused, std::span<const int64_t> slots) {
   SmallVector<int64_t, 64> args;
   args.append(slots);
   args.append({fused.params.data(), fused.params.size()});
+  if (fused.product) return multiply(*fused.product, slots, args.data());
   launch(*fused.kernel, args.data(), fused.range, fused.work);
 }
 

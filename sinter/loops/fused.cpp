@@ -56,14 +56,25 @@ class SweepBuilder {
         return push(std::move(instr));
       }
       case OpKind::kPointwise: return pointwise(node, at);
+      case OpKind::kView:
+        if (is_tile(&node)) return push({.kind = InstrKind::kTile, .dtype = v.type().dtype});
+        return by_definition(node, at, {});
       case OpKind::kReduce: {
         Instr instr{.kind = InstrKind::kOuter, .dtype = v.type().dtype};
         instr.operand = outers_.at(&node);
         check_row(at);
         return push(std::move(instr));
       }
-      default: return by_definition(node, at, {});
+      default:
+        if (node.op->combine == Combine::kNone) return by_definition(node, at, {});
+        return push({.kind = InstrKind::kTile, .dtype = v.type().dtype});
     }
+  }
+
+  // Whether a value is a contraction's result, perhaps with its rows counted in another way.
+  static bool is_tile(const Node* node) {
+    while (node->op->kind == OpKind::kView) node = node->inputs[0].node;
+    return node->op->kind != OpKind::kReduce && node->op->combine != Combine::kNone;
   }
 
   int load(int operand, const Index& at) {
@@ -233,6 +244,8 @@ FusedNest lower_fused(const FusedAttrs& attrs, std::span<const Layout> layouts, 
   for (auto& v : body.outputs()) nest.operands.push_back({.dtype = v.type().dtype, .output = true});
 
   size_t rank = attrs.domain.size(), inner = size_t(attrs.inner);
+  for (auto& node : body.nodes())
+    nest.epilogue = nest.epilogue || (node.op->kind != OpKind::kReduce && node.op->combine != Combine::kNone);
   // Without reductions the last axis takes the lanes.
   size_t lanes = inner ? inner : std::min<size_t>(rank, 1);
   for (size_t n = 0; n < rank; ++n) {
@@ -277,14 +290,18 @@ FusedNest lower_fused(const FusedAttrs& attrs, std::span<const Layout> layouts, 
     auto& layout = layouts[body.inputs().size() + j];
     Dim offset = 0;
     for (size_t d = 0; d < at.size(); ++d) offset += at[d] * layout.strides[d];
+    // A contraction's result as it is, its rows counted in one.
+    if (nest.epilogue && !full) offset = Dim::symbol("r") * attrs.domain[rank - 1] + nest.inner.back().symbol;
     int operand = int(body.inputs().size() + j);
-    if (full)
+    if (nest.epilogue && nest.back < 0 && is_floating(v.type().dtype)) nest.back = operand;
+    if (full || nest.epilogue)
       elements.stores.push_back({operand, offset, element_builder.element(v, at)});
     else
       once.stores.push_back({operand, offset, row_builder.element(v, at)});
   }
   if (!elements.stores.empty()) nest.sweeps.push_back(std::move(elements));
   if (!once.stores.empty()) nest.sweeps.push_back(std::move(once));
+  if (nest.epilogue) return nest;
   join_axes(nest, nest.inner);
   join_axes(nest, nest.rows);
   if (!inner && !nest.rows.empty() && !nest.inner.empty())
@@ -313,7 +330,7 @@ std::vector<std::string> FusedNest::params() const {
     for (auto& name : nest.params()) add(name);
     for (auto& store : sweep.stores)
       for (auto& name : store.offset.symbols()) {
-        bool axis = false;
+        bool axis = epilogue && name == "r";
         for (auto* axes : {&rows, &inner})
           for (auto& a : *axes) axis = axis || to_string(a.symbol) == name;
         if (!axis) add(name);

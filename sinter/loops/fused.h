@@ -37,6 +37,8 @@ struct Sweep {
 
 struct FusedNest {
   std::string name;
+  bool epilogue = false;  // works on pieces of a contraction's result: rows are counted by `r`, one result goes back there
+  int back = -1;          // the output that does
   std::vector<KernelOperand> operands;  // inputs, then outputs
   std::vector<Axis> rows, inner;
   std::vector<Sweep> sweeps;

@@ -16,6 +16,7 @@ struct Group {
   int order = 0;
   Shape domain;
   size_t inner = 0;  // 0: nothing is reduced yet
+  const Node* contraction = nullptr;
   std::vector<const Node*> members;
   std::vector<const Node*> readers;  // outside, behind views too
 };
@@ -64,10 +65,27 @@ class Fuser {
         if (size_t tail = node.op->payload ? 0 : reduced_tail(node); tail && worth_a_row(node, tail))
           return join(node, node.inputs[0].type().shape, tail);
         break;
-      default: break;
+      default:
+        if (!options_.takes_epilogue || !options_.takes_epilogue(node)) break;
+        return begin_with(node);
     }
     order_[size_t(node.id)] = ++orders_;
     note_readings(node);
+  }
+
+  void begin_with(const Node& contraction) {
+    Group& group = groups_.emplace_back();
+    group.order = ++orders_;
+    group.domain = contraction.types[0].shape;
+    group.contraction = &contraction;
+    group.members.push_back(&contraction);
+    group_of_[size_t(contraction.id)] = &group;
+    note_readings(contraction);
+  }
+
+  // The result of a contraction may be looked at with its rows split or joined: columns stay.
+  static bool keeps_columns(const Shape& a, const Shape& b) {
+    return a.size() >= 1 && b.size() >= 1 && a[a.size() - 1].same_as(b[b.size() - 1]) && a.numel().same_as(b.numel());
   }
 
   // When a node runs; a view as soon as what it looks at.
@@ -104,6 +122,8 @@ class Fuser {
     Group* group = nullptr;
     for (auto& v : node.inputs)
       if (auto* g = group_of_[size_t(source(v.node)->id)]; g && g->order == latest) group = g;
+    if (group && group->members.size() == 1 && group->contraction && keeps_columns(group->domain, domain))
+      group->domain = domain;  // the first reader decides how rows are counted
     if (group && fits(*group, node, domain, tail)) {
       if (tail) group->inner = tail;
     } else {
@@ -129,6 +149,7 @@ class Fuser {
   // Moves the members of an earlier group into a later one, if what they compute and read still is in its place.
   bool try_merge(Group& earlier, Group& later) {
     bool alike = earlier.domain.same_as(later.domain) && (!earlier.inner || !later.inner || earlier.inner == later.inner);
+    if (earlier.contraction || (later.contraction && earlier.inner)) alike = false;
     if (!alike || earlier.order > later.order || waits_between(earlier, later)) return false;
     if (earlier.members.size() + later.members.size() > options_.most_members) return false;
     for (auto* member : earlier.members) group_of_[size_t(member->id)] = &later;
@@ -137,7 +158,9 @@ class Fuser {
     later.members.insert(later.members.begin(), earlier.members.begin(), earlier.members.end());
     bool fine = operands_with(later, *later.members.front()) <= options_.most_operands;
     for (auto* member : later.members)
-      for (auto& v : member->inputs) fine = fine && reads_well(later, v, domain_of(*member));
+      for (auto& v : member->inputs)
+        fine = fine && (member == later.contraction ? group_of_[size_t(source(v.node)->id)] != &later
+                                                    : reads_well(later, v, domain_of(*member)));
     if (fine) {
       // Operands before results.
       std::sort(later.members.begin(), later.members.end(), [](auto* a, auto* b) { return a->id < b->id; });
@@ -173,7 +196,7 @@ class Fuser {
   bool fits(const Group& group, const Node& node, const Shape& domain, size_t tail) const {
     if (group.members.size() >= options_.most_members || operands_with(group, node) > options_.most_operands) return false;
     if (tail) {
-      if (!domain.same_as(group.domain) || (group.inner && group.inner != tail)) return false;
+      if (group.contraction || !domain.same_as(group.domain) || (group.inner && group.inner != tail)) return false;
     } else if (!domain.same_as(group.domain) && !is_row_shape(group, domain)) {
       return false;
     }
@@ -196,6 +219,11 @@ class Fuser {
   bool reads_well(const Group& group, Value v, const Shape& reader) const {
     const Node* from = source(v.node);
     if (group_of_[size_t(from->id)] != &group) return true;
+    if (from == group.contraction) {
+      for (const Node* view = v.node; view != from; view = view->inputs[0].node)
+        if (view->op->name == "permute" || !keeps_columns(view->types[0].shape, view->inputs[0].type().shape)) return false;
+      return v.type().shape.same_as(group.domain) && reader.same_as(group.domain);
+    }
     bool whole = from->types[0].shape.same_as(group.domain);
     // Views that only add or drop dimensions of size 1, or repeat a row value along them.
     for (const Node* view = v.node; view != from; view = view->inputs[0].node) {
@@ -329,6 +357,12 @@ class Fuser {
       }
     }
     if (results.empty()) return;
+    // The kernel of a contraction has a result of its own to write; any floating one of the group's will do.
+    auto floating = [](Value v) { return is_floating(v.type().dtype); };
+    if (group.contraction && std::none_of(results.begin(), results.end(), floating)) {
+      results.push_back(inside[{group.contraction, 0}]);
+      stored.push_back(group.contraction);
+    }
     std::vector<Type> types;
     for (auto& v : results) types.push_back(v.type());
     body.set_outputs(std::move(results));

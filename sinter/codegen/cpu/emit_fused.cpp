@@ -14,6 +14,7 @@ class FusedWriter {
   explicit FusedWriter(const FusedNest& nest) : nest_(nest), in_lanes_(lanes_fit(nest)) {}
 
   KernelText write(const std::string& name) {
+    if (nest_.epilogue) return write_epilogue(name);
     open("extern \"C\" void " + name + "(const i64* a, i64 begin, i64 end) {");
     prologue();
     if (nest_.rows.empty() && is_map()) {
@@ -36,6 +37,30 @@ class FusedWriter {
   }
 
  private:
+  // Called on each finished piece of a contraction's result.
+  KernelText write_epilogue(const std::string& name) {
+    open("extern \"C\" void " + name + "(const i64* a, void* tile, i64 row, i64 col, i64 rows, i64 cols, i64 stride) {");
+    prologue();
+    open("for (i64 t = 0; t < rows; ++t) {");
+    line("const i64 r = row + t, at = r;");
+    line(format("void* tile_row = (char*)tile + t * stride * (i64)sizeof({});", tile_memory()));
+    unpack();
+    for (auto& s : nest_.sweeps) sweep(s, "col", "col + cols");
+    close();
+    close();
+    result_.text = std::move(text_);
+    return std::move(result_);
+  }
+
+  DType tile_dtype() const { return tile_memory() == memory_text(kFloat64) ? kFloat64 : kFloat32; }
+
+  std::string tile_memory() const {
+    for (auto& s : nest_.sweeps)
+      for (auto& instr : s.body)
+        if (instr.kind == InstrKind::kTile) return memory_text(compute_dtype(instr.dtype));
+    return memory_text(kFloat32);
+  }
+
   // Lanes need every access to move along the last axis by some stride, and nothing that differs from lane to lane.
   static bool lanes_fit(const FusedNest& nest) {
     if (nest.inner.empty()) return false;
@@ -235,6 +260,9 @@ class FusedWriter {
 
   std::string store_one(const FusedStore& store, const BodyWriter& body) const {
     DType dtype = dtype_of(store);
+    if (store.operand == nest_.back)
+      return format("store1<{}>(tile_row, {} - col, {});", tile_memory(), nest_.inner.back().symbol,
+                    body.value(store.value, tile_dtype()));
     return format("store1<{}>(out{}, {}, {});", memory_text(dtype), store.operand, index_text(store.offset),
                   body.value(store.value, compute_dtype(dtype)));
   }
@@ -242,6 +270,12 @@ class FusedWriter {
   std::string store_lanes(const FusedStore& store, const BodyWriter& body, LaneMode mode) const {
     DType dtype = dtype_of(store);
     Dim axis = nest_.inner.back().symbol;
+    // The contraction rounds and stores it.
+    if (store.operand == nest_.back) {
+      std::string value = body.value(store.value, tile_dtype()), at = format("{} - col", axis);
+      if (mode == LaneMode::kPartial) return format("store_partial<{}>(tile_row, {}, m, {});", tile_memory(), at, value);
+      return format("store<{}>(tile_row, {}, {});", tile_memory(), at, value);
+    }
     std::string value = body.value(store.value, compute_dtype(dtype)), at = index_text(store.offset);
     if (movement(store.offset, axis) == Movement::kStrided)
       return format("store_strided<{}>(out{}, {}, {}, {});", memory_text(dtype), store.operand, at,

@@ -120,6 +120,7 @@ bool BodyWriter::uniform(int id) const {
   if (mode_ == LaneMode::kScalar) return false;
   const Instr& instr = nest_.body[size_t(id)];
   switch (instr.kind) {
+    case InstrKind::kTile: return false;
     case InstrKind::kConstant:
     case InstrKind::kOuter:
     case InstrKind::kLoadIndex: return true;
@@ -192,6 +193,11 @@ std::string BodyWriter::statement(int id) const {
                     operand_text(nest_, instr.operand), index_text(instr.offset), index_text(instr.extent));
     }
     case InstrKind::kConstant: return left + literal_text(instr.value, compute) + ";";
+    case InstrKind::kTile: {
+      std::string memory = memory_text(compute), at = format("{} - col", axis_);
+      if (mode_ == LaneMode::kPartial) return left + format("load_partial<{}>(tile_row, {}, m);", memory, at);
+      return left + format("{}<{}>(tile_row, {});", lanes ? "load" : "load1", memory, at);
+    }
     case InstrKind::kOuter: return left + format("row{};", instr.operand);
     case InstrKind::kIndex:
       if (!lanes) return left + index_text(instr.offset) + ";";
@@ -210,6 +216,7 @@ std::string BodyWriter::statement(int id) const {
 
 bool BodyWriter::depends(int id, const std::vector<Dim>& inside) const {
   const Instr& instr = nest_.body[size_t(id)];
+  if (instr.kind == InstrKind::kTile) return true;
   auto on = [&](const Dim& d) {
     for (auto& symbol : inside)
       if (d.depends_on(symbol)) return true;

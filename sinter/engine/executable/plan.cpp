@@ -237,12 +237,14 @@ class Planner {
   void add_fused(const Node& node, Step& step) {
     step.kind = Step::Kind::kFused;
     auto& attrs = node.attrs.as<FusedAttrs>();
+    // A product writes partial sums where its result will be.
+    bool product = std::any_of(attrs.body->nodes().begin(), attrs.body->nodes().end(), takes_epilogue);
     std::set<int> taken_storages;
     std::vector<const TensorImpl*> operands;
     for (auto& o : step.inputs) operands.push_back(o.slot < 0 ? nullptr : &geometry(o.slot));
     for (size_t r = 0; r < node.types.size(); ++r) {
       IntList sizes = node.types[r].shape.numbers();
-      IntList strides = attrs.inner ? contiguous_strides(sizes) : eager::pointwise_strides(operands, sizes);
+      IntList strides = attrs.inner || product ? contiguous_strides(sizes) : eager::pointwise_strides(operands, sizes);
       Tensor fresh = geometry_of(node.types[r].dtype, sizes, strides);
       // Elements are computed where they are stored, so an operand in the very same place may be overwritten.
       auto may_take = [&](int slot) {
@@ -254,7 +256,7 @@ class Planner {
         });
       };
       int taken = -1;
-      if (node.types[r].shape.same_as(attrs.domain)) {
+      if (!product && node.types[r].shape.same_as(attrs.domain)) {
         taken = changed_input(node, int(r));
         if (taken >= 0 && !may_take(taken)) taken = -1;
         for (size_t i = 0; taken < 0 && i < step.inputs.size(); ++i) {

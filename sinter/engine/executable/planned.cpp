@@ -171,7 +171,9 @@ class Planned final : public Executable {
 }  // namespace
 
 std::shared_ptr<Executable> make_planned(Program program) {
-  program.graph = fuse(program.graph);
+  FuseOptions options;
+  options.takes_epilogue = takes_epilogue;
+  program.graph = fuse(program.graph, options);
   return std::make_shared<Planned>(std::move(program));
 }
 
