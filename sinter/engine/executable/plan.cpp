@@ -5,6 +5,7 @@
 #include <set>
 
 #include "sinter/base/error.h"
+#include "sinter/base/thread_pool.h"
 #include "sinter/engine/eager/eager.h"
 #include "sinter/engine/executable/specialize.h"
 #include "sinter/ops/fused.h"
@@ -85,6 +86,7 @@ class Planner {
       if (is_needed(node)) add(node);
     add_outputs();
     place();
+    compile_kernels();
     plan_->captured = specialized_.captured;
     return std::move(plan_);
   }
@@ -279,7 +281,18 @@ class Planner {
     }
     std::vector<const TensorImpl*> outputs;
     for (int slot : step.results) outputs.push_back(&geometry(slot));
-    step.fused = std::make_shared<const FusedKernel>(compile_fused(attrs, operands, outputs));
+    to_compile_.push_back({plan_->steps.size(), &attrs, std::move(operands), std::move(outputs)});
+  }
+
+  // All at once, on all threads: each takes some twenty milliseconds when it is new.
+  void compile_kernels() {
+    parallel_for(0, int64_t(to_compile_.size()), 1, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        auto& job = to_compile_[size_t(i)];
+        plan_->steps[job.step].fused =
+            std::make_shared<const FusedKernel>(compile_fused(*job.attrs, job.operands, job.outputs));
+      }
+    });
   }
 
   bool same_place_apart_from_start(int slot, const TensorImpl& fresh) const {
@@ -435,6 +448,12 @@ class Planner {
   std::vector<std::vector<int>> last_use_;             // by node and result; -1: not needed
   std::vector<bool> written_;                          // by input: whether the program changes it
   std::map<std::pair<const Node*, int>, int> belongs_into_;  // the input that a written output's value belongs into
+  struct KernelJob {
+    size_t step;
+    const FusedAttrs* attrs;
+    std::vector<const TensorImpl*> operands, outputs;
+  };
+  std::vector<KernelJob> to_compile_;
   std::shared_ptr<Plan> plan_ = std::make_shared<Plan>();
 };
 
