@@ -420,6 +420,12 @@ Tensor Recorder::constant(const Tensor& made) {
   return look(storage, {}, {}, false);
 }
 
+void Recorder::lay_out(const Tensor& fresh, std::span<const int64_t> strides) {
+  Storage& storage = *handle_of(fresh).storage;
+  storage.strides = IntList(strides.begin(), strides.end());
+  for (auto* impl : {&fresh.impl(), &storage.root.impl()}) set_layout(*impl, storage.sizes, storage.strides, 0);
+}
+
 std::vector<TensorArg> Recorder::draw() {
   auto input = [&](InputSource::Kind kind, int index, const char* name) {
     draft_.segment.inputs.push_back({.kind = kind, .index = index});

@@ -88,6 +88,7 @@ class Recorder final : public Tracer {
   Tensor present_value(const Tensor& tensor) override;
   Tensor empty(const Shape& shape, const TensorOptions& options) override;
   Tensor constant(const Tensor& made) override;
+  void lay_out(const Tensor& fresh, std::span<const int64_t> strides) override;
   std::vector<TensorArg> draw() override;
   Tensor grad_of(const Tensor& leaf, const Tensor& grad) override;
   void before_grad_changes(const Tensor& leaf) override;

@@ -467,6 +467,11 @@ Tensor Tensor::clone(MemoryFormat format, Where where) const {
   auto& sizes = impl().sizes;
   IntList strides =
       format == MemoryFormat::kPreserve ? preserved_strides(*this) : format_strides("clone", sizes, format);
+  if (auto* tracer = Tracer::current()) {
+    Tensor out = sinter::clone({*this, where});
+    tracer->lay_out(out, strides);
+    return out;
+  }
   Tensor out = empty_strided(this->sizes(), strides, options());
   TensorArg source(*this, where);
   call_op_into(clone_op(), {&source, 1}, {}, out, where);

@@ -262,7 +262,12 @@ template std::vector<BFloat16> Tensor::to_vector(Where) const;
 
 Tensor empty(const Shape& shape, const TensorOptions& options, MemoryFormat format, Where where) {
   UserPosition here(where);
-  if (auto* tracer = Tracer::current()) return tracer->empty(shape, options);
+  if (auto* tracer = Tracer::current()) {
+    Tensor out = tracer->empty(shape, options);
+    if (format == MemoryFormat::kChannelsLast || format == MemoryFormat::kChannelsLast3d)
+      tracer->lay_out(out, format_strides("empty", out.impl().sizes, format));
+    return out;
+  }
   auto impl = make_intrusive<TensorImpl>();
   set_row_major("empty", *impl, shape);
   apply_options("empty", *impl, options);
@@ -276,6 +281,11 @@ Tensor empty(const Shape& shape, const TensorOptions& options, MemoryFormat form
 
 Tensor empty_strided(const Shape& shape, const IntList& strides, const TensorOptions& options, Where where) {
   UserPosition here(where);
+  if (auto* tracer = Tracer::current()) {
+    Tensor out = tracer->empty(shape, options);
+    tracer->lay_out(out, strides);
+    return out;
+  }
   auto impl = make_intrusive<TensorImpl>();
   set_row_major("empty_strided", *impl, shape);
   apply_options("empty_strided", *impl, options);

@@ -46,6 +46,8 @@ Tensor Tracer::empty(const Shape& shape, const TensorOptions& options) {
 
 Tensor Tracer::constant(const Tensor& made) { return made; }
 
+void Tracer::lay_out(const Tensor&, std::span<const int64_t>) {}
+
 std::vector<TensorArg> Tracer::draw() { return {}; }
 
 Tensor Tracer::grad_of(const Tensor&, const Tensor& grad) { return grad; }

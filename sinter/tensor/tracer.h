@@ -49,6 +49,8 @@ class Tracer {
   // Uninitialised memory that the program asks for, and a tensor just made of the host's numbers.
   virtual Tensor empty(const Shape& shape, const TensorOptions& options);
   virtual Tensor constant(const Tensor& made);
+  // A fresh tensor of the program lies in memory with these strides.
+  virtual void lay_out(const Tensor& fresh, std::span<const int64_t> strides);
   // Seed and offset of the next draw, as values of the program; empty to take them from the generator now.
   virtual std::vector<TensorArg> draw();
   // The gradient of a leaf as the program sees it, and that it is about to be replaced.

@@ -164,8 +164,10 @@ class Planner {
     }
     Step step{.op = node.op, .attrs = node.attrs, .where = node.where};
     for (auto& v : node.inputs) step.inputs.push_back(operand(v));
-    bool aliases = node.op->kind == OpKind::kView && add_view(node, step);
-    if (!aliases) add_computed(node, step);
+    if (node.op->kind == OpKind::kView && !add_view(node, step) && !add_view_of_copy(node, step))
+      add_computed(node, step);
+    else if (node.op->kind != OpKind::kView)
+      add_computed(node, step);
     plan_->steps.push_back(std::move(step));
   }
 
@@ -191,6 +193,18 @@ class Planner {
     step.results = {add_slot(*view, plan_->slots[size_t(step.inputs[0].slot)].storage)};
     define(node.result(), step.results[0]);
     return true;
+  }
+
+  // What the memory does not allow, a row-major copy does.
+  bool add_view_of_copy(const Node& node, Step& step) {
+    int from = step.inputs[0].slot;
+    if (from < 0 || geometry(from).contiguous) return false;
+    Tensor copy = row_major(from);
+    if (!alias(*step.op, copy, step.attrs)) return false;
+    int slot = add_slot_of_its_own(copy, node.id);
+    add_copy(step.inputs[0], slot);
+    step.inputs[0] = {.slot = slot};
+    return add_view(node, step);
   }
 
   void add_pointwise(const Node& node, Step& step) {
