@@ -137,8 +137,9 @@ void Flow::finish_leaf(LeafSlot& slot) {
   }
   if (auto* tracer = Tracer::current()) {
     Tensor leaf(slot.leaf);
-    state.grad = tracer->grad_of(leaf, state.grad);
-    tracer->before_grad_changes(leaf);
+    Tensor present = tracer->grad_of(leaf, state.grad);
+    tracer->before_grad_changes(leaf);  // remembers the real gradient, so the traced one comes after
+    state.grad = std::move(present);
   }
   if (state.grad.defined()) {
     add_to(state.grad, grad);

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include "sinter/base/log.h"
 #include "sinter/passes/partition.h"
@@ -37,6 +38,24 @@ std::vector<int> writes_of(const Segment& segment) {
     writes.push_back(into);
   }
   return writes;
+}
+
+// Arguments of the last segment that are only read go to its graph without a stop in a slot: every copy of a handle
+// counts when a call takes a microsecond.
+void bypass_slots(Segment& segment) {
+  if (segment.question.kind != Question::Kind::kReturn) return;
+  std::set<int> kept;
+  for (auto& output : segment.outputs) kept.insert(output.slot);
+  for (auto& result : segment.results) kept.insert(result.slot);
+  for (auto& effect : segment.grads) kept.insert({effect.leaf_slot, effect.grad_slot});
+  for (auto& [slot, source] : segment.met)
+    if (source.kind == SlotSource::Kind::kGrad) kept.insert(source.index);
+  for (auto& [slot, source] : segment.met) {
+    if (source.kind != SlotSource::Kind::kArgument || kept.count(slot)) continue;
+    source.only_operand = true;
+    for (auto& input : segment.inputs)
+      if (input.kind == InputSource::Kind::kSlot && input.index == slot) input.argument = source.index;
+  }
 }
 
 const char* debug_directory() {
@@ -95,6 +114,7 @@ std::shared_ptr<Segment> build(Recorder& recorder, Draft& draft, const SizeTable
   if (!differentiable) {
     bool idle = forward_outputs == 0 && draft.segment.draws == 0;
     auto segment = std::make_shared<Segment>(std::move(draft.segment));
+    bypass_slots(*segment);
     if (!idle) segment->run = make_ready(std::move(draft.graph), writes, sizes, segment->takes, options, label, times);
     return segment;
   }
@@ -106,6 +126,7 @@ std::shared_ptr<Segment> build(Recorder& recorder, Draft& draft, const SizeTable
   Partition parts = partition(draft.graph, forward_inputs, forward_outputs, cut);
   times.gradients += watch.lap();
   auto segment = std::make_shared<Segment>(std::move(draft.segment));
+  bypass_slots(*segment);
   segment->saved_outputs = parts.forward.outputs().size() - forward_outputs;
   segment->no_backward = joint.failure;
   if (joint.failure.empty()) {

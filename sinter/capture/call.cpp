@@ -75,8 +75,10 @@ Tensor meet(Call& call, const SlotSource& source) {
 
 int64_t run(const std::shared_ptr<const Segment>& shared, Call& call) {
   const Segment& segment = *shared;
+  // A capture has met them already, before it put traced gradients into the leaves.
   for (auto& [slot, source] : segment.met)
-    if (source.kind != SlotSource::Kind::kMade) call.slot(slot) = meet(call, source);
+    if (source.kind != SlotSource::Kind::kMade && !source.only_operand && !call.slot(slot).defined())
+      call.slot(slot) = meet(call, source);
 
   Generator::Draw first{0, 0};
   if (segment.draws) first = default_generator().next(segment.draws);
@@ -84,7 +86,10 @@ int64_t run(const std::shared_ptr<const Segment>& shared, Call& call) {
   inputs.reserve(segment.inputs.size());
   for (auto& input : segment.inputs) {
     switch (input.kind) {
-      case InputSource::Kind::kSlot: inputs.push_back(TensorArg(call.slots[size_t(input.index)])); break;
+      case InputSource::Kind::kSlot:
+        inputs.emplace_back(input.argument < 0 ? call.slots[size_t(input.index)]
+                                               : *call.frame.tensors[size_t(input.argument)]);
+        break;
       case InputSource::Kind::kSize: inputs.push_back(TensorArg(value_of(input.size, segment, call))); break;
       case InputSource::Kind::kSeed: inputs.push_back(TensorArg(first.seed)); break;
       case InputSource::Kind::kOffset: inputs.push_back(TensorArg(first.offset + input.index)); break;
@@ -114,14 +119,14 @@ int64_t run(const std::shared_ptr<const Segment>& shared, Call& call) {
     }
   }
   if (node) node->save(inputs, outputs, {sizes.data(), sizes.size()});
-  for (size_t i = 0, result = 0; i < segment.outputs.size(); ++i) {
-    auto& target = segment.outputs[i];
-    if (target.differentiable) autograd::set_history(outputs[i], node, uint32_t(result++), target.written);
-    call.slot(target.slot) = outputs[i];
-  }
   for (auto& told : segment.tells) {
     if (size_t(told.place) >= call.sizes.size()) call.sizes.resize(size_t(told.place) + 1);
     call.sizes[size_t(told.place)] = outputs[size_t(told.output)].impl().sizes[size_t(told.dim)];
+  }
+  for (size_t i = 0, result = 0; i < segment.outputs.size(); ++i) {
+    auto& target = segment.outputs[i];
+    if (target.differentiable) autograd::set_history(outputs[i], node, uint32_t(result++), target.written);
+    call.slot(target.slot) = std::move(outputs[i]);
   }
   auto& question = segment.question;
   if (question.output >= 0) return bits_of(outputs[size_t(question.output)]);
@@ -152,7 +157,7 @@ void collect_results(const Segment& segment, Call& call, Results& results) {
         tensor = apply(path, tensor);
       }
     }
-    results.tensors.push_back(result.detached ? tensor.detach() : tensor);
+    results.tensors.push_back(result.detached ? tensor.detach() : std::move(tensor));
   }
   for (int place : segment.result_numbers)
     results.numbers.push_back(place < 0 ? Tensor() : results.tensors[size_t(place)]);

@@ -6,7 +6,7 @@
 namespace sinter::capture {
 
 struct Call {
-  explicit Call(const Frame& frame) : frame(frame) {}
+  explicit Call(const Frame& frame) : frame(frame) { slots.reserve(frame.tensors.size() + 8); }
 
   const Frame& frame;
   std::vector<Tensor> slots;

@@ -144,6 +144,7 @@ void Capture::run() {
     for (auto& number : taken.numbers)
       if (number >= 0) number = next++;
     for (auto& lazy : taken.lazy) taken.tensors.push_back(lazy.clone());
+    if (purpose_ == Purpose::kTrace) results_ = taken.tensors;
     recorder_.finish(taken.tensors, std::move(taken.sizes), std::move(taken.numbers), box);
   } catch (const CannotCapture& reason) {
     if (ran_something_ || purpose_ != Purpose::kGrow)
@@ -152,7 +153,7 @@ void Capture::run() {
     throw;
   } catch (...) {
     // Writes made before an exception persist, as in eager.
-    if (purpose_ != Purpose::kCompare && next_known_ >= known_.size()) recorder_.flush();
+    if (purpose_ != Purpose::kCompare && purpose_ != Purpose::kTrace && next_known_ >= known_.size()) recorder_.flush();
     throw;
   }
 }
@@ -232,6 +233,10 @@ int64_t Capture::finish(Recorder& recorder, Draft& draft) {
     last_ = segment;
     last_answer_ = answer;
     return answer;
+  }
+  if (purpose_ == Purpose::kTrace) {
+    first_ = last_ = keep(recorder, draft);
+    return 0;
   }
   std::shared_ptr<Segment> segment;
   if (purpose_ == Purpose::kFollow || entry_.follow) {

@@ -8,9 +8,10 @@ namespace sinter::capture {
 class Capture final : public SegmentHost {
  public:
   enum class Purpose : uint8_t {
-    kGrow,    // a new program, or a new branch of one: `known` segments come first
-    kFollow,  // segments are looked up by hash
-    kCompare  // nothing is run: every segment must be as recorded
+    kGrow,     // a new program, or a new branch of one: `known` segments come first
+    kFollow,   // segments are looked up by hash
+    kCompare,  // nothing is run: every segment must be as recorded
+    kTrace     // nothing is built or run: the program is kept as Entry::trace, and a break is an Error
   };
 
   Capture(Function& function, Entry& entry, Call& call, Frame& frame, Purpose purpose);
@@ -36,6 +37,7 @@ class Capture final : public SegmentHost {
 
  private:
   std::shared_ptr<Segment> make(Recorder& recorder, Draft& draft);
+  std::shared_ptr<Segment> keep(Recorder& recorder, Draft& draft);
   void link(const std::shared_ptr<Segment>& segment);
   void compare(const Draft& draft, const Segment& recorded) const;
   void check_breaks(const Draft& draft) const;
@@ -52,6 +54,7 @@ class Capture final : public SegmentHost {
   std::shared_ptr<Segment> first_, last_;
   int64_t last_answer_ = 0;
   bool ran_something_ = false;
+  TensorList results_;  // kTrace: as the function gives them back
   std::vector<IntrusivePtr<HostState>> states_;
 };
 

@@ -55,6 +55,7 @@ class Compiled {
     return call_compiled<Stored<P>...>(*function_, *f_, arguments...);
   }
   Function& function() const { return *function_; }
+  const std::shared_ptr<F>& target() const { return f_; }
 
  private:
   std::shared_ptr<F> f_;
@@ -75,6 +76,7 @@ class CompiledGeneric {
     return call_compiled<std::decay_t<A>...>(*function_, *f_, arguments...);
   }
   Function& function() const { return *function_; }
+  const std::shared_ptr<F>& target() const { return f_; }
   F* operator->() const { return f_.get(); }
 
  private:
@@ -119,7 +121,7 @@ concept FunctionObject = std::is_class_v<F> && !requires(F& f) { f.is_training()
 template <class F>
   requires capture::FunctionObject<std::decay_t<F>>
 auto compile(F&& f, const CompileOptions& options = {}, Where where = Where::current()) {
-  UserPosition here(where);
+  UserPosition here(where, "compile");
   using Callable = std::decay_t<F>;
   auto kept = std::make_shared<Callable>(std::forward<F>(f));
   auto function = capture::Function::make(options, to_string(where));
@@ -131,7 +133,7 @@ auto compile(F&& f, const CompileOptions& options = {}, Where where = Where::cur
 
 template <class R, class... P>
 auto compile(R (*f)(P...), const CompileOptions& options = {}, Where where = Where::current()) {
-  UserPosition here(where);
+  UserPosition here(where, "compile");
   using Pointer = R (*)(P...);
   return capture::Compiled<Pointer, P...>(std::make_shared<Pointer>(f), capture::Function::make(options, to_string(where)));
 }
@@ -139,14 +141,14 @@ auto compile(R (*f)(P...), const CompileOptions& options = {}, Where where = Whe
 // compile(&Model::step, &model)
 template <class C, class R, class... P, std::derived_from<C> D>
 auto compile(R (C::*member)(P...), D* object, const CompileOptions& options = {}, Where where = Where::current()) {
-  UserPosition here(where);
+  UserPosition here(where, "compile");
   using Bound = capture::BoundMember<D, R (C::*)(P...), R, P...>;
   return capture::Compiled<Bound, P...>(std::make_shared<Bound>(Bound{member, object}),
                                         capture::Function::make(options, to_string(where)));
 }
 template <class C, class R, class... P, std::derived_from<C> D>
 auto compile(R (C::*member)(P...) const, const D* object, const CompileOptions& options = {}, Where where = Where::current()) {
-  UserPosition here(where);
+  UserPosition here(where, "compile");
   using Bound = capture::BoundMember<const D, R (C::*)(P...) const, R, P...>;
   return capture::Compiled<Bound, P...>(std::make_shared<Bound>(Bound{member, object}),
                                         capture::Function::make(options, to_string(where)));

@@ -75,6 +75,15 @@ class Guards {
   mutable std::atomic<uint64_t> geometry_clock_{~uint64_t(0)}, state_clock_{~uint64_t(0)};
 };
 
+struct PaddingPlan;  // see padding_plan.h
+
+// A program as recorded, neither built nor run.
+struct Trace {
+  Graph graph;                 // gives what a call leaves behind, then the gradients of the operands
+  std::vector<Value> results;  // the tensors that the function gives back, views followed; empty: undefined
+  int64_t gradients = 0;       // how many; the tangents they come from are operands
+};
+
 struct Entry {
   Entry(const Signature& signature, std::vector<Word> words, const SizeTable& sizes)
       : guards(signature, std::move(words), sizes), sizes(sizes) {}
@@ -90,6 +99,9 @@ struct Entry {
   std::unordered_map<uint64_t, std::shared_ptr<Segment>> by_hash;  // follow mode
   std::vector<std::shared_ptr<Segment>> segments;                  // in the order of capture
   std::atomic<int64_t> calls{0};
+  // Of a function that is only traced.
+  std::shared_ptr<Trace> trace;
+  std::shared_ptr<const PaddingPlan> plan;
 };
 
 }  // namespace sinter::capture

@@ -106,29 +106,29 @@ bool Function::run_entry(const std::shared_ptr<Entry>& entry, Frame& frame, Smal
   if (!entry->eager_reason.empty()) return false;
   Call call(frame);
   call.sizes = std::move(sizes);
+  if (!entry->branches) [[likely]] {
+    run(entry->root, call);
+    set_grads(*entry->root, call);
+    collect_results(*entry->root, call, results);
+    return true;
+  }
   bool follow = false;
   std::vector<std::pair<std::shared_ptr<Segment>, int64_t>> known;
-  std::shared_ptr<Segment> last;
-  if (!entry->branches) [[likely]] {
-    last = entry->root;
-    run(last, call);
-  } else {
-    std::shared_ptr<Segment> segment;
-    {
-      std::shared_lock lock(entry->tree);
-      segment = entry->root;
-      follow = entry->follow;
-    }
-    while (segment && !follow) {
-      int64_t answer = run(segment, call);
-      last = segment;
-      if (segment->question.kind == Question::Kind::kReturn) break;
-      known.emplace_back(segment, answer);
-      last = nullptr;
-      std::shared_lock lock(entry->tree);
-      auto edge = segment->edges.find(answer);
-      segment = edge == segment->edges.end() ? nullptr : edge->second;
-    }
+  std::shared_ptr<Segment> segment, last;
+  {
+    std::shared_lock lock(entry->tree);
+    segment = entry->root;
+    follow = entry->follow;
+  }
+  while (segment && !follow) {
+    int64_t answer = run(segment, call);
+    last = segment;
+    if (segment->question.kind == Question::Kind::kReturn) break;
+    known.emplace_back(segment, answer);
+    last = nullptr;
+    std::shared_lock lock(entry->tree);
+    auto edge = segment->edges.find(answer);
+    segment = edge == segment->edges.end() ? nullptr : edge->second;
   }
   if (follow) {
     Capture capture(*this, *entry, call, frame, Capture::Purpose::kFollow);
@@ -156,12 +156,25 @@ bool Function::run_entry(const std::shared_ptr<Entry>& entry, Frame& frame, Smal
 }
 
 // Which sizes are symbolic in a new capture.
-SizeTable Function::choose_sizes(const Signature& signature, const std::vector<Word>& words, const Frame& frame) {
+SizeTable Function::choose_sizes(const Signature& signature, const std::vector<Word>& words, const Frame& frame,
+                                 std::span<const TracedDim> traced) {
   SizeTable table;
   auto earlier = entries();
   std::map<int64_t, int> by_value;
+  std::map<int, int> by_group;
   bool overlaps = has_overlaps(frame);
   for (size_t i = 0; i < words.size(); ++i) {
+    auto asked = std::find_if(traced.begin(), traced.end(), [&](const TracedDim& d) {
+      return words[i].kind == Word::Kind::kSize && d.tensor == words[i].tensor && d.dim == words[i].dim;
+    });
+    if (asked != traced.end()) {
+      auto [place, fresh] = by_group.try_emplace(asked->group, int(table.symbols().size()));
+      if (fresh)
+        table.add(words[i].name, signature[i], 2, kAnySize, int(i));
+      else
+        table.share(place->second, int(i));
+      continue;
+    }
     if (words[i].kind != Word::Kind::kSize || overlaps) continue;
     int64_t value = signature[i], low = 2, high = kAnySize;
     const SizeMarks::Mark* mark =
@@ -205,6 +218,13 @@ void Function::explain_recompile(const Signature& signature, const Frame& frame)
   log(LogTopic::kRecompiles, "{} is captured again, since no program fits:{}", name_, text);
 }
 
+void Function::add(const std::shared_ptr<Entry>& entry) {
+  std::lock_guard lock(list_);
+  auto grown = std::make_shared<Entries>(*entries_);
+  grown->push_back(entry);
+  entries_ = std::move(grown);
+}
+
 bool Function::capture_new(const Signature& signature, Frame& frame, Results& results) {
   auto earlier = entries();
   if (!earlier.empty()) {
@@ -239,12 +259,7 @@ bool Function::capture_new(const Signature& signature, Frame& frame, Results& re
   if (log_enabled(LogTopic::kGuards))
     for (auto& guard : entry->guards.list())
       log(LogTopic::kGuards, "{}: {}{}", name_, guard.text, guard.where.empty() ? "" : " (" + guard.where + ")");
-  {
-    std::lock_guard lock(list_);
-    auto grown = std::make_shared<Entries>(*entries_);
-    grown->push_back(entry);
-    entries_ = std::move(grown);
-  }
+  add(entry);
   if (!last) return false;
   set_grads(*last, call);
   collect_results(*last, call, results);

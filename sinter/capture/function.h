@@ -2,6 +2,7 @@
 // A compiled function with its types left out: the captured programs it has, and what happens in a call.
 #include <memory>
 #include <mutex>
+#include <span>
 
 #include "sinter/capture/build.h"
 #include "sinter/capture/call.h"
@@ -10,12 +11,20 @@
 
 namespace sinter::capture {
 
+// A dimension of the n-th tensor of the arguments that a trace shall have symbolic; those of one group share a symbol.
+struct TracedDim {
+  int tensor, dim, group;
+};
+
 class Function : public std::enable_shared_from_this<Function> {
  public:
   static std::shared_ptr<Function> make(CompileOptions options, const std::string& where);
 
   // Runs the call; false when it shall be made eagerly by the caller.
   bool call(Frame& frame, Results& results);
+  // The program of this call as Entry::trace, with the present values of its symbols. Nothing is built or run, and a
+  // break is an Error. Null once the recompile limit is reached. A function that is traced is never called.
+  std::shared_ptr<Entry> trace(Frame& frame, std::span<const TracedDim> dims, SmallVector<int64_t, 8>& sizes);
   // Forgets everything captured.
   void reset();
 
@@ -33,7 +42,9 @@ class Function : public std::enable_shared_from_this<Function> {
   bool run_entry(const std::shared_ptr<Entry>& entry, Frame& frame, SmallVector<int64_t, 8> sizes, Results& results);
   bool capture_new(const Signature& signature, Frame& frame, Results& results);
   void explain_recompile(const Signature& signature, const Frame& frame) const;
-  SizeTable choose_sizes(const Signature& signature, const std::vector<Word>& words, const Frame& frame);
+  SizeTable choose_sizes(const Signature& signature, const std::vector<Word>& words, const Frame& frame,
+                         std::span<const TracedDim> traced = {});
+  void add(const std::shared_ptr<Entry>& entry);
   void recheck(const std::shared_ptr<Entry>& entry, Frame& frame, const Signature& signature);
 
   const CompileOptions options_;

@@ -557,6 +557,7 @@ Tensor Recorder::grad_of(const Tensor& leaf, const Tensor& grad) {
     made->real = real;
     kept_.push_back(made);
     it->second = made.get();
+    meet(*made);  // now: once the program has changed it, the leaf holds a traced one
   }
   return look(IntrusivePtr<Storage>::share(it->second), {}, {}, false);
 }

@@ -27,6 +27,7 @@ struct SlotSource {
   int index = -1;
   Tensor tensor;
   std::string name;  // for people: "x", "captured 2"
+  bool only_operand = false;  // kArgument: read by operands of this segment alone, which take the argument itself
 };
 
 // One operand of a segment's graph.
@@ -36,6 +37,7 @@ struct InputSource {
   int index = 0;  // the slot; the number among the arguments; how many draws of the segment come before
   Dim size = {};  // kSize
   DType dtype = kInt64;  // kNumber: how its bits are read
+  int argument = -1;     // kSlot: the tensor of the arguments that it is, where nobody else needs the slot
 };
 
 // One result of a segment's graph.

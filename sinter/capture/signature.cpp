@@ -85,9 +85,10 @@ class Describer final : public LeafVisitor {
   void leave() override { parts_.pop_back(); }
 
   std::vector<Word> words() const {
-    std::vector<Word> out{{Word::Kind::kExact, "the number of arguments"}, {Word::Kind::kExact, "gradients enabled"},
-                          {Word::Kind::kExact, "memory shared by arguments"}, {Word::Kind::kExact, "the types of the arguments"},
-                          {Word::Kind::kExact, "the state of the function object"}};
+    std::vector<Word> out{{Word::Kind::kCounts, "the arguments"}, {Word::Kind::kExact, "gradients enabled"},
+                          {Word::Kind::kIdentity, "memory shared by arguments"},
+                          {Word::Kind::kIdentity, "the types of the arguments"},
+                          {Word::Kind::kIdentity, "the state of the function object"}};
     SINTER_INTERNAL_ASSERT(out.size() == kHeaderWords, "the header of a signature has {} words", kHeaderWords);
     out.insert(out.end(), numbers_.begin(), numbers_.end());
     for (size_t i = 0; i < tensors_.size(); ++i) {
@@ -138,7 +139,7 @@ void sign(const Frame& frame, Signature& out) {
     out.push_back(properties(*tensor, grad_enabled));
     int64_t order = layout(impl);
     out.push_back(order);
-    out.append({impl.sizes.data(), impl.sizes.size()});
+    for (int64_t size : impl.sizes) out.push_back(size);
     if (order == kStrided) out.append({impl.strides.data(), impl.strides.size()});
   }
 }
@@ -156,6 +157,9 @@ std::string word_text(const Word& word, int64_t value) {
                               Device(DeviceType(value >> 16 & 0xff), int(value >> 24 & 0xff)));
     return value >> 40 & 1 ? text + ", requires grad" : text;
   }
+  if (word.kind == Word::Kind::kCounts) return format("{} tensors and {} numbers", value >> 16, value & 0xffff);
+  // Enough of it to see that it differs.
+  if (word.kind == Word::Kind::kIdentity) return value == 0 ? "none" : "#" + std::to_string(uint64_t(value) % 10000);
   if (word.kind == Word::Kind::kLayout) {
     if (value == kRowMajor) return "contiguous";
     if (value == kStrided) return "strided";

@@ -23,7 +23,9 @@ struct Word {
     kSize,      // a size of a tensor, or a Dim of the arguments: may be symbolic
     kNumber,    // the bits of a Scalar: a value, not part of the program
     kProperties,
-    kLayout
+    kLayout,
+    kCounts,    // of tensors and of other words
+    kIdentity   // bits that only tell whether something is the same
   };
   Kind kind = Kind::kExact;
   std::string name;  // "argument 0.size(1)"

@@ -20,14 +20,14 @@ struct CallModule {
 
 template <std::derived_from<nn::Module> M>
 auto compile(const std::shared_ptr<M>& module, const CompileOptions& options = {}, Where where = Where::current()) {
-  UserPosition here(where);
+  UserPosition here(where, "compile");
   check(module != nullptr, "compile: the module is null");
   return compile(nn::detail::CallModule<M>{module, module.get()}, options, where);
 }
 
 template <std::derived_from<nn::Module> M>
 auto compile(M& module, const CompileOptions& options = {}, Where where = Where::current()) {
-  UserPosition here(where);
+  UserPosition here(where, "compile");
   return compile(nn::detail::CallModule<M>{nullptr, &module}, options, where);
 }
 

@@ -438,9 +438,7 @@ Tensor as_strided_scatter(const TensorArg& x, const TensorArg& source, const Int
 namespace {
 
 // The strides a copy keeps: those of a tensor that fills its memory without gaps or overlaps, in whatever order.
-IntList preserved_strides(const Tensor& x) {
-  auto& sizes = x.impl().sizes;
-  auto& strides = x.strides();
+IntList preserved_strides(const IntList& sizes, const IntList& strides) {
   IntList order;
   for (size_t d = 0; d < sizes.size(); ++d)
     if (sizes[d] != 1) order.push_back(int64_t(d));
@@ -462,11 +460,12 @@ const Op& clone_op() {
 
 Tensor Tensor::clone(MemoryFormat format, Where where) const {
   UserPosition here(where);
-  if ((is_traced() && !impl().traced->has_layout()) || (impl().contiguous && (format == MemoryFormat::kContiguous || format == MemoryFormat::kPreserve)))
+  if ((is_traced() && !impl().traced->has_layout()) ||
+      (impl().contiguous && (format == MemoryFormat::kContiguous || format == MemoryFormat::kPreserve)))
     return sinter::clone({*this, where});
   auto& sizes = impl().sizes;
   IntList strides =
-      format == MemoryFormat::kPreserve ? preserved_strides(*this) : format_strides("clone", sizes, format);
+      format == MemoryFormat::kPreserve ? preserved_strides(sizes, impl().strides) : format_strides("clone", sizes, format);
   if (auto* tracer = Tracer::current()) {
     Tensor out = sinter::clone({*this, where});
     tracer->lay_out(out, strides);
