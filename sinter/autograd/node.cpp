@@ -70,8 +70,9 @@ OpNode::OpNode(const Op& op, std::span<const TensorArg> inputs, const Attrs& att
       continue;
     }
     bool gone = overwritten && arg.tensor().impl().buffer.get() == overwritten;
-    inputs_.emplace_back(gone ? detached(arg.tensor()) : saved_form(arg.tensor()), arg.where());
-    versions_.push_back(version_of(arg.tensor()) - (gone ? 1 : 0));
+    Tensor saved = gone ? detached(arg.tensor()) : saved_form(arg.tensor());
+    versions_.push_back(version_of(saved) - (gone ? 1 : 0));
+    inputs_.emplace_back(saved, arg.where());
   }
 }
 

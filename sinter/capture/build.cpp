@@ -123,6 +123,7 @@ std::shared_ptr<Segment> build(Recorder& recorder, Draft& draft, const SizeTable
   cut.hint = [&](const Dim& d) { return sizes.value(d).value_or(64); };
   for (int into : writes)
     if (into >= 0) cut.overwritten.push_back(size_t(into));
+  forward_inputs = draft.segment.inputs.size();
   Partition parts = partition(draft.graph, forward_inputs, forward_outputs, cut);
   times.gradients += watch.lap();
   auto segment = std::make_shared<Segment>(std::move(draft.segment));

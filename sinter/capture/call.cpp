@@ -90,6 +90,7 @@ int64_t run(const std::shared_ptr<const Segment>& shared, Call& call) {
         inputs.emplace_back(input.argument < 0 ? call.slots[size_t(input.index)]
                                                : *call.frame.tensors[size_t(input.argument)]);
         break;
+      case InputSource::Kind::kTensor: inputs.emplace_back(input.tensor); break;
       case InputSource::Kind::kSize: inputs.push_back(TensorArg(value_of(input.size, segment, call))); break;
       case InputSource::Kind::kSeed: inputs.push_back(TensorArg(first.seed)); break;
       case InputSource::Kind::kOffset: inputs.push_back(TensorArg(first.offset + input.index)); break;

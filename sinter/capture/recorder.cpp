@@ -205,7 +205,11 @@ const Tensor& Recorder::root_of(Storage& storage) {
     draft_.segment.inputs.push_back(*storage.number);
   } else {
     InputSource source;
-    source.index = meet(storage);
+    // A trace that only compares takes no gradients: slots are counted without what they alone read.
+    if (differentiating_ && storage.slot < 0 && storage.source.tensor.defined())
+      source = {.kind = InputSource::Kind::kTensor, .tensor = storage.source.tensor};
+    else
+      source.index = meet(storage);
     draft_.segment.inputs.push_back(source);
   }
   storage.root = pin(draft_.graph.add_input(storage.type, storage.source.name), storage);

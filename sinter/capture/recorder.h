@@ -129,6 +129,7 @@ class Recorder final : public Tracer {
   SizeTable& sizes_;
   uint32_t segment_ = 1;
   Draft draft_;
+  bool differentiating_ = false;
   uint64_t next_id_ = 1;
   int next_slot_ = 0;
   std::map<uint64_t, Storage*> storages_;            // all that exist, in the order of their making

@@ -24,6 +24,31 @@ IntList memory_order(const IntList& sizes, const IntList& strides) {
   return order;
 }
 
+// The graph with inputs [first, first + count) moved behind all others.
+Graph with_tangents_last(const Graph& graph, size_t first, size_t count) {
+  Graph out;
+  std::vector<const Node*> copies(graph.nodes().size());
+  auto add_inputs = [&](size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i) {
+      Value v = graph.inputs()[i];
+      copies[size_t(v.node->id)] = out.add_input(v.type(), v.node->name).node;
+    }
+  };
+  add_inputs(0, first);
+  add_inputs(first + count, graph.inputs().size());
+  add_inputs(first, first + count);
+  auto values = [&](const std::vector<Value>& old) {
+    std::vector<Value> now;
+    for (auto& v : old) now.push_back(copies[size_t(v.node->id)]->result(v.index));
+    return now;
+  };
+  for (auto& node : graph.nodes())
+    if (node.op->kind != OpKind::kInput)
+      copies[size_t(node.id)] = &out.add_typed(*node.op, values(node.inputs), node.attrs, node.types, node.where);
+  out.set_outputs(values(graph.outputs()));
+  return out;
+}
+
 uint64_t hash_of(const Draft& draft) {
   auto& segment = draft.segment;
   uint64_t h = draft.graph.hash();
@@ -223,6 +248,11 @@ Joint Recorder::differentiate(Draft& draft) {
     impl->traced = make_intrusive<Handle>(this, draft.graph.add_input(handle_of(result).value.type(), "tangent"), segment_);
     tangents.push_back(Tensor(std::move(impl)));
   }
+  struct Flag {
+    bool& value;
+    explicit Flag(bool& v) : value(v) { value = true; }
+    ~Flag() { value = false; }
+  } differentiating(differentiating_);
   try {
     grads = autograd::grad(results, targets, tangents, true, false, true);
   } catch (const Error& error) {
@@ -230,8 +260,6 @@ Joint Recorder::differentiate(Draft& draft) {
     joint.failure = error.message();
     return joint;
   }
-  SINTER_INTERNAL_ASSERT(draft.graph.inputs().size() == operands + tangents.size(),
-                         "a gradient needs an operand that its forward does not have");
   std::vector<Value> values = draft.graph.outputs();
   std::vector<int> kept;
   for (size_t i = 0; i < grads.size(); ++i)
@@ -241,6 +269,9 @@ Joint Recorder::differentiate(Draft& draft) {
     }
   joint.targets = std::move(kept);
   draft.graph.set_outputs(std::move(values));
+  // Gradients may read what the forward does not (a tensor that an op's gradient makes): operands like any other.
+  if (draft.graph.inputs().size() != operands + tangents.size())
+    draft.graph = with_tangents_last(draft.graph, operands, tangents.size());
   return joint;
 }
 

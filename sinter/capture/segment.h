@@ -32,11 +32,12 @@ struct SlotSource {
 
 // One operand of a segment's graph.
 struct InputSource {
-  enum class Kind : uint8_t { kSlot, kSize, kNumber, kSeed, kOffset };
+  enum class Kind : uint8_t { kSlot, kSize, kNumber, kSeed, kOffset, kTensor };
   Kind kind = Kind::kSlot;
   int index = 0;  // the slot; the number among the arguments; how many draws of the segment come before
   Dim size = {};  // kSize
   DType dtype = kInt64;  // kNumber: how its bits are read
+  Tensor tensor = {};    // kTensor: this very one, which only a gradient reads
   int argument = -1;     // kSlot: the tensor of the arguments that it is, where nobody else needs the slot
 };
 
