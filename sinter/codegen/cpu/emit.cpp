@@ -2,7 +2,7 @@
 
 #include "sinter/base/error.h"
 #include "sinter/codegen/cpu/combine_text.h"
-#include "sinter/codegen/cpu/value_text.h"
+#include "sinter/codegen/cpu/text_writer.h"
 #include "sinter_embedded.h"
 
 namespace sinter::codegen {
@@ -15,7 +15,7 @@ constexpr int kStripRows = 16;    // rows added to a strip at a time: as many st
 constexpr int kBlockStrips = 64;  // of those make a block
 constexpr int kScalarRun = 256;   // elements a scalar loop adds up before it joins them to the rest
 
-class KernelWriter {
+class KernelWriter : TextWriter {
  public:
   KernelWriter(const LoopNest& nest, const Schedule& schedule) : nest_(nest), schedule_(schedule) {}
 
@@ -39,54 +39,17 @@ class KernelWriter {
   }
 
  private:
-  void line(const std::string& s) { text_ += std::string(size_t(depth_) * 2, ' ') + s + "\n"; }
-  void lines(const std::vector<std::string>& all) {
-    for (auto& s : all) line(s);
-  }
-  void open(const std::string& s) {
-    line(s);
-    ++depth_;
-  }
-  void close(const std::string& s = "}") {
-    --depth_;
-    line(s);
-  }
-
   void prologue() {
-    line("const FlushDenormals flush;");
-    size_t slot = 0;
-    for (size_t i = 0; i < nest_.operands.size(); ++i, ++slot) {
-      auto& operand = nest_.operands[i];
-      std::string name = operand_text(nest_, int(i)), type = type_text(compute_dtype(operand.dtype), false);
-      if (operand.scalar && is_floating(operand.dtype))
-        line(format("const {} {} = ({})__builtin_bit_cast(double, a[{}]);", type, name, type, slot));
-      else if (operand.scalar)
-        line(format("const {} {} = ({})a[{}];", type, name, type, slot));
-      else
-        line(format("{}void* {} = ({}void*)a[{}];", operand.output ? "" : "const ", name, operand.output ? "" : "const ", slot));
-    }
-    for (auto& name : nest_.params()) line(format("const i64 {} = a[{}];", name, slot++));
+    size_t slot = take_arguments(nest_, nest_.params());
     for (auto& instr : nest_.body)
       if (instr.kind == InstrKind::kLoadIndex) return line(format("i64* error = (i64*)a[{}];", slot));
-  }
-
-  // Unpacks a flat position into the symbols of axes [0, count).
-  void unpack(size_t count) {
-    if (count == 1) return line(format("const i64 {} = at;", nest_.parallel[0].symbol));
-    line("i64 rest = at;");
-    for (size_t d = count; d-- > 1;) {
-      std::string extent = index_text(nest_.parallel[d].extent);
-      line(format("const i64 {} = rest % ({});", nest_.parallel[d].symbol, extent));
-      line(format("rest /= {};", nest_.parallel[d].extent.is_number() ? extent : "(" + extent + ")"));
-    }
-    line(format("const i64 {} = rest;", nest_.parallel[0].symbol));
   }
 
   template <class F>
   void over_inner_axis(F&& f) {
     if (!result_.split_last) return f("begin", "end");
     open("for (i64 at = begin; at < end; ++at) {");
-    unpack(nest_.parallel.size() - 1);
+    unpack(nest_.parallel, nest_.parallel.size() - 1);
     f("0", index_text(nest_.parallel.back().extent));
     close();
   }
@@ -94,7 +57,7 @@ class KernelWriter {
   template <class F>
   void over_all_parallel(F&& f) {
     open("for (i64 at = begin; at < end; ++at) {");
-    if (!nest_.parallel.empty()) unpack(nest_.parallel.size());
+    unpack(nest_.parallel, nest_.parallel.size());
     f();
     close();
   }
@@ -387,8 +350,6 @@ class KernelWriter {
   const LoopNest& nest_;
   const Schedule& schedule_;
   KernelText result_;
-  std::string text_;
-  int depth_ = 0;
 };
 
 }  // namespace

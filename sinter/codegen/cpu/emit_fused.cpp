@@ -1,7 +1,7 @@
 // Fused kernels: rows in parallel, for each row its sweeps, in lanes along the last inner axis.
 #include "sinter/codegen/cpu/combine_text.h"
 #include "sinter/codegen/cpu/emit.h"
-#include "sinter/codegen/cpu/value_text.h"
+#include "sinter/codegen/cpu/text_writer.h"
 
 namespace sinter::codegen {
 
@@ -9,7 +9,7 @@ namespace {
 
 constexpr int kAccumulators = 4;  // of one reduction: enough to hide the latency of an add
 
-class FusedWriter {
+class FusedWriter : TextWriter {
  public:
   explicit FusedWriter(const FusedNest& nest) : nest_(nest), in_lanes_(lanes_fit(nest)) {}
 
@@ -84,52 +84,14 @@ class FusedWriter {
 
   bool is_map() const { return nest_.sweeps.size() == 1 && nest_.sweeps[0].reductions.empty() && !nest_.sweeps[0].once && nest_.inner.size() == 1; }
 
-  void line(const std::string& s) { text_ += std::string(size_t(depth_) * 2, ' ') + s + "\n"; }
-  void lines(const std::vector<std::string>& all) {
-    for (auto& s : all) line(s);
-  }
-  void open(const std::string& s) {
-    line(s);
-    ++depth_;
-  }
-  void close() {
-    --depth_;
-    line("}");
-  }
-
   void prologue() {
-    line("const FlushDenormals flush;");
-    LoopNest shape = nest_.as_nest({});
-    size_t slot = 0;
-    for (size_t i = 0; i < nest_.operands.size(); ++i, ++slot) {
-      auto& operand = nest_.operands[i];
-      std::string name = operand_text(shape, int(i)), type = type_text(compute_dtype(operand.dtype), false);
-      if (operand.scalar && is_floating(operand.dtype))
-        line(format("const {} {} = ({})__builtin_bit_cast(double, a[{}]);", type, name, type, slot));
-      else if (operand.scalar)
-        line(format("const {} {} = ({})a[{}];", type, name, type, slot));
-      else
-        line(format("{}void* {} = ({}void*)a[{}];", operand.output ? "" : "const ", name,
-                    operand.output ? "" : "const ", slot));
-    }
-    for (auto& name : nest_.params()) line(format("const i64 {} = a[{}];", name, slot++));
+    take_arguments(nest_.as_nest({}), nest_.params());
     // What sweeps find for the row.
     for (auto& s : nest_.sweeps)
       for (auto& r : s.reductions) line(format("{} row{};", type_text(compute_dtype(r.dtype), false), r.outer));
   }
 
-  void unpack() {
-    if (nest_.rows.empty()) return;
-    if (nest_.rows.size() == 1) return line(format("const i64 {} = at;", nest_.rows[0].symbol));
-    line("i64 rest = at;");
-    for (size_t d = nest_.rows.size(); d-- > 1;) {
-      line(format("const i64 {} = rest % ({});", nest_.rows[d].symbol, index_text(nest_.rows[d].extent)));
-      line(format("rest /= {};", index_text(nest_.rows[d].extent).find_first_of("+-* ") == std::string::npos
-                                     ? index_text(nest_.rows[d].extent)
-                                     : "(" + index_text(nest_.rows[d].extent) + ")"));
-    }
-    line(format("const i64 {} = rest;", nest_.rows[0].symbol));
-  }
+  void unpack() { TextWriter::unpack(nest_.rows, nest_.rows.size()); }
 
   std::vector<Dim> inside() const {
     std::vector<Dim> symbols;
@@ -288,8 +250,6 @@ class FusedWriter {
   const FusedNest& nest_;
   const bool in_lanes_;
   KernelText result_;
-  std::string text_;
-  int depth_ = 0;
 };
 
 }  // namespace
