@@ -33,6 +33,7 @@ void AdamBase<Options>::check_options() {
 template <class Options>
 void AdamBase<Options>::step() {
   constexpr bool kDecoupled = std::is_same_v<Options, AdamWOptions>;
+  Optimizer::check_not_captured("Adam counts its steps on the host");
   NoGradGuard no_grad;
   this->for_each_gradient([](const Tensor& param, Tensor grad, Optimizer::State& state, const Options& o) {
     auto [beta1, beta2] = o.betas();

@@ -1,11 +1,57 @@
 #include "sinter/optim/optimizer.h"
 
 #include <algorithm>
+#include <bit>
+#include <mutex>
 
 #include "sinter/autograd/autograd.h"
+#include "sinter/base/hash.h"
+#include "sinter/capture/function.h"
 #include "sinter/ops/creation.h"
 
 namespace sinter::optim {
+
+namespace {
+
+// The learning rates of an optimiser, as long as it exists.
+class WatchedRates final : public capture::HostState {
+ public:
+  explicit WatchedRates(const Optimizer& optimizer) : optimizer_(&optimizer) {}
+  std::optional<uint64_t> fingerprint() const override {
+    std::lock_guard lock(mutex_);
+    if (!optimizer_) return std::nullopt;
+    uint64_t h = 0;
+    for (size_t g = 0; g < optimizer_->num_groups(); ++g) h = hash_mix(h, std::bit_cast<uint64_t>(optimizer_->lr(g)));
+    return h;
+  }
+  bool moves_clock() const override { return false; }
+  std::string name() const override { return "a learning rate"; }
+  void forget() {
+    std::lock_guard lock(mutex_);
+    optimizer_ = nullptr;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  const Optimizer* optimizer_;
+};
+
+}  // namespace
+
+Optimizer::~Optimizer() {
+  if (watched_) static_cast<WatchedRates&>(*watched_).forget();
+}
+
+void Optimizer::watch() {
+  if (!capture::is_capturing()) return;
+  if (!watched_) watched_ = make_intrusive<WatchedRates>(*this);
+  capture::depend_on(watched_);
+}
+
+void Optimizer::check_not_captured(const char* what) {
+  check(!capture::is_capturing(),
+        "step: {}, which a compiled function cannot do. Call step() outside of it, or write the update with tensors", what);
+}
 
 void Optimizer::zero_grad(bool set_to_none) {
   NoGradGuard no_grad;

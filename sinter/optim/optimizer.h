@@ -10,6 +10,7 @@
 #include <set>
 
 #include "sinter/base/error.h"
+#include "sinter/capture/host_state.h"
 #include "sinter/io/safetensors.h"
 #include "sinter/nn/options.h"
 #include "sinter/tensor/tensor.h"
@@ -24,7 +25,7 @@ struct ParamGroup {
 
 class Optimizer {
  public:
-  virtual ~Optimizer() = default;
+  virtual ~Optimizer();
   Optimizer(const Optimizer&) = delete;
 
   virtual void step() = 0;
@@ -44,6 +45,8 @@ class Optimizer {
 
  protected:
   Optimizer() = default;
+  // A program that is being captured is captured anew when a learning rate changes.
+  void watch();
   // The tensors kept for one parameter; undefined until the first step that needs them.
   struct State {
     int64_t steps = 0;
@@ -52,6 +55,9 @@ class Optimizer {
   };
   // Of parameter i, counted over all groups. Made when first asked for.
   State& state(size_t i);
+  // An Error inside a compiled function, for steps that change numbers of the host, which a captured program would not
+  // see change: `what` names them.
+  static void check_not_captured(const char* what);
   // An Error unless every one is a floating-point leaf, and none comes twice.
   void check_params() const;
 
@@ -59,6 +65,7 @@ class Optimizer {
   // Names of the tensors this optimiser keeps.
   virtual std::vector<const char*> state_names() const = 0;
   std::vector<State> states_;
+  IntrusivePtr<capture::HostState> watched_;
 };
 
 // The groups of one kind of optimiser, and the walk over them.
@@ -84,6 +91,7 @@ class GroupedOptimizer : public Optimizer {
   // f(parameter, its gradient, its state, the group's options) for every parameter that has a gradient.
   template <class F>
   void for_each_gradient(F f) {
+    watch();
     size_t i = 0;
     for (auto& group : groups_)
       for (auto& param : group.params) {

@@ -25,6 +25,7 @@ void SGD::step() {
     ++state.steps;
     if (o.momentum() != 0) {
       Tensor& buffer = state["momentum_buffer"];
+      if (!buffer.defined()) check_not_captured("the first step with a momentum makes the buffers that later ones use");
       if (buffer.defined())
         buffer.mul_(o.momentum()).add_(d, 1 - o.dampening());
       else

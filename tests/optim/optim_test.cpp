@@ -1,4 +1,5 @@
 // Three steps of each optimiser on a small function, against values recorded from PyTorch.
+#include "sinter/capture/compile.h"
 #include "tests/nn/common.h"
 
 namespace sinter {
@@ -117,6 +118,42 @@ TEST(Optim, MistakesAreNamed) {
               optim::Adam({problem.p}, optim::AdamOptions(0.1).betas({1, 0.9}));
             }).find("betas"),
             std::string::npos);
+}
+
+TEST(Optimizer, PlainSgdStepsInsideACompiledFunction) {
+  manual_seed(3);
+  Tensor w = randn({4}).requires_grad_(), v = w.detach().clone().requires_grad_();
+  auto step_with = [](const Tensor& weight, optim::SGD& sgd) {
+    return [&weight, &sgd](const Tensor& x) {
+      sgd.zero_grad();
+      Tensor loss = (weight * x).square().sum();
+      loss.backward();
+      sgd.step();
+      return loss.detach();
+    };
+  };
+  optim::SGD compiled_sgd({w}, 0.1), eager_sgd({v}, 0.1);
+  auto compiled = compile(step_with(w, compiled_sgd));
+  auto eager = step_with(v, eager_sgd);
+  for (int i = 0; i < 6; ++i) {
+    // A rate that changes is part of the program.
+    compiled_sgd.set_lr(0.1 / (1 + i / 2));
+    eager_sgd.set_lr(0.1 / (1 + i / 2));
+    Tensor x = randn({4});
+    EXPECT_TRUE(compiled(x).allclose(eager(x), 1e-5, 1e-6)) << i;
+    EXPECT_TRUE(w.detach().allclose(v.detach(), 1e-5, 1e-6)) << i;
+  }
+}
+
+TEST(Optimizer, StepsThatCountOnTheHostAreRefusedUnderCapture) {
+  Tensor w = ones({2}).requires_grad_();
+  optim::AdamW adam({w}, optim::AdamWOptions(0.1));
+  auto step = compile([&](const Tensor& x) {
+    (w * x).sum().backward();
+    adam.step();
+    return x + 0;
+  });
+  EXPECT_THROW(step(ones({2})), Error);
 }
 
 TEST(LRScheduler, Schedules) {
