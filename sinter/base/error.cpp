@@ -11,6 +11,14 @@ std::string to_string(const std::source_location& where) {
 Error::Error(const std::string& message, const std::source_location& where)
     : std::runtime_error(message + "\n  at " + to_string(where)), message_(message), where_(to_string(where)) {}
 
+Error Error::with(const std::string& note) const {
+  std::string message = message_ + note;
+  Error out(where_.empty() ? message : message + "\n  at " + where_);
+  out.message_ = std::move(message);
+  out.where_ = where_;
+  return out;
+}
+
 void throw_error(const std::string& message) {
   auto* where = UserPosition::current();
   if (!where) throw Error(message);

@@ -18,6 +18,8 @@ class Error : public std::runtime_error {
   const std::string& message() const { return message_; }
   // "file:line" of the user's call, empty when unknown.
   const std::string& where() const { return where_; }
+  // The same with a note behind the message.
+  Error with(const std::string& note) const;
 
  private:
   std::string message_, where_;

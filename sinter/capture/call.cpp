@@ -73,11 +73,11 @@ Tensor meet(Call& call, const SlotSource& source) {
   }
 }
 
-int64_t run(const std::shared_ptr<const Segment>& shared, Call& call) {
+int64_t run(const std::shared_ptr<const Segment>& shared, Call& call, bool has_met) {
   const Segment& segment = *shared;
   // A capture has met them already, before it put traced gradients into the leaves.
   for (auto& [slot, source] : segment.met)
-    if (source.kind != SlotSource::Kind::kMade && !source.only_operand && !call.slot(slot).defined())
+    if (!has_met && source.kind != SlotSource::Kind::kMade && !source.only_operand)
       call.slot(slot) = meet(call, source);
 
   Generator::Draw first{0, 0};

@@ -21,8 +21,8 @@ struct Call {
 // The tensor that a slot begins with.
 Tensor meet(Call& call, const SlotSource& source);
 // Runs the segment: slots take its results, which become part of the tape where they are differentiable. Gives the bits of
-// the answer to its question.
-int64_t run(const std::shared_ptr<const Segment>& segment, Call& call);
+// the answer to its question. `has_met`: the slots that the program meets here hold their tensors already.
+int64_t run(const std::shared_ptr<const Segment>& segment, Call& call, bool has_met = false);
 // What the last segment leaves to do: gradients into leaves, results to the caller.
 void set_grads(const Segment& segment, Call& call);
 void collect_results(const Segment& segment, Call& call, Results& results);

@@ -1,5 +1,8 @@
 #include "sinter/capture/capture.h"
 
+#include <algorithm>
+#include <cctype>
+#include <cstring>
 #include <sstream>
 
 #include "sinter/autograd/autograd.h"
@@ -119,14 +122,25 @@ class TakeResults final : public LeafVisitor {
   std::vector<int> numbers;  // for each Scalar: -1 as in the prototype, else its place among the tensors
 };
 
+bool same_bytes(const TensorImpl& a, const TensorImpl& b) {
+  return a.sizes == b.sizes && a.dtype == b.dtype && a.buffer->bytes() == b.buffer->bytes() &&
+         std::memcmp(a.buffer->data(), b.buffer->data(), size_t(a.numel * item_size(a.dtype))) == 0;
+}
+
 }  // namespace
 
 Capture::Capture(Function& function, Entry& entry, Call& call, Frame& frame, Purpose purpose)
     : function_(function), entry_(entry), call_(call), frame_(frame), purpose_(purpose), sizes_(entry.sizes),
       recorder_(*this, sizes_) {
   // The values of this call, not of the one that was captured first.
-  for (size_t place = 0; place < sizes_.symbols().size(); ++place)
-    if (place < call.sizes.size()) sizes_.bind(sizes_.symbols()[place].name, call.sizes[place]);
+  for (size_t place = 0; place < sizes_.symbols().size(); ++place) {
+    auto& symbol = sizes_.symbols()[place];
+    // What the data decides is not known before the program comes there again.
+    if (symbol.word < 0)
+      sizes_.bind(symbol.name, -1);
+    else if (place < call.sizes.size())
+      sizes_.bind(symbol.name, call.sizes[place]);
+  }
 }
 
 Capture* Capture::current() { return current_capture; }
@@ -137,6 +151,7 @@ void Capture::run() {
   try {
     Replace replace(recorder_, frame_, entry_, sizes_);
     auto box = frame_.invoke(replace);
+    prototype_ = box;
     TakeResults taken;
     if (box) box->visit(taken);
     // Lazy numbers travel as tensors behind the others.
@@ -147,6 +162,7 @@ void Capture::run() {
     if (purpose_ == Purpose::kTrace) results_ = taken.tensors;
     recorder_.finish(taken.tensors, std::move(taken.sizes), std::move(taken.numbers), box);
   } catch (const CannotCapture& reason) {
+    for (auto& sharing : recorder_.sharings()) entry_.guards.add_sharing(sharing);
     if (ran_something_ || purpose_ != Purpose::kGrow)
       throw_error(format("compile: {} cannot be captured: {}. Part of it has run already; keep it eager with "
                          "compiler::disable()", function_.name(), reason.reason));
@@ -154,7 +170,15 @@ void Capture::run() {
   } catch (...) {
     // Writes made before an exception persist, as in eager.
     if (purpose_ != Purpose::kCompare && purpose_ != Purpose::kTrace && next_known_ >= known_.size()) recorder_.flush();
-    throw;
+    try {
+      throw;
+    } catch (const OutOfMemoryError&) {
+      throw;
+    } catch (const Error& error) {
+      std::string note = symbols_in(error.message());
+      if (note.empty()) throw;
+      throw error.with(note);
+    }
   }
 }
 
@@ -175,9 +199,55 @@ void Capture::check_breaks(const Draft& draft) const {
         recorder_.segments(), advice);
 }
 
+// " (s0 is argument 0.size(1) = 5)" for every symbol that a message names.
+std::string Capture::symbols_in(const std::string& message) const {
+  std::string note;
+  for (auto& symbol : sizes_.symbols()) {
+    auto is_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
+    for (size_t at = 0; (at = message.find(symbol.name, at)) != std::string::npos; at += symbol.name.size()) {
+      size_t end = at + symbol.name.size();
+      if ((at > 0 && is_word(message[at - 1])) || (end < message.size() && is_word(message[end]))) continue;
+      note += format("{}{} is {}", note.empty() ? "; here " : ", ", symbol.name, symbol.source);
+      if (symbol.value >= 0) note += format(" = {}", symbol.value);
+      break;
+    }
+  }
+  return note;
+}
+
+// Tensors that the function reaches by itself must be the ones of the record.
+void Capture::compare_tensors(const Draft& draft, const Segment& recorded) const {
+  auto& met = draft.segment.met;
+  for (size_t i = 0; i < met.size() && i < recorded.met.size(); ++i) {
+    auto &[slot, now] = met[i];
+    auto& then = recorded.met[i].second;
+    bool same = true;
+    if (now.kind == SlotSource::Kind::kCaptured) same = now.tensor.is_same(then.tensor);
+    if (now.kind == SlotSource::Kind::kConstant) same = same_bytes(now.tensor.impl(), then.tensor.impl());
+    if (same) continue;
+    std::string where = "?";
+    for (auto& node : draft.graph.nodes()) {
+      bool uses = std::any_of(node.inputs.begin(), node.inputs.end(), [&](const Value& value) {
+        auto& inputs = draft.graph.inputs();
+        for (size_t j = 0; j < inputs.size(); ++j)
+          if (draft.segment.inputs[j].kind == InputSource::Kind::kSlot && draft.segment.inputs[j].index == slot &&
+              inputs[j] == value)
+            return true;
+        return false;
+      });
+      if (!uses) continue;
+      where = node.where;
+      break;
+    }
+    throw_error(format("compile: {} uses another tensor at {} than when it was captured: state that the guards cannot see "
+                       "has changed. Pass the tensor as an argument, write to it in place, or call compiler::reset()",
+                       function_.name(), where));
+  }
+}
+
 // The first line that differs from the recorded trace.
 void Capture::compare(const Draft& draft, const Segment& recorded) const {
-  if (draft.segment.hash == recorded.hash) return;
+  if (draft.segment.hash == recorded.hash) return compare_tensors(draft, recorded);
   std::string now_text = draft.graph.text(true);
   std::istringstream now(now_text), then(recorded.text);
   std::string a, b;
@@ -186,10 +256,16 @@ void Capture::compare(const Draft& draft, const Segment& recorded) const {
     if (!has_a && !has_b) break;
     if (!has_a) a = "(nothing)";
     if (!has_b) b = "(nothing)";
-    if (a != b)
-      throw_error(format("compile: {} does not trace to the same program twice: state that the guards cannot see has changed, or "
-                         "it is not deterministic. Before:\n  {}\nnow:\n  {}\nPass what changes as an argument, or call "
-                         "compiler::reset()", function_.name(), b, a));
+    if (a != b) {
+      // A number has no line of its own: that of the op which takes it.
+      std::string user = a;
+      while (user.find("  // ") == std::string::npos && std::getline(now, user)) continue;
+      size_t at = user.find("  // ");
+      throw_error(format("compile: {} does not trace to the same program twice{}: state that the guards cannot see has "
+                         "changed, or it is not deterministic. Before:\n  {}\nnow:\n  {}\nPass what changes as an argument, "
+                         "or call compiler::reset()",
+                         function_.name(), at == std::string::npos ? "" : " (" + user.substr(at + 5) + ")", b, a));
+    }
     a.clear();
     b.clear();
   }
@@ -215,6 +291,8 @@ void Capture::link(const std::shared_ptr<Segment>& segment) {
   for (auto& read : segment->grad_reads)
     if (read.leaf.kind != SlotSource::Kind::kMade) entry_.guards.add_grad(read);
   for (auto& state : states_) entry_.guards.add_state(state);
+  for (auto& sharing : recorder_.sharings()) entry_.guards.add_sharing(sharing);
+  entry_.guards.keep_apart(recorder_.written_captured(), recorder_.writes_arguments());
   entry_.sizes = sizes_;
   entry_.guards.complete(sizes_);
   entry_.branches = entry_.branches || segment->question.kind != Question::Kind::kReturn;
@@ -253,7 +331,7 @@ int64_t Capture::finish(Recorder& recorder, Draft& draft) {
   if (!first_) first_ = segment;
   {
     TracerScope none(nullptr);
-    last_answer_ = capture::run(segment, call_);
+    last_answer_ = capture::run(segment, call_, true);
   }
   ran_something_ = ran_something_ || segment->run;
   last_ = segment;

@@ -23,6 +23,8 @@ class Capture final : public SegmentHost {
 
   const std::shared_ptr<Segment>& first() const { return first_; }
   std::shared_ptr<Segment> last() const { return last_; }
+  // The function's result with the tensors taken out, as this call made it.
+  const std::shared_ptr<const void>& prototype() const { return prototype_; }
   const std::vector<IntrusivePtr<HostState>>& states() const { return states_; }
   void add_state(const IntrusivePtr<HostState>& state) { states_.push_back(state); }
   Recorder& recorder() { return recorder_; }
@@ -40,6 +42,8 @@ class Capture final : public SegmentHost {
   std::shared_ptr<Segment> keep(Recorder& recorder, Draft& draft);
   void link(const std::shared_ptr<Segment>& segment);
   void compare(const Draft& draft, const Segment& recorded) const;
+  void compare_tensors(const Draft& draft, const Segment& recorded) const;
+  std::string symbols_in(const std::string& message) const;
   void check_breaks(const Draft& draft) const;
 
   Function& function_;
@@ -52,6 +56,7 @@ class Capture final : public SegmentHost {
   std::vector<std::pair<std::shared_ptr<Segment>, int64_t>> known_;
   size_t next_known_ = 0;
   std::shared_ptr<Segment> first_, last_;
+  std::shared_ptr<const void> prototype_;
   int64_t last_answer_ = 0;
   bool ran_something_ = false;
   TensorList results_;  // kTrace: as the function gives them back

@@ -32,6 +32,10 @@ class Guards {
   void add_captured(const Tensor& tensor, const std::string& name);
   void add_state(const IntrusivePtr<HostState>& state);
   void add_grad(const GradRead& read);
+  void add_sharing(const Sharing& sharing);
+  // No argument may lie in the memory of the tensors that the program writes to by itself, nor, where it writes to an
+  // argument, in that of any tensor it reaches by itself.
+  void keep_apart(std::span<const Tensor> written, bool writes_arguments);
 
   // Whether the call fits; if it does, the values of the symbols.
   bool match(const Signature& signature, const Frame& frame, SmallVector<int64_t, 8>& sizes) const;
@@ -48,6 +52,8 @@ class Guards {
   bool match_words(const Signature& signature) const;
   bool match_state() const;
   bool match_grads(const Frame& frame) const;
+  // What is wrong with the memory of the arguments; empty when nothing is.
+  std::string sharing_failure(const Frame& frame) const;
   const Tensor* leaf_of(const GradRead& read, const Frame& frame) const;
 
   Signature signature_;
@@ -72,6 +78,8 @@ class Guards {
   std::vector<std::pair<IntrusivePtr<HostState>, uint64_t>> states_;
   bool has_unclocked_state_ = false;
   std::vector<GradRead> grads_;
+  std::vector<Sharing> sharings_;
+  std::vector<const Buffer*> apart_;  // sorted
   mutable std::atomic<uint64_t> geometry_clock_{~uint64_t(0)}, state_clock_{~uint64_t(0)};
 };
 

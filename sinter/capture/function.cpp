@@ -115,6 +115,7 @@ bool Function::run_entry(const std::shared_ptr<Entry>& entry, Frame& frame, Smal
   bool follow = false;
   std::vector<std::pair<std::shared_ptr<Segment>, int64_t>> known;
   std::shared_ptr<Segment> segment, last;
+  std::shared_ptr<const void> prototype;
   {
     std::shared_lock lock(entry->tree);
     segment = entry->root;
@@ -134,6 +135,7 @@ bool Function::run_entry(const std::shared_ptr<Entry>& entry, Frame& frame, Smal
     Capture capture(*this, *entry, call, frame, Capture::Purpose::kFollow);
     capture.run();
     last = capture.last();
+    prototype = capture.prototype();
   } else if (!last) {
     // An answer that was never seen: the function is called again, and what has been run is known.
     std::lock_guard capturing(capturing_);
@@ -149,9 +151,12 @@ bool Function::run_entry(const std::shared_ptr<Entry>& entry, Frame& frame, Smal
     capture.set_known(std::move(known));
     capture.run();
     last = capture.last();
+    prototype = capture.prototype();
   }
   set_grads(*last, call);
   collect_results(*last, call, results);
+  // A segment found by its hash has the tensors of this call, not its numbers.
+  if (prototype) results.prototype = std::move(prototype);
   return true;
 }
 

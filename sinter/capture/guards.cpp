@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "sinter/autograd/history.h"
 #include "sinter/base/hash.h"
 #include "sinter/capture/entry.h"
@@ -36,6 +38,39 @@ void Guards::add_state(const IntrusivePtr<HostState>& state) {
 }
 
 void Guards::add_grad(const GradRead& read) { grads_.push_back(read); }
+
+void Guards::add_sharing(const Sharing& sharing) {
+  for (auto& known : sharings_)
+    if (known.argument == sharing.argument && known.captured.is_same(sharing.captured)) return;
+  sharings_.push_back(sharing);
+}
+
+void Guards::keep_apart(std::span<const Tensor> written, bool writes_arguments) {
+  for (auto& tensor : written) apart_.push_back(tensor.impl().buffer.get());
+  if (writes_arguments)
+    for (auto& c : captured_) apart_.push_back(c.tensor.impl().buffer.get());
+  std::sort(apart_.begin(), apart_.end());
+  apart_.erase(std::unique(apart_.begin(), apart_.end()), apart_.end());
+}
+
+std::string Guards::sharing_failure(const Frame& frame) const {
+  for (auto& [argument, captured, same] : sharings_) {
+    const TensorImpl &a = frame.tensors[size_t(argument)]->impl(), &b = captured.impl();
+    bool holds = a.buffer == b.buffer && (!same || (a.offset == b.offset && a.sizes == b.sizes && a.strides == b.strides));
+    if (!holds) return format("tensor {} of the arguments is no longer one that the function also reaches by itself", argument);
+  }
+  if (apart_.empty()) return {};
+  for (size_t i = 0; i < frame.tensors.size(); ++i) {
+    if (!frame.tensors[i]->defined()) continue;
+    const Buffer* buffer = frame.tensors[i]->impl().buffer.get();
+    if (!std::binary_search(apart_.begin(), apart_.end(), buffer)) continue;
+    bool expected = std::any_of(sharings_.begin(), sharings_.end(), [&](auto& sharing) {
+      return sharing.argument == int(i) && sharing.captured.impl().buffer.get() == buffer;
+    });
+    if (!expected) return format("tensor {} of the arguments now shares memory with one that the function reaches by itself", i);
+  }
+  return {};
+}
 
 bool Guards::match_words(const Signature& signature) const {
   if (signature.size() != signature_.size()) return false;
@@ -95,7 +130,8 @@ bool Guards::match(const Signature& signature, const Frame& frame, SmallVector<i
     bool holds = fact.op == DimCompare::kEqual ? x == y : fact.op == DimCompare::kLess ? x < y : x <= y;
     if (holds != fact.holds) return false;
   }
-  return match_state() && (grads_.empty() || match_grads(frame));
+  return match_state() && (grads_.empty() || match_grads(frame)) &&
+         ((sharings_.empty() && apart_.empty()) || sharing_failure(frame).empty());
 }
 
 std::string Guards::failure(const Signature& signature, const Frame& frame) const {
@@ -136,7 +172,8 @@ std::string Guards::failure(const Signature& signature, const Frame& frame) cons
     if ((state && state->grad.defined()) != read.present)
       return format("{} {} a gradient", read.leaf.name, read.present ? "no longer has" : "now has");
   }
-  return "nothing";
+  std::string sharing = sharing_failure(frame);
+  return sharing.empty() ? "nothing" : sharing;
 }
 
 std::vector<Guard> Guards::list() const {
@@ -158,6 +195,10 @@ std::vector<Guard> Guards::list() const {
   for (auto& c : captured_) out.push_back({format("'{}' is the same tensor, {}{}", c.name, c.dtype, c.sizes), {}});
   for (auto& [state, stamp] : states_) out.push_back({format("{} is unchanged", state->name()), {}});
   for (auto& read : grads_) out.push_back({format("'{}' {} a gradient", read.leaf.name, read.present ? "has" : "has not"), {}});
+  for (auto& sharing : sharings_)
+    out.push_back({format("tensor {} of the arguments {} one that the function reaches by itself", sharing.argument,
+                          sharing.same ? "is" : "shares memory with"), {}});
+  if (!apart_.empty()) out.push_back({"no other argument shares memory with what the function reaches by itself", {}});
   return out;
 }
 

@@ -11,10 +11,23 @@ DType number_type(DType dtype) { return is_floating(dtype) ? kFloat64 : dtype ==
 
 class LazyItem final : public LazyNumber {
  public:
-  LazyItem(Recorder& recorder, const Tensor& tensor) : recorder_(recorder), tensor_(tensor) {}
+  LazyItem(Recorder& recorder, const Tensor& tensor) : recorder_(recorder), tensor_(tensor) {
+    if (auto* where = UserPosition::current()) where_ = *where;
+  }
 
-  Scalar value() const override { return ask().number(tensor_); }
-  bool truth() const override { return ask().truth(tensor_); }
+  // An operator has no position of its own: the question is asked where the number was taken.
+  Scalar value() const override {
+    auto here = at_its_line();
+    return ask().number(tensor_);
+  }
+  bool truth() const override {
+    auto here = at_its_line();
+    return ask().truth(tensor_);
+  }
+  Scalar shown() const override {
+    auto here = at_its_line();
+    return ask().show(tensor_);
+  }
   Tensor tensor() const override { return tensor_; }
 
   Scalar combine(const char* op, const Scalar& other, bool reversed) const override {
@@ -24,6 +37,7 @@ class LazyItem final : public LazyNumber {
     };
     static const Named table[] = {{"+", find_op("add")}, {"-", find_op("sub")}, {"*", find_op("mul")}, {"/", find_op("div")},
                                   {"<", find_op("lt")},  {"<=", find_op("le")}, {"==", find_op("eq")}};
+    auto here = at_its_line();
     for (auto& [sign, found] : table) {
       if (sign != op) continue;
       TensorArg operands[] = {TensorArg(tensor_), TensorArg(other)};
@@ -34,6 +48,9 @@ class LazyItem final : public LazyNumber {
   }
 
  private:
+  std::unique_ptr<UserPosition> at_its_line() const {
+    return where_ ? std::make_unique<UserPosition>(*where_, "compile") : nullptr;
+  }
   Recorder& ask() const {
     check(Tracer::current() == &recorder_, "a number of a captured program is used after its capture has ended: return it");
     return recorder_;
@@ -41,6 +58,7 @@ class LazyItem final : public LazyNumber {
 
   Recorder& recorder_;
   Tensor tensor_;
+  std::optional<std::source_location> where_;
 };
 
 }  // namespace

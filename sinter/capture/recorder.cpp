@@ -157,10 +157,19 @@ void Recorder::check_alone(const Storage& storage) {
                                  other->source.name)};
 }
 
+void Recorder::note_sharing(const Storage& argument, const Tensor& captured, bool same) {
+  bool is_argument = argument.source.kind == SlotSource::Kind::kArgument || argument.source.kind == SlotSource::Kind::kMemory;
+  if (is_argument) sharings_.push_back({argument.source.index, captured, same});
+}
+
 IntrusivePtr<Storage> Recorder::captured(const Tensor& eager) {
   const TensorImpl& impl = eager.impl();
-  if (auto it = captured_.find(&impl); it != captured_.end()) return IntrusivePtr<Storage>::share(it->second);
+  if (auto it = captured_.find(&impl); it != captured_.end()) {
+    note_sharing(*it->second, eager, true);
+    return IntrusivePtr<Storage>::share(it->second);
+  }
   auto& sharing = by_buffer_[impl.buffer.get()];
+  for (auto* known : sharing) note_sharing(*known, eager, known->real.defined() && same_geometry(known->real.impl(), impl));
   for (auto* known : sharing)
     if (!known->source.tensor.defined() || same_geometry(known->source.tensor.impl(), impl))
       if (known->real.defined() && same_geometry(known->real.impl(), impl)) {
@@ -229,7 +238,8 @@ const Tensor& Recorder::root_of(Storage& storage) {
 Value Recorder::value_of(const Tensor& tensor) {
   if (!tensor.is_traced()) return handle_of(root_of(*captured(tensor))).value;
   Handle& handle = handle_of(tensor);
-  check(handle.recorder == this,
+  // A later recorder may have the address of an earlier one.
+  check(handle.recorder == this && (handle.pinned() || handle.storage->recorder == this),
         "a traced tensor is used outside the capture that made it; return it from the captured function instead");
   if (!handle.pinned()) refresh(tensor.impl(), handle);
   SINTER_INTERNAL_ASSERT(handle.segment == segment_, "a value of an earlier segment is used in a later one");
@@ -397,7 +407,16 @@ void Recorder::write(const Tensor& out, const Tensor& value) {
   for (size_t d = 0; d < impl.sizes.size(); ++d)
     check(impl.sizes[d] <= 1 || impl.strides[d] != 0,
           "the tensor written to is expanded: several of its elements share one place in memory. Call clone() first");
+  bool is_leaf = impl.requires_grad || (storage->real.defined() && storage->real.impl().requires_grad);
+  bool without_history = out.is_traced() && handle_of(out).detached;
+  check(!is_leaf || without_history || !autograd::grad_enabled(),
+        "a leaf tensor that requires a gradient (or a view of one) cannot be written in place: write under a NoGradGuard, "
+        "or to a clone()");
   if (storage->real.defined()) check_alone(*storage);
+  if (storage->source.kind == SlotSource::Kind::kCaptured && storage->version == 0)
+    written_captured_.push_back(storage->source.tensor);
+  if (storage->source.kind == SlotSource::Kind::kArgument || storage->source.kind == SlotSource::Kind::kMemory)
+    writes_arguments_ = true;
   Tensor root = root_of(*storage);
   ViewPath path = out.is_traced() ? handle_of(out).path : ViewPath();
   bool taped = autograd::grad_enabled() && (autograd::needs_gradient(out) || autograd::needs_gradient(value));
@@ -448,12 +467,34 @@ std::vector<TensorArg> Recorder::draw() {
 
 // --- sizes -----------------------------------------------------------------------------------------------------------
 
+void Recorder::asked_size(const Dim& d, const std::source_location& where) {
+  if (UserPosition::current()) return;
+  for (auto& [size, line] : asked_)
+    if (size.same_as(d)) {
+      line = where;
+      return;
+    }
+  asked_.emplace_back(d, where);
+}
+
+std::string Recorder::line_of(const Dim& a, const Dim& b) const {
+  if (UserPosition::current()) return user_line();
+  for (auto* d : {&a, &b})
+    for (auto& [size, line] : asked_)
+      if (size.same_as(*d)) return to_string(line);
+  for (auto* d : {&a, &b})
+    for (auto& [size, line] : asked_)
+      for (auto& name : size.symbols())
+        if (d->depends_on(Dim::symbol(name))) return to_string(line);
+  return {};
+}
+
 bool Recorder::decide(DimCompare op, const Dim& a, const Dim& b) {
   if (auto known = sizes_.known(op, a, b)) return *known;
   for (auto& fact : data_facts_)
     if (fact.op == op && fact.a.same_as(a) && fact.b.same_as(b)) return fact.holds;
-  if (!sizes_.depends_on_data(a) && !sizes_.depends_on_data(b)) return sizes_.answer(op, a, b, user_line());
-  Question question{.kind = Question::Kind::kSize, .what = "a size that the data decides", .where = user_line()};
+  if (!sizes_.depends_on_data(a) && !sizes_.depends_on_data(b)) return sizes_.answer(op, a, b, line_of(a, b));
+  Question question{.kind = Question::Kind::kSize, .what = "a size that the data decides", .where = line_of(a, b)};
   question.compare = op;
   question.a = a;
   question.b = b;
@@ -465,7 +506,8 @@ bool Recorder::decide(DimCompare op, const Dim& a, const Dim& b) {
 int64_t Recorder::specialize(const Dim& d, const std::source_location* where, const void*) {
   auto value = sizes_.value(d);
   check(bool(value), "the symbolic size {} is used as a number, and nothing is known of it yet", d);
-  std::string line = where ? to_string(*where) : user_line();
+  // A position inside the library is of no use to the user.
+  std::string line = where && !UserPosition::current() ? to_string(*where) : line_of(d, d);
   if (!sizes_.depends_on_data(d)) {
     if (!sizes_.known(DimCompare::kEqual, d, *value)) sizes_.answer(DimCompare::kEqual, d, *value, line);
     return *value;
@@ -499,11 +541,20 @@ Scalar Recorder::number(const Tensor& tensor) {
   return bits;
 }
 
+Scalar Recorder::show(const Tensor& tensor) {
+  const TensorImpl& memory = memory_of(tensor, "printing");
+  TracerScope none(nullptr);
+  return Tensor(IntrusivePtr<TensorImpl>::share(const_cast<TensorImpl*>(&memory))).item();
+}
+
 const TensorImpl& Recorder::memory_of(const Tensor& tensor, const char* asker) {
-  // A constant that nobody has written to holds the host's own numbers.
+  // A constant that nobody has written to holds the host's own numbers; who gets a pointer may write them, which ops
+  // recorded before must not see.
   if (tensor.is_traced() && !handle_of(tensor).pinned()) {
     Storage& storage = *handle_of(tensor).storage;
-    if (storage.source.kind == SlotSource::Kind::kConstant && storage.version == 0 && handle_of(tensor).path.empty())
+    bool read_only = std::string_view(asker) == "to_vector" || std::string_view(asker) == "printing";
+    if (storage.source.kind == SlotSource::Kind::kConstant && storage.version == 0 && handle_of(tensor).path.empty() &&
+        (read_only || storage.segment != segment_))
       return storage.real.impl();
   }
   step_aside(asker);
@@ -570,12 +621,16 @@ void Recorder::before_grad_changes(const Tensor& leaf) {
   if (leaf.is_traced() && !leaf_roots_.contains(leaf.impl_ptr().get()) && handle_of(leaf).pinned()) return;
   Storage& storage = leaf_storage(leaf);
   if (leaf.is_traced()) {
-    check(!storage.real.defined() || storage.real.impl().requires_grad,
+    // A leaf of the program's own making keeps its gradient with itself.
+    if (!storage.real.defined()) return;
+    check(storage.real.impl().requires_grad,
           "backward: gradients would leave the compiled function through '{}', which is itself the result of recorded "
           "ops. Call backward() outside, or use autograd::grad() inside",
           storage.source.name);
-    if (std::find(changed_grads_.begin(), changed_grads_.end(), &storage) == changed_grads_.end())
+    if (std::find(changed_grads_.begin(), changed_grads_.end(), &storage) == changed_grads_.end()) {
       changed_grads_.push_back(&storage);
+      kept_.push_back(IntrusivePtr<Storage>::share(&storage));
+    }
     return;
   }
   for (auto& change : grad_changes_)

@@ -72,6 +72,10 @@ class Recorder final : public Tracer {
   // Runs what was recorded so far for its effects alone: an exception has ended the program.
   void flush();
   int segments() const { return int(segment_) - 1; }
+  // What the guards must know of memory: see Guards::keep_apart.
+  const std::vector<Sharing>& sharings() const { return sharings_; }
+  const TensorList& written_captured() const { return written_captured_; }
+  bool writes_arguments() const { return writes_arguments_; }
   // Appends tangents and gradients to the graph of the draft that is being finished.
   Joint differentiate(Draft& draft);
 
@@ -79,6 +83,7 @@ class Recorder final : public Tracer {
   std::vector<Tensor> record(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs) override;
   bool decide(DimCompare op, const Dim& a, const Dim& b) override;
   int64_t specialize(const Dim& d, const std::source_location* where, const void* return_address) override;
+  void asked_size(const Dim& d, const std::source_location& where) override;
   std::optional<int64_t> hint(const Dim& d) override { return sizes_.value(d); }
   void write(const Tensor& out, const Tensor& value) override;
   Scalar item(const Tensor& tensor) override;
@@ -96,6 +101,8 @@ class Recorder final : public Tracer {
   // Asks about a tensor of one element.
   bool truth(const Tensor& tensor);
   Scalar number(const Tensor& tensor);
+  // Its value, for host code that runs in every call.
+  Scalar show(const Tensor& tensor);
   // A piece of the program that runs as it is, on real tensors, in every call.
   void step_aside(const char* what);
   Tensor real_of(const Tensor& tensor);
@@ -107,6 +114,8 @@ class Recorder final : public Tracer {
   friend struct Storage;
   friend class Handle;
 
+  // The line of a question about sizes: operators have none of their own.
+  std::string line_of(const Dim& a, const Dim& b) const;
   IntrusivePtr<Storage> new_storage(const Type& type, const IntList& sizes, const IntList& strides);
   IntrusivePtr<Storage> storage_of(const Tensor& tensor);
   IntrusivePtr<Storage> captured(const Tensor& eager);
@@ -120,6 +129,7 @@ class Recorder final : public Tracer {
   void ask_sizes(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs);
   void restore_grads();
   void check_alone(const Storage& storage);
+  void note_sharing(const Storage& argument, const Tensor& captured, bool same);
   int64_t end_segment(Question question, const Tensor& asked, std::span<const Tensor> results);
   std::vector<GradEffect> settle_grads(std::vector<Storage*>& needed);
   void add_output(Storage& storage, bool written, std::vector<Value>& values);
@@ -138,7 +148,11 @@ class Recorder final : public Tracer {
   std::unordered_map<const Buffer*, std::vector<Storage*>> by_buffer_;
   std::vector<Tensor> materialised_;                 // what memory_of handed out
   std::vector<SizeFact> data_facts_;                 // answers about sizes that the data decides, on this way through the tree
+  std::vector<std::pair<Dim, std::source_location>> asked_;  // sizes, and where the user last asked for them
   std::optional<Tensor> seed_;                       // of the present segment
+  std::vector<Sharing> sharings_;
+  TensorList written_captured_;
+  bool writes_arguments_ = false;
   struct GradChange {
     Tensor leaf, before;  // an eager leaf, and the gradient that it had
     Storage* storage;

@@ -139,6 +139,12 @@ int64_t Recorder::end_segment(Question question, const Tensor& asked, std::span<
     if (storage->number) continue;
     bool is_needed = std::find(needed.begin(), needed.end(), storage) != needed.end();
     bool made_here = !storage->real.defined() && storage->segment == segment_;
+    // A constant that is handed out is the caller's own, in each call another.
+    if (last && is_needed && storage->source.kind == SlotSource::Kind::kConstant) {
+      root_of(*storage);
+      outputs.push_back(storage);
+      continue;
+    }
     bool lasting = storage->source.kind != SlotSource::Kind::kConstant && storage->source.kind != SlotSource::Kind::kMade;
     if (storage->written ? is_needed || (storage->real.defined() && lasting) : made_here && is_needed)
       outputs.push_back(storage);

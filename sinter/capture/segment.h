@@ -61,6 +61,13 @@ struct GradRead {
   bool present = false;
 };
 
+// A tensor that the function reaches by itself lies in the memory of an argument, or is that argument.
+struct Sharing {
+  int argument = -1;
+  Tensor captured;
+  bool same = false;
+};
+
 // Why a segment ends.
 struct Question {
   enum class Kind : uint8_t { kReturn, kTruth, kNumber, kSize, kMemory };

@@ -20,7 +20,8 @@ void check_operands(const Op& op, std::span<const TensorArg> inputs) {
     auto& impl = arg.tensor().impl();
     if (!impl.traced && impl.device.is_cpu()) [[likely]]
       continue;
-    check(!impl.traced, "{}: a traced tensor is used outside the capture that made it", op.name);
+    check(!impl.traced, "{}: a traced tensor is used outside the capture that made it; return it from the captured "
+                        "function instead", op.name);
     check(false, "{}: device {} has no kernels in this build", op.name, impl.device);
   }
 }

@@ -80,6 +80,9 @@ namespace detail {
 
 // module.forward(args...) between the module's hooks.
 struct HookedCall {
+  // The program being captured, if any, depends on the module.
+  static void note(Module& module) { module.note_call(); }
+
   template <class M, class... Args>
   static auto run(M& module, Args&&... args) {
     Module& base = module;

@@ -16,7 +16,32 @@ struct CallModule {
   }
 };
 
+// A member function of a module other than through its handle.
+template <class D, class M, class R, class... P>
+struct ModuleMember {
+  M member;
+  D* object;
+  R operator()(P... arguments) const {
+    HookedCall::note(const_cast<std::remove_const_t<D>&>(*object));
+    return (object->*member)(static_cast<P&&>(arguments)...);
+  }
+};
+
 }  // namespace nn::detail
+
+// compile(&NetImpl::encode, &*net)
+template <class C, class R, class... P, std::derived_from<C> D>
+  requires std::derived_from<D, nn::Module>
+auto compile(R (C::*member)(P...), D* object, const CompileOptions& options = {}, Where where = Where::current()) {
+  UserPosition here(where);
+  return compile(nn::detail::ModuleMember<D, R (C::*)(P...), R, P...>{member, object}, options, where);
+}
+template <class C, class R, class... P, std::derived_from<C> D>
+  requires std::derived_from<D, nn::Module>
+auto compile(R (C::*member)(P...) const, const D* object, const CompileOptions& options = {}, Where where = Where::current()) {
+  UserPosition here(where);
+  return compile(nn::detail::ModuleMember<const D, R (C::*)(P...) const, R, P...>{member, object}, options, where);
+}
 
 template <std::derived_from<nn::Module> M>
 auto compile(const std::shared_ptr<M>& module, const CompileOptions& options = {}, Where where = Where::current()) {

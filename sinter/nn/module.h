@@ -22,6 +22,7 @@
 #include "sinter/capture/options.h"
 #include "sinter/io/safetensors.h"
 #include "sinter/tensor/tensor.h"
+#include "sinter/tensor/tracer.h"
 
 namespace sinter::capture {
 class Function;
@@ -102,7 +103,11 @@ class Module {
   // --- state
   virtual void train(bool on = true);
   void eval() { train(false); }
-  bool is_training() const { return training_; }
+  bool is_training() const {
+    if (Tracer::current()) [[unlikely]]
+      const_cast<Module*>(this)->note_call();
+    return training_;
+  }
   void zero_grad(bool set_to_none = true);
   void requires_grad_(bool requires_grad = true);
   // Conversions keep the identity of every parameter and buffer: who holds one (an optimiser, a tied layer) sees the

@@ -9,7 +9,7 @@ namespace sinter::nn {
 std::optional<uint64_t> ModuleState::fingerprint() const {
   std::lock_guard lock(mutex_);
   if (!module_) return std::nullopt;
-  uint64_t h = hash_mix(module_->structure_version(), module_->is_training());
+  uint64_t h = hash_mix(module_->structure_version(), module_->training_);
   for (auto& field : fields_) h = hash_text(std::string_view(field.data(), field.size()), h);
   return h;
 }

@@ -33,6 +33,7 @@ Scalar combine(const char* op, const Scalar& a, const Scalar& b) {
 }  // namespace detail
 
 std::string to_string(const Scalar& s) {
+  if (s.is_lazy()) return to_string(s.lazy()->shown());
   if (s.dtype() == kBool) return s.to_bool() ? "true" : "false";
   if (s.dtype() == kInt64) return std::to_string(s.to_int());
   std::string text = double_to_string(s.to_double());

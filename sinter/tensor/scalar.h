@@ -21,6 +21,8 @@ class LazyNumber : public RefCounted {
   virtual ~LazyNumber() = default;
   virtual Scalar value() const = 0;
   virtual bool truth() const = 0;
+  // The value for a text that the host writes: from now on it is asked for in every call.
+  virtual Scalar shown() const = 0;
   // The tensor of one element that it is.
   virtual Tensor tensor() const = 0;
   // `op` is one of "+ - * / < <= == !="; `reversed`: the other operand comes first.

@@ -151,7 +151,10 @@ Dim Tensor::size(int64_t d, Where where) const {
   int64_t rank = dim(), i = d < 0 ? d + rank : d;
   if (i < 0 || i >= rank) [[unlikely]]
     fail_size(d, rank, where);
-  return body.traced ? body.traced_shape[size_t(i)] : Dim(body.sizes[size_t(i)]);
+  if (!body.traced) return body.sizes[size_t(i)];
+  const Dim& size = body.traced_shape[size_t(i)];
+  if (auto* tracer = Tracer::current(); tracer && !size.is_number()) tracer->asked_size(size, where);
+  return size;
 }
 
 Shape Tensor::sizes(Where where) const {
@@ -281,7 +284,7 @@ Tensor empty(const Shape& shape, const TensorOptions& options, MemoryFormat form
 
 Tensor empty_strided(const Shape& shape, const IntList& strides, const TensorOptions& options, Where where) {
   UserPosition here(where);
-  if (auto* tracer = Tracer::current()) {
+  if (auto* tracer = Tracer::current(); tracer && tracer->answers()) {
     Tensor out = tracer->empty(shape, options);
     tracer->lay_out(out, strides);
     return out;

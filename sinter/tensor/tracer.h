@@ -31,6 +31,8 @@ class Tracer {
   virtual bool decide(DimCompare op, const Dim& a, const Dim& b) = 0;
   // The number behind a symbolic size; it holds from now on. One of the two positions is given.
   virtual int64_t specialize(const Dim& d, const std::source_location* where, const void* return_address) = 0;
+  // The user asks a tensor for this symbolic size here: what is then concluded from it has this line.
+  virtual void asked_size(const Dim&, const std::source_location&) {}
   // The present number of a size, without a promise that it holds; nothing where it is not known.
   virtual std::optional<int64_t> hint(const Dim&) { return std::nullopt; }
 
