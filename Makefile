@@ -1,4 +1,4 @@
-# make run | test | install PREFIX=... | asan | tsan | bench | clean
+# make run | test | fuzz | install PREFIX=... | asan | tsan | bench | clean
 # JOBS=N limits the parallel compilations; SINTER_SKIP_SETUP=1 installs no packages.
 JOBS ?= $(shell nproc)
 TEST_JOBS ?= 2
@@ -10,7 +10,7 @@ ctest = ctest --test-dir $(1) --output-on-failure --no-tests=error -j $(TEST_JOB
 cases = awk '/^\[  PASSED  \]/ { n += $$4 } END { print n + 0 " test cases passed in the suites above" }' \
 	$(1)/Testing/Temporary/LastTest.log
 
-.PHONY: run test build install asan tsan bench clean setup
+.PHONY: run test fuzz build install asan tsan bench clean setup
 
 run: build
 	build/bin/sinter demo
@@ -25,6 +25,12 @@ test: setup
 	$(call build,build)
 	$(call ctest,build)
 	@$(call cases,build)
+
+# Ten thousand random programs under compile(); SINTER_FUZZ_SEED, SINTER_FUZZ_PROGRAMS and SINTER_FUZZ_SECONDS choose others.
+fuzz: setup
+	$(call configure,release)
+	$(call build,build) --target test_fuzz_slow
+	ctest --test-dir build --output-on-failure --no-tests=error -j $(TEST_JOBS) -L '^slow$$' -R '^fuzz_slow' --timeout 7200
 
 install: build
 	cmake --install build --prefix "$(PREFIX)"

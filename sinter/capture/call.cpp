@@ -127,6 +127,7 @@ int64_t run(const std::shared_ptr<const Segment>& shared, Call& call, bool has_m
   for (size_t i = 0, result = 0; i < segment.outputs.size(); ++i) {
     auto& target = segment.outputs[i];
     if (target.differentiable) autograd::set_history(outputs[i], node, uint32_t(result++), target.written);
+    if (target.forgets) autograd::set_history(outputs[i], nullptr, 0, true);
     call.slot(target.slot) = std::move(outputs[i]);
   }
   auto& question = segment.question;

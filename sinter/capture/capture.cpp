@@ -163,11 +163,12 @@ void Capture::run() {
     recorder_.finish(taken.tensors, std::move(taken.sizes), std::move(taken.numbers), box);
   } catch (const CannotCapture& reason) {
     for (auto& sharing : recorder_.sharings()) entry_.guards.add_sharing(sharing);
-    if (ran_something_ || purpose_ != Purpose::kGrow)
+    if (ran_something_ || !known_.empty() || purpose_ != Purpose::kGrow)
       throw_error(format("compile: {} cannot be captured: {}. Part of it has run already; keep it eager with "
                          "compiler::disable()", function_.name(), reason.reason));
     throw;
   } catch (...) {
+    if (purpose_ == Purpose::kGrow && !ran_something_ && known_.empty() && sizes_.has_argument_sizes()) throw FailsWithSymbols{};
     // Writes made before an exception persist, as in eager.
     if (purpose_ != Purpose::kCompare && purpose_ != Purpose::kTrace && next_known_ >= known_.size()) recorder_.flush();
     try {

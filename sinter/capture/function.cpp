@@ -247,7 +247,16 @@ bool Function::capture_new(const Signature& signature, Frame& frame, Results& re
   }
   std::vector<Word> words = describe(frame);
   SizeTable sizes = choose_sizes(signature, words, frame);
-  auto entry = std::make_shared<Entry>(signature, std::move(words), sizes);
+  try {
+    return capture_with(sizes, signature, words, frame, results);
+  } catch (const FailsWithSymbols&) {
+    return capture_with({}, signature, words, frame, results);
+  }
+}
+
+bool Function::capture_with(const SizeTable& sizes, const Signature& signature, const std::vector<Word>& words, Frame& frame,
+                            Results& results) {
+  auto entry = std::make_shared<Entry>(signature, words, sizes);
   Call call(frame);
   for (auto& symbol : sizes.symbols()) call.sizes.push_back(symbol.value);
   std::shared_ptr<Segment> last;

@@ -41,6 +41,8 @@ class Function : public std::enable_shared_from_this<Function> {
   std::shared_ptr<Entry> find(const Signature& signature, Frame& frame, SmallVector<int64_t, 8>& sizes) const;
   bool run_entry(const std::shared_ptr<Entry>& entry, Frame& frame, SmallVector<int64_t, 8> sizes, Results& results);
   bool capture_new(const Signature& signature, Frame& frame, Results& results);
+  bool capture_with(const SizeTable& sizes, const Signature& signature, const std::vector<Word>& words, Frame& frame,
+                    Results& results);
   void explain_recompile(const Signature& signature, const Frame& frame) const;
   SizeTable choose_sizes(const Signature& signature, const std::vector<Word>& words, const Frame& frame,
                          std::span<const TracedDim> traced = {});

@@ -49,6 +49,20 @@ void set_layout(TensorImpl& impl, const IntList& sizes, const IntList& strides, 
   }
 }
 
+// Whether two elements may lie in one place.
+bool overlaps_itself(const IntList& sizes, const IntList& strides) {
+  std::vector<std::pair<int64_t, int64_t>> steps;
+  for (size_t d = 0; d < sizes.size(); ++d)
+    if (sizes[d] > 1) steps.emplace_back(strides[d], sizes[d]);
+  std::sort(steps.begin(), steps.end());
+  int64_t reach = 0;
+  for (auto& [stride, size] : steps) {
+    if (stride <= reach) return true;
+    reach += stride * (size - 1);
+  }
+  return false;
+}
+
 const Op& as_strided_op() {
   static const Op& op = *find_op("as_strided");
   return op;
@@ -59,7 +73,7 @@ const Op& as_strided_op() {
 // --- storages and looks at them --------------------------------------------------------------------------------------
 
 Storage::~Storage() {
-  if (recorder) recorder->storages_.erase(id);
+  if (recorder) recorder->forget(*this);
 }
 
 Handle::Handle(IntrusivePtr<Storage> s, ViewPath p, bool without_history)
@@ -93,6 +107,12 @@ Recorder::~Recorder() {
   restore_grads();
   // What outlives the capture must not look back at it.
   for (auto& [id, storage] : storages_) storage->recorder = nullptr;
+}
+
+void Recorder::forget(Storage& storage) {
+  storages_.erase(storage.id);
+  std::erase(changed_grads_, &storage);
+  std::erase_if(leaf_roots_, [&](auto& entry) { return entry.second == &storage; });
 }
 
 IntrusivePtr<Storage> Recorder::new_storage(const Type& type, const IntList& sizes, const IntList& strides) {
@@ -162,6 +182,20 @@ void Recorder::note_sharing(const Storage& argument, const Tensor& captured, boo
   if (is_argument) sharings_.push_back({argument.source.index, captured, same});
 }
 
+// A tensor whose detached self was met first: the storage is that of the one with the history.
+void Recorder::take_over(Storage& storage, const Tensor& eager) {
+  if (storage.slot >= 0 || storage.source.kind != SlotSource::Kind::kCaptured)
+    throw CannotCapture{format("'{}' is used detached, and then with its history", storage.source.name)};
+  storage.real = storage.source.tensor = eager;
+  storage.needs_grad = true;
+}
+
+// Whether writes to the tensor, and what is returned of it, leave the history of its storage alone.
+bool Recorder::is_detached(const Tensor& tensor) {
+  if (tensor.is_traced()) return handle_of(tensor).detached;
+  return captured(tensor)->needs_grad && !autograd::needs_gradient(tensor);
+}
+
 IntrusivePtr<Storage> Recorder::captured(const Tensor& eager) {
   const TensorImpl& impl = eager.impl();
   if (auto it = captured_.find(&impl); it != captured_.end()) {
@@ -173,6 +207,7 @@ IntrusivePtr<Storage> Recorder::captured(const Tensor& eager) {
   for (auto* known : sharing)
     if (!known->source.tensor.defined() || same_geometry(known->source.tensor.impl(), impl))
       if (known->real.defined() && same_geometry(known->real.impl(), impl)) {
+        if (!known->needs_grad && autograd::grad_enabled() && autograd::needs_gradient(eager)) take_over(*known, eager);
         captured_[&impl] = known;
         materialised_.push_back(eager);  // its address is the key
         return IntrusivePtr<Storage>::share(known);
@@ -222,7 +257,7 @@ const Tensor& Recorder::root_of(Storage& storage) {
     draft_.segment.inputs.push_back(source);
   }
   storage.root = pin(draft_.graph.add_input(storage.type, storage.source.name), storage);
-  if (storage.needs_grad && storage.source.kind == SlotSource::Kind::kCaptured) {
+  if (storage.needs_grad && storage.source.kind == SlotSource::Kind::kCaptured && storage.real.impl().requires_grad) {
     target = storage.real;
     autograd::ensure_state(storage.root.impl()).edge = autograd::gradient_edge(storage.real);
   } else if (storage.needs_grad) {
@@ -407,19 +442,25 @@ void Recorder::write(const Tensor& out, const Tensor& value) {
   for (size_t d = 0; d < impl.sizes.size(); ++d)
     check(impl.sizes[d] <= 1 || impl.strides[d] != 0,
           "the tensor written to is expanded: several of its elements share one place in memory. Call clone() first");
-  bool is_leaf = impl.requires_grad || (storage->real.defined() && storage->real.impl().requires_grad);
-  bool without_history = out.is_traced() && handle_of(out).detached;
-  check(!is_leaf || without_history || !autograd::grad_enabled(),
-        "a leaf tensor that requires a gradient (or a view of one) cannot be written in place: write under a NoGradGuard, "
-        "or to a clone()");
   if (storage->real.defined()) check_alone(*storage);
   if (storage->source.kind == SlotSource::Kind::kCaptured && storage->version == 0)
     written_captured_.push_back(storage->source.tensor);
   if (storage->source.kind == SlotSource::Kind::kArgument || storage->source.kind == SlotSource::Kind::kMemory)
     writes_arguments_ = true;
+  if (storage->real.defined() && overlaps_itself(storage->sizes, storage->strides))
+    throw CannotCapture{format("'{}' is written to, and several of its elements share one place in memory", storage->source.name)};
   Tensor root = root_of(*storage);
   ViewPath path = out.is_traced() ? handle_of(out).path : ViewPath();
-  bool taped = autograd::grad_enabled() && (autograd::needs_gradient(out) || autograd::needs_gradient(value));
+  bool detached = is_detached(out);
+  bool is_leaf = impl.requires_grad || (storage->real.defined() && storage->real.impl().requires_grad);
+  check(!is_leaf || detached || !autograd::grad_enabled(),
+        "a leaf tensor that requires a gradient, or a view of it, cannot be written in place: write under a NoGradGuard, or "
+        "to a clone()");
+  if (detached && autograd::grad_enabled() && autograd::needs_gradient(value))
+    throw CannotCapture{"a write gives a history to a detached tensor, which is not that of the tensor it shares memory with"};
+  bool taped = !detached && autograd::grad_enabled() && (autograd::needs_gradient(root) || autograd::needs_gradient(value));
+  if (taped && storage->source.kind == SlotSource::Kind::kMemory)
+    throw CannotCapture{"a write gives a history to arguments that overlap in memory"};
   autograd::Edge before = autograd::gradient_edge(root);
   Tensor now = path.empty() ? value : sinter::write(root, value, path);
   storage->root = pin(value_of(now), *storage);
@@ -427,6 +468,13 @@ void Recorder::write(const Tensor& out, const Tensor& value) {
   if (edge) autograd::ensure_state(storage->root.impl()).edge = edge;
   ++storage->version;
   storage->written = true;
+}
+
+Tensor Recorder::operand(const Tensor& eager) {
+  if (!is_floating(eager.dtype())) return eager;
+  auto storage = captured(eager);
+  bool outside = storage->needs_grad && !storage->real.impl().requires_grad;
+  return storage->version || outside ? look(storage, {}, {}, is_detached(eager)) : eager;
 }
 
 Tensor Recorder::present_value(const Tensor& tensor) {
@@ -494,6 +542,8 @@ bool Recorder::decide(DimCompare op, const Dim& a, const Dim& b) {
   for (auto& fact : data_facts_)
     if (fact.op == op && fact.a.same_as(a) && fact.b.same_as(b)) return fact.holds;
   if (!sizes_.depends_on_data(a) && !sizes_.depends_on_data(b)) return sizes_.answer(op, a, b, line_of(a, b));
+  check(!handed_over_, "the gradient asks about a size that the data decides ({}): call backward() on less than this, or "
+        "keep it eager with compiler::disable()", a);
   Question question{.kind = Question::Kind::kSize, .what = "a size that the data decides", .where = line_of(a, b)};
   question.compare = op;
   question.a = a;
@@ -512,6 +562,8 @@ int64_t Recorder::specialize(const Dim& d, const std::source_location* where, co
     if (!sizes_.known(DimCompare::kEqual, d, *value)) sizes_.answer(DimCompare::kEqual, d, *value, line);
     return *value;
   }
+  check(!handed_over_, "the gradient asks about a size that the data decides ({}): call backward() on less than this, or "
+        "keep it eager with compiler::disable()", d);
   Question question{.kind = Question::Kind::kNumber, .what = "a size that the data decides", .where = line};
   question.a = d;
   for (auto& fact : data_facts_)
@@ -524,8 +576,9 @@ int64_t Recorder::specialize(const Dim& d, const std::source_location* where, co
 // --- questions -------------------------------------------------------------------------------------------------------
 
 Scalar Recorder::item(const Tensor& tensor) {
-  if (tensor.is_traced()) return lazy_scalar(*this, tensor.reshape({}));
-  return lazy_scalar(*this, look(captured(tensor), {}, {}, false).reshape({}));
+  // A number has no history, and later writes to the tensor do not change it.
+  Tensor now = tensor.is_traced() ? tensor : look(captured(tensor), {}, {}, false);
+  return lazy_scalar(*this, now.detach().clone().reshape({}));
 }
 
 bool Recorder::truth(const Tensor& tensor) {

@@ -48,6 +48,9 @@ struct CannotCapture {
   std::string reason;
 };
 
+// The function has failed while sizes were symbolic, before anything has been run: with numbers it may not.
+struct FailsWithSymbols {};
+
 class Recorder final : public Tracer {
  public:
   Recorder(SegmentHost& host, SizeTable& sizes) : host_(host), sizes_(sizes) {}
@@ -90,6 +93,7 @@ class Recorder final : public Tracer {
   bool answers() const override { return true; }
   uint64_t epoch() const override { return segment_; }
   const TensorImpl& memory_of(const Tensor& tensor, const char* asker) override;
+  Tensor operand(const Tensor& eager) override;
   Tensor present_value(const Tensor& tensor) override;
   Tensor empty(const Shape& shape, const TensorOptions& options) override;
   Tensor constant(const Tensor& made) override;
@@ -116,9 +120,12 @@ class Recorder final : public Tracer {
 
   // The line of a question about sizes: operators have none of their own.
   std::string line_of(const Dim& a, const Dim& b) const;
+  void forget(Storage& storage);
   IntrusivePtr<Storage> new_storage(const Type& type, const IntList& sizes, const IntList& strides);
   IntrusivePtr<Storage> storage_of(const Tensor& tensor);
   IntrusivePtr<Storage> captured(const Tensor& eager);
+  void take_over(Storage& storage, const Tensor& eager);
+  bool is_detached(const Tensor& tensor);
   const Tensor& root_of(Storage& storage);
   int meet(Storage& storage);
   Tensor pin(Value value, const Storage& layout);
@@ -140,6 +147,7 @@ class Recorder final : public Tracer {
   uint32_t segment_ = 1;
   Draft draft_;
   bool differentiating_ = false;
+  bool handed_over_ = false;                         // the draft is the host's: what fails now fails while it is run
   uint64_t next_id_ = 1;
   int next_slot_ = 0;
   std::map<uint64_t, Storage*> storages_;            // all that exist, in the order of their making

@@ -74,6 +74,7 @@ void Recorder::add_output(Storage& storage, bool written, std::vector<Value>& va
   if (storage.slot < 0) storage.slot = next_slot_++;
   OutputTarget target{.slot = storage.slot, .written = written, .order = memory_order(storage.sizes, storage.strides)};
   target.differentiable = is_floating(storage.type.dtype) && autograd::grad_enabled() && autograd::needs_gradient(root);
+  target.forgets = written && storage.needs_grad && !target.differentiable && !autograd::needs_gradient(root);
   for (size_t d = 0; d < storage.type.shape.size(); ++d) {
     auto& size = storage.type.shape[d];
     auto names = size.symbols();
@@ -163,10 +164,8 @@ int64_t Recorder::end_segment(Question question, const Tensor& asked, std::span<
         auto storage = storage_of(result);
         check(!storage->number, "a number of the arguments cannot be returned as a tensor");
         found.slot = meet(*storage);
-        if (result.is_traced()) {
-          found.path = handle_of(result).path;
-          found.detached = handle_of(result).detached;
-        }
+        if (result.is_traced()) found.path = handle_of(result).path;
+        found.detached = is_detached(result);
       }
       segment.results.push_back(std::move(found));
     }
@@ -180,7 +179,9 @@ int64_t Recorder::end_segment(Question question, const Tensor& asked, std::span<
   segment.hash = hash_of(draft_);
 
   auto tells = segment.tells;  // the host takes the segment
+  handed_over_ = true;
   int64_t bits = host_.finish(*this, draft_);
+  handed_over_ = false;
 
   if (last) {
     begin_segment();
@@ -225,6 +226,7 @@ void Recorder::finish(std::span<const Tensor> results, std::vector<Dim> sizes, s
 }
 
 void Recorder::flush() {
+  if (handed_over_) return;
   bool pending = std::any_of(storages_.begin(), storages_.end(), [](auto& entry) {
     return entry.second->written && entry.second->real.defined();
   });

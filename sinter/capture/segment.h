@@ -47,6 +47,7 @@ struct OutputTarget {
   bool written = false;  // the slot had a tensor already, whose memory now holds the result
   IntList order = {};    // the dimensions from the outermost in memory to the innermost, as eager would lay it out
   bool differentiable = false;
+  bool forgets = false;  // written over as a whole: what the tensor was before is no part of its history
 };
 
 // What happens to the gradient of a leaf.

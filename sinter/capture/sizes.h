@@ -49,6 +49,7 @@ class SizeTable {
   const std::map<std::string, int>& places() const { return places_; }
   // The present number; nothing while a symbol of it has no value.
   std::optional<int64_t> value(const Dim& d) const;
+  bool has_argument_sizes() const { return !symbols_.empty() && symbols_.front().word >= 0; }
   bool has_data_sizes() const { return !symbols_.empty() && symbols_.back().word < 0; }
   // Whether it rests on a size that only the data knows.
   bool depends_on_data(const Dim& d) const;

@@ -52,6 +52,16 @@ class Engine : public Dispatcher {
  public:
   TensorList run(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs) override {
     Tracer* tracer = Tracer::current();
+    if (!tracer || !tracer->answers()) return run_on(op, inputs, attrs, tracer);
+    std::vector<TensorArg> operands;
+    for (auto& arg : inputs) {
+      bool eager = !arg.is_scalar() && arg.tensor().defined() && !arg.tensor().is_traced();
+      operands.push_back(eager ? TensorArg(tracer->operand(arg.tensor()), arg.where()) : arg);
+    }
+    return run_on(op, operands, attrs, tracer);
+  }
+
+  TensorList run_on(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, Tracer* tracer) {
     if (op.kind == OpKind::kComposite && becomes_its_body(op, inputs, tracer)) {
       auto types = eager::operand_types(inputs);
       op.infer(OpCall{op, types, attrs});  // refuses operands that do not fit

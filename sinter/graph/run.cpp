@@ -54,6 +54,9 @@ class Run {
     }
     std::vector<TensorArg> inputs;
     for (auto& v : node.inputs) inputs.push_back(argument(v));
+    // The values of a graph are row-major; an eager tensor that is not has no such view of itself.
+    if (node.op->name == "view" || node.op->name == "as_strided")
+      if (const Tensor& x = inputs[0].tensor(); !x.is_contiguous()) inputs[0] = TensorArg(x.contiguous());
     Attrs attrs = node.attrs.substitute([&](const std::string& name) { return size_of(name); });
     for (auto& t : Dispatcher::instance().run(*node.op, inputs, attrs)) {
       size_t at = results.size();

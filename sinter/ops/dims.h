@@ -2,14 +2,17 @@
 // Small helpers on sizes and coordinates, shared by the families that rearrange or index elements.
 #include "sinter/graph/element.h"
 #include "sinter/tensor/shape.h"
+#include "sinter/tensor/tracer.h"
 
 namespace sinter {
 
-// a <= b as far as the expressions tell: true when symbols leave it open. For checks whose caller has asked already:
-// rebuilding a graph with symbolic sizes then needs no tracer.
+// a <= b as far as the expressions tell; where symbols leave it open, what a tracer that knows their values answers, which
+// becomes a guard. Rebuilding a graph with symbolic sizes needs no tracer: it is true then.
 inline bool possibly_le(const Dim& a, const Dim& b) {
   Dim difference = a - b;
-  return !difference.is_number() || difference.number() <= 0;
+  if (difference.is_number()) return difference.number() <= 0;
+  auto* tracer = Tracer::current();
+  return !tracer || !tracer->answers() || a <= b;
 }
 
 // A copy of a Shape or Index with one entry replaced, removed or put in before position `at`.

@@ -121,9 +121,17 @@ struct ViewOp : View {
 
 bool needs_copy(const Tensor& x, const Shape& shape) {
   if (x.is_contiguous()) return false;
-  // Under capture by the present sizes: their relation to the strides is part of the layout that is guarded.
+  // Under capture by the present sizes: their relation to the strides is part of the layout that is guarded. Whether a
+  // dimension stays as it is, counted from either end, depends on the sizes alone, and so is asked.
+  const Shape own = x.sizes(), wanted = target_shape(own, shape);
   IntList target, unused;
-  for (auto& d : target_shape(x.sizes(), shape)) target.push_back(d.is_number() ? d.number() : *Tracer::current()->hint(d));
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    target.push_back(wanted[i].is_number() ? wanted[i].number() : *Tracer::current()->hint(wanted[i]));
+    if (i < own.size()) {
+      (void)(wanted[i] == own[i]);
+      (void)(wanted[wanted.size() - 1 - i] == own[own.size() - 1 - i]);
+    }
+  }
   return !view_strides(x.impl().sizes, x.impl().strides, target, unused);
 }
 

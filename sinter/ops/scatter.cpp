@@ -189,13 +189,19 @@ struct SliceWrite : Scatter {
   }
 };
 
+// What each slice of the source has given; a source of one element gives it to all.
+Tensor slices_grad(const GradCall& c, int64_t dim) {
+  Tensor grads = index_select(c.grad(), dim, c[1]);
+  return c[2].dim() == 0 ? grads.sum() : grads;
+}
+
 struct IndexCopy : SliceWrite<IndexCopy> {
   static constexpr auto name = "index_copy";
   static Combine scatter_combine(const OpCall&) { return Combine::kReplace; }
   static TensorList grad(const GradCall& c) {
     int64_t dim = c.as<DimAttrs>().dim;
     return c.each([&] { return index_copy(c.grad(), dim, c[1], 0); }, [] { return Tensor(); },
-                  [&] { return index_select(c.grad(), dim, c[1]); });
+                  [&] { return slices_grad(c, dim); });
   }
   SINTER_SAMPLES("x[5, 3], i64[1]<5, x[1, 3] |", "x[2, 7, 20], i64[1]<7, x[2, 1, 20] | dim=1",
                  "x[4, 17], i64[5]<17, 1.5 | dim=-1", "x[4, 2], i64[0]<4, x[0, 2] |", "x[6], i64[]<6, x[1] |")
@@ -206,7 +212,7 @@ struct IndexAdd : SliceWrite<IndexAdd> {
   static Combine scatter_combine(const OpCall&) { return Combine::kSum; }
   static TensorList grad(const GradCall& c) {
     int64_t dim = c.as<DimAttrs>().dim;
-    return c.each([&] { return c.grad(); }, [] { return Tensor(); }, [&] { return index_select(c.grad(), dim, c[1]); });
+    return c.each([&] { return c.grad(); }, [] { return Tensor(); }, [&] { return slices_grad(c, dim); });
   }
   static constexpr Tolerance tolerance{.ulp = 16, .absolute = 1e-5, .partial = true};
   SINTER_SAMPLES("x[5, 3], i64[4]<5, x[4, 3] |", "x[2, 7, 20], i64[9]<7, x[2, 9, 20] | dim=1",

@@ -36,6 +36,8 @@ const TensorImpl& Tracer::memory_of(const Tensor& tensor, const char* asker) {
   return tensor.impl();
 }
 
+Tensor Tracer::operand(const Tensor& eager) { return eager; }
+
 Tensor Tracer::present_value(const Tensor& tensor) { return tensor; }
 
 Tensor Tracer::empty(const Shape& shape, const TensorOptions& options) {

@@ -46,6 +46,9 @@ class Tracer {
   virtual bool answers() const { return false; }
   // The memory of a tensor, for host code that reads it (`asker` names the function). Lives as long as the tracer.
   virtual const TensorImpl& memory_of(const Tensor& tensor, const char* asker);
+  // What stands for an eager operand: itself, or the program's look at it where the program has changed it or its history
+  // lies outside.
+  virtual Tensor operand(const Tensor& eager);
   // An eager tensor as a value of the program, as it is now: what the tape keeps of it.
   virtual Tensor present_value(const Tensor& tensor);
   // Uninitialised memory that the program asks for, and a tensor just made of the host's numbers.

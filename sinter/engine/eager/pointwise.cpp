@@ -130,7 +130,7 @@ class Call {
     geometry_.operands = int(inputs_.size()) + 1;
     if (plain) {
       if (first) sizes_ = first->sizes;
-      strides_ = first ? first->strides : IntList();
+      strides_ = contiguous_strides(sizes_);
       walk_as_one(first ? first->numel : 1);
       return;
     }

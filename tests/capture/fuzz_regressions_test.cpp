@@ -1,0 +1,168 @@
+// Programs that the fuzzer of tests/fuzz has found to differ under compile(), as small as they get.
+#include <gtest/gtest.h>
+
+#include "sinter/sinter.h"
+
+namespace sinter {
+namespace {
+
+void expect_same(const Tensor& got, const Tensor& want) {
+  EXPECT_EQ(got.dtype(), want.dtype());
+  EXPECT_EQ(got.impl().sizes, want.impl().sizes);
+  EXPECT_EQ(got.impl().strides, want.impl().strides);
+  EXPECT_TRUE(allclose(got.detach(), want.detach())) << got << "\ninstead of\n" << want;
+}
+
+Tensor ramp(const Shape& shape) { return (arange(shape.numel(), kFloat32) - 2.5).view(shape); }
+
+TEST(FuzzRegressions, ContiguousIsNewMemoryInEveryCall) {
+  auto f = compile([](const Tensor& x) { return x.t().contiguous(); });
+  Tensor x = ramp({2, 3});
+  Tensor first = f(x), second = f(x * 2);
+  EXPECT_FALSE(first.is_alias_of(second));
+  expect_same(first, x.t().contiguous());
+  expect_same(second, (x * 2).t().contiguous());
+}
+
+TEST(FuzzRegressions, ContiguousBeforeABranch) {
+  auto f = [](const Tensor& x) {
+    Tensor y = x.t().contiguous();
+    if (x.sum().item<float>() > 0) x.add_(1);
+    return y;
+  };
+  auto compiled = compile(f);
+  for (double sign : {1.0, -1.0, 1.0}) {
+    Tensor x = ramp({2, 4}) * sign;
+    expect_same(compiled(x.clone()), f(x.clone()));
+  }
+}
+
+TEST(FuzzRegressions, AFailureOfASegmentIsTheOnlyOne) {
+  auto f = compile([](const Tensor& x, const Tensor& index) {
+    x.add_(1);
+    return index_select(x, 0, index);
+  });
+  EXPECT_THROW(f(ramp({3}), tensor({7})), Error);
+}
+
+TEST(FuzzRegressions, TheEagerBackendViewsWhatIsNotRowMajor) {
+  auto f = compile([](const Tensor& x) { return x.reshape({-1}) + 1; }, {.backend = "eager"});
+  expect_same(f(ramp({2, 3}).t()), ramp({2, 3}).t().reshape({-1}) + 1);
+}
+
+TEST(FuzzRegressions, AnExpandedArgumentIsWrittenEagerly) {
+  auto f = compile([](const Tensor& x) { return x.diagonal().fill_(2.0).clone(); });
+  Tensor x = ramp({1, 3}).expand({3, 3});
+  f(x);
+  expect_same(x.clone(), full({3, 3}, 2.0));
+}
+
+TEST(FuzzRegressions, ALeafMadeAndDroppedInside) {
+  auto f = compile([](const Tensor& x) {
+    auto slope = [&] {
+      Tensor w = x.clone().requires_grad_();
+      (w * w).sum().backward();
+      return w.grad();
+    };
+    Tensor y = slope();
+    return y + slope();
+  });
+  expect_same(f(ramp({4})), ramp({4}) * 4);
+}
+
+TEST(FuzzRegressions, ACapturedTensorWrittenBeforeTheCaptureIsNotStale) {
+  Tensor scale = ramp({4});
+  scale.add_(1);
+  auto f = compile([scale](const Tensor& x) {
+    Tensor w = x.clone().requires_grad_();
+    return autograd::grad({(w * scale).sum()}, {w})[0];
+  });
+  expect_same(f(ramp({4})), scale);
+}
+
+TEST(FuzzRegressions, AnotherBranchAfterASizeThatTheDataDecides) {
+  auto f = [](const Tensor& x, const Tensor& y) {
+    Tensor found = nonzero(x);
+    return y.sum().item() > 0 ? found + 1 : found * 2;
+  };
+  auto compiled = compile(f);
+  for (int64_t sign : {1, -1, 1}) {
+    Tensor x = tensor({0, 1, sign > 0 ? 1 : 0, 1}), y = full({2}, double(sign));
+    expect_same(compiled(x, y), f(x, y));
+  }
+}
+
+TEST(FuzzRegressions, ANumberHasNoHistoryAndStaysWhatItWas) {
+  auto f = compile([](const Tensor& x, const Tensor& y) {
+    Scalar before = y.sum().item();
+    y.add_(1);
+    return x * before;
+  });
+  Tensor x = ramp({3}).requires_grad_(), leaf = ones({2}).requires_grad_();
+  Tensor out = f(x, leaf * 1.0);
+  expect_same(out, x * 2);
+  out.sum().backward();
+  EXPECT_FALSE(leaf.grad().defined() && leaf.grad().any().item<bool>());
+}
+
+TEST(FuzzRegressions, ALeafIsNotWrittenInPlace) {
+  auto f = compile([](const Tensor& x) { return x.slice(0, 1).fill_(2.0) * 1; });
+  EXPECT_THROW(f(ramp({3}).requires_grad_()), Error);
+}
+
+TEST(FuzzRegressions, AWriteThroughADetachedLookLeavesTheHistory) {
+  auto f = compile([](const Tensor& x) {
+    x.detach().mul_(0.5);
+    return x;
+  });
+  Tensor leaf = ramp({3}).requires_grad_();
+  f(leaf * 1.5).sum().backward();
+  expect_same(leaf.grad(), full({3}, 1.5));
+}
+
+TEST(FuzzRegressions, ACapturedTensorAndItsDetachedSelf) {
+  Tensor w = ramp({3}).requires_grad_();
+  auto f = compile([w](const Tensor& x) { return TensorList{w.detach(), w, x}; });
+  TensorList out = f(ramp({2}));
+  EXPECT_FALSE(out[0].requires_grad());
+  EXPECT_TRUE(out[1].requires_grad());
+}
+
+TEST(FuzzRegressions, ATensorWrittenOverForgetsItsHistory) {
+  auto f = compile([](const Tensor& x) { return x.fill_(2.0); });
+  Tensor leaf = ramp({3}).requires_grad_(), x = leaf * 1.5;
+  f(x);
+  EXPECT_FALSE(x.requires_grad());
+}
+
+TEST(FuzzRegressions, ChecksOfSymbolicSizesAreGuards) {
+  auto f = compile([](const Tensor& x) { return std::get<0>(topk(x, 3)); }, {.dynamic = Dynamic::kTrue});
+  expect_same(f(ramp({5})), std::get<0>(topk(ramp({5}), 3)));
+  EXPECT_THROW(f(ramp({2})), Error);
+}
+
+TEST(FuzzRegressions, ASizeThatComesToOneBroadcasts) {
+  auto f = [](const Tensor& x) { return x + x.slice(0, 1, -1); };
+  auto compiled = compile(f, {.dynamic = Dynamic::kTrue});
+  expect_same(compiled(ramp({3})), f(ramp({3})));
+}
+
+TEST(FuzzRegressions, ReshapeOfSizesThatBecomeEqualIsAView) {
+  auto f = compile([](const Tensor& x) { return x.reshape({-1, x.size(0)}); }, {.dynamic = Dynamic::kTrue});
+  f(ramp({3, 4}).t());
+  Tensor x = ramp({3, 3}).t();
+  EXPECT_TRUE(f(x).is_alias_of(x));
+}
+
+TEST(FuzzRegressions, TheResultOfAnExpandedElementIsContiguous) {
+  EXPECT_TRUE((ones({1}).expand({1}) * 2).is_contiguous());
+}
+
+TEST(FuzzRegressions, IndexAddOfOneElementHasAGradient) {
+  Tensor source = ones({}).requires_grad_();
+  index_add(zeros({3}), 0, tensor({0, 2}), source).sum().backward();
+  expect_same(source.grad(), full({}, 2.0));
+}
+
+}  // namespace
+}  // namespace sinter
