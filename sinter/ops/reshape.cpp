@@ -121,17 +121,14 @@ struct ViewOp : View {
 
 bool needs_copy(const Tensor& x, const Shape& shape) {
   if (x.is_contiguous()) return false;
-  // Under capture by the present sizes: their relation to the strides is part of the layout that is guarded. Whether a
-  // dimension stays as it is, counted from either end, depends on the sizes alone, and so is asked.
+  // Under capture by the present sizes: their relation to the strides is part of the layout that is guarded. How many
+  // dimensions stay as they are at either end depends on the sizes alone, and so is asked.
   const Shape own = x.sizes(), wanted = target_shape(own, shape);
   IntList target, unused;
-  for (size_t i = 0; i < wanted.size(); ++i) {
-    target.push_back(wanted[i].is_number() ? wanted[i].number() : *Tracer::current()->hint(wanted[i]));
-    if (i < own.size()) {
-      (void)(wanted[i] == own[i]);
-      (void)(wanted[wanted.size() - 1 - i] == own[own.size() - 1 - i]);
-    }
-  }
+  for (auto& d : wanted) target.push_back(d.is_number() ? d.number() : *Tracer::current()->hint(d));
+  size_t common = std::min(own.size(), wanted.size()), same = 0;
+  while (same < common && wanted[same] == own[same]) ++same;
+  for (same = 0; same < common && wanted[wanted.size() - 1 - same] == own[own.size() - 1 - same];) ++same;
   return !view_strides(x.impl().sizes, x.impl().strides, target, unused);
 }
 

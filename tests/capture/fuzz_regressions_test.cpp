@@ -164,5 +164,43 @@ TEST(FuzzRegressions, IndexAddOfOneElementHasAGradient) {
   expect_same(source.grad(), full({}, 2.0));
 }
 
+// What a captured tensor holds, and how it came about, is the program's once the program has written to it.
+TEST(FuzzRegressions, ACapturedTensorThatWasWrittenHasTheProgramsHistory) {
+  Tensor w = tensor({1.f, 2.f}).requires_grad_(), x = tensor({3.f, 4.f});
+  auto with = [&](Tensor v) {
+    return [v, &w](const Tensor& x) {
+      Tensor y = v.copy_(w);
+      return w * 0.5 + y * x;
+    };
+  };
+  auto compiled = compile(with(zeros({2})));
+  Tensor got = autograd::grad({compiled(x).sum()}, {w})[0];
+  Tensor expected = autograd::grad({with(zeros({2}))(x).sum()}, {w})[0];
+  EXPECT_TRUE(got.allclose(expected));
+}
+
+TEST(FuzzRegressions, ACapturedViewOfACapturedLeafCountsOnce) {
+  Tensor w = tensor({1.f, 2.f}).requires_grad_(), last = w.select(0, -1), x = tensor({3.f});
+  auto f = [&](const Tensor& x) { return last * (w.sum().item() * 0.25 + 1.0) * x; };
+  auto compiled = compile(f);
+  Tensor got = autograd::grad({compiled(x).sum()}, {w}, {}, true)[0];
+  Tensor expected = autograd::grad({f(x).sum()}, {w}, {}, true)[0];
+  EXPECT_TRUE(got.allclose(expected));
+}
+
+TEST(FuzzRegressions, ACapturedResultThatIsWrittenKeepsItsWayBack) {
+  Tensor w = tensor({1.f, 2.f}).requires_grad_(), x = tensor({3.f, 5.f});
+  auto with = [](Tensor v) {
+    return [v](const Tensor& x) {
+      v.sub_(v, 0.5);
+      return v * x;
+    };
+  };
+  auto compiled = compile(with(w * 3));
+  Tensor got = autograd::grad({compiled(x).sum()}, {w})[0];
+  Tensor expected = autograd::grad({with(w * 3)(x).sum()}, {w})[0];
+  EXPECT_TRUE(got.allclose(expected));
+}
+
 }  // namespace
 }  // namespace sinter
