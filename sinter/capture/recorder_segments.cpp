@@ -1,26 +1,18 @@
 // How a segment ends: which values live on, what is written back, which question is asked; and its gradients.
-#include <algorithm>
-
-#include "sinter/autograd/autograd.h"
-#include "sinter/autograd/history.h"
 #include "sinter/base/hash.h"
-#include "sinter/capture/recorder.h"
+#include "sinter/capture/recorder_parts.h"
 
 namespace sinter::capture {
 
 namespace {
 
-Handle& handle_of(const Tensor& tensor) { return static_cast<Handle&>(*tensor.impl().traced); }
-
-// The dimensions from the outermost in memory to the innermost.
+// The dimensions from the outermost in memory to the innermost; those of size 1, which lie nowhere, first.
 IntList memory_order(const IntList& sizes, const IntList& strides) {
-  IntList order;
-  for (size_t d = 0; d < sizes.size(); ++d) order.push_back(int64_t(d));
-  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
-    bool unit_a = sizes[size_t(a)] == 1, unit_b = sizes[size_t(b)] == 1;
-    if (unit_a || unit_b) return false;
-    return strides[size_t(a)] > strides[size_t(b)];
-  });
+  IntList order, sized;
+  for (size_t d = 0; d < sizes.size(); ++d) (sizes[d] == 1 ? order : sized).push_back(int64_t(d));
+  std::stable_sort(sized.begin(), sized.end(),
+                   [&](int64_t a, int64_t b) { return strides[size_t(a)] > strides[size_t(b)]; });
+  order.append({sized.data(), sized.size()});
   return order;
 }
 

@@ -1,0 +1,182 @@
+// Ops and writes as they are recorded.
+#include "sinter/capture/recorder_parts.h"
+#include "sinter/engine/eager/eager.h"
+#include "sinter/ops/creation.h"
+
+namespace sinter::capture {
+
+Tensor Recorder::fresh_result(const Op& op, std::span<const TensorArg> inputs, Value value) {
+  IntList sizes;
+  bool known = true;
+  for (auto& d : value.type().shape) {
+    auto size = sizes_.value(d);
+    known = known && size;
+    sizes.push_back(size.value_or(0));
+  }
+  IntList strides = contiguous_strides(sizes);
+  if (op.kind == OpKind::kPointwise && known) {
+    SmallVector<const TensorImpl*, 8> operands;
+    for (auto& arg : inputs) operands.push_back(arg.is_scalar() ? nullptr : arg.tensor().impl_ptr().get());
+    strides = eager::pointwise_strides(std::span<const TensorImpl* const>(operands.data(), operands.size()), sizes);
+  }
+  auto storage = new_storage(value.type(), sizes, strides);
+  storage->root = pin(value, *storage);
+  storage->segment = segment_;
+  Tensor result = look(storage, {}, value, false);
+  // The tape will give the result a history: it is the storage's too, even when only views of it are kept.
+  result.impl().autograd = storage->root.impl().autograd = std::make_shared<autograd::State>();
+  return result;
+}
+
+Tensor Recorder::view_result(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, Value value) {
+  const Tensor& operand = inputs[0].tensor();
+  auto storage = storage_of(operand);
+  ViewPath path = operand.is_traced() ? handle_of(operand).path : ViewPath();
+  const TensorImpl& impl = operand.impl();
+  Attrs present = attrs.substitute([&](const std::string& name) { return Dim(*sizes_.value(Dim::symbol(name))); });
+  Type types[] = {{impl.dtype, Shape(std::span<const int64_t>(impl.sizes)), impl.device}};
+  auto geometry = eager::view_geometry(OpCall{op, types, present}, impl.strides);
+  bool detached = operand.is_traced() && handle_of(operand).detached;
+  Tensor result = look(storage, path.then(op, attrs), value, detached);
+  set_layout(result.impl(), geometry.sizes, geometry.strides, impl.offset + geometry.offset);
+  return result;
+}
+
+void Recorder::ask_sizes(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs) {
+  if (!sizes_.has_data_sizes()) return;
+  std::vector<Type> types;
+  for (auto& arg : inputs) {
+    if (arg.is_scalar()) {
+      types.push_back({arg.scalar().dtype(), {}, {}, true});
+      continue;
+    }
+    check(arg.tensor().defined(), "{}: an operand is an undefined tensor", op.name);
+    const TensorImpl& impl = arg.tensor().impl();
+    bool weak = impl.traced && !handle_of(arg.tensor()).pinned() && handle_of(arg.tensor()).storage->type.weak;
+    types.push_back({impl.dtype, arg.sizes(), impl.device, weak});
+  }
+  op.infer(OpCall{op, types, attrs});
+}
+
+std::vector<Tensor> Recorder::record(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs) {
+  // Positions in memory are positions among the elements only where these lie one after the other.
+  if (&op == &as_strided_op()) {
+    const Tensor& x = inputs[0].tensor();
+    check(x.is_contiguous(), "as_strided: a tensor of strides {} cannot be looked at by position under capture: clone() it",
+          x.impl().strides);
+  }
+  // Asked first: a question about sizes may end the segment, and with it the values of the operands.
+  ask_sizes(op, inputs, attrs);
+  std::vector<Value> values;
+  values.reserve(inputs.size());
+  for (auto& arg : inputs) {
+    if (arg.is_scalar()) {
+      values.push_back(draft_.graph.add_scalar(arg.scalar()));
+      continue;
+    }
+    check(arg.tensor().defined(), "{}: an operand is an undefined tensor", op.name);
+    values.push_back(value_of(arg.tensor()));
+  }
+  const Node& node = draft_.graph.add(op, std::move(values), attrs, user_line());
+  std::vector<Tensor> results;
+  results.reserve(node.types.size());
+  bool data_decides = false;
+  for (size_t i = 0; i < node.types.size(); ++i) {
+    Value value = node.result(int(i));
+    // A pinned operand is a value of the tape: its views are values too.
+    bool is_view = op.aliases && !(inputs[0].tensor().is_traced() && handle_of(inputs[0].tensor()).pinned());
+    results.push_back(is_view ? view_result(op, inputs, attrs, value) : fresh_result(op, inputs, value));
+    for (auto& d : node.types[i].shape) data_decides = data_decides || !sizes_.value(d);
+  }
+  if (data_decides) {
+    Question question{.kind = Question::Kind::kSize, .what = std::string(op.name), .where = user_line()};
+    question.a = question.b = 0;  // no answer is needed: the sizes are
+    end_segment(question, {}, {});
+    // The sizes are known now; the results' own layout with them.
+    for (auto& result : results) {
+      Storage& storage = *handle_of(result).storage;
+      set_layout(result.impl(), storage.sizes, storage.strides, 0);
+    }
+  }
+  return results;
+}
+
+void Recorder::write(const Tensor& out, const Tensor& value) {
+  auto storage = storage_of(out);
+  check(!storage->number, "a number of the arguments cannot be written to");
+  const TensorImpl& impl = out.impl();
+  for (size_t d = 0; d < impl.sizes.size(); ++d)
+    check(impl.sizes[d] <= 1 || impl.strides[d] != 0,
+          "the tensor written to is expanded: several of its elements share one place in memory. Call clone() first");
+  if (storage->real.defined()) check_alone(*storage);
+  if (storage->source.kind == SlotSource::Kind::kCaptured && storage->version == 0)
+    written_captured_.push_back(storage->source.tensor);
+  if (storage->source.kind == SlotSource::Kind::kArgument || storage->source.kind == SlotSource::Kind::kMemory)
+    writes_arguments_ = true;
+  if (storage->real.defined() && overlaps_itself(storage->sizes, storage->strides))
+    throw CannotCapture{format("'{}' is written to, and several of its elements share one place in memory", storage->source.name)};
+  Tensor root = root_of(*storage);
+  ViewPath path = out.is_traced() ? handle_of(out).path : ViewPath();
+  bool detached = is_detached(out);
+  bool is_leaf = impl.requires_grad || (storage->real.defined() && storage->real.impl().requires_grad);
+  check(!is_leaf || detached || !autograd::grad_enabled(),
+        "a leaf tensor that requires a gradient, or a view of it, cannot be written in place: write under a NoGradGuard, or "
+        "to a clone()");
+  if (detached && autograd::grad_enabled() && autograd::needs_gradient(value))
+    throw CannotCapture{"a write gives a history to a detached tensor, which is not that of the tensor it shares memory with"};
+  bool taped = !detached && autograd::grad_enabled() && (autograd::needs_gradient(root) || autograd::needs_gradient(value));
+  if (taped && storage->source.kind == SlotSource::Kind::kMemory)
+    throw CannotCapture{"a write gives a history to arguments that overlap in memory"};
+  autograd::Edge before = autograd::gradient_edge(root);
+  Tensor now = path.empty() ? value : sinter::write(root, value, path);
+  storage->root = pin(value_of(now), *storage);
+  autograd::Edge edge = taped ? autograd::gradient_edge(now) : before;
+  if (edge) autograd::ensure_state(storage->root.impl()).edge = edge;
+  ++storage->version;
+  storage->written = true;
+}
+
+Tensor Recorder::operand(const Tensor& eager) {
+  if (!is_floating(eager.dtype())) return eager;
+  auto storage = captured(eager);
+  bool outside = storage->needs_grad && !storage->real.impl().requires_grad;
+  return storage->version || outside ? look(storage, {}, {}, is_detached(eager)) : eager;
+}
+
+Tensor Recorder::present_value(const Tensor& tensor) {
+  auto storage = captured(tensor);
+  return autograd::kept_value(root_of(*storage));
+}
+
+Tensor Recorder::empty(const Shape& shape, const TensorOptions& options) { return zeros(shape, options); }
+
+Tensor Recorder::constant(const Tensor& made) {
+  auto storage = new_storage(type_of(made), made.impl().sizes, made.impl().strides);
+  storage->source = {SlotSource::Kind::kConstant, -1, made, "constant"};
+  storage->real = made;
+  return look(storage, {}, {}, false);
+}
+
+void Recorder::lay_out(const Tensor& fresh, std::span<const int64_t> strides) {
+  Storage& storage = *handle_of(fresh).storage;
+  storage.strides = IntList(strides.begin(), strides.end());
+  for (auto* impl : {&fresh.impl(), &storage.root.impl()}) set_layout(*impl, storage.sizes, storage.strides, 0);
+}
+
+std::vector<TensorArg> Recorder::draw() {
+  auto input = [&](InputSource::Kind kind, int index, const char* name) {
+    draft_.segment.inputs.push_back({.kind = kind, .index = index});
+    draft_.grad_targets.emplace_back();
+    Type type{.dtype = kInt64, .shape = {}, .device = {}, .weak = true};
+    Value value = draft_.graph.add_input(type, name);
+    auto impl = make_intrusive<TensorImpl>();
+    impl->dtype = kInt64;
+    impl->traced = make_intrusive<Handle>(this, value, segment_);
+    return Tensor(std::move(impl));
+  };
+  if (!seed_) seed_ = input(InputSource::Kind::kSeed, 0, "seed");
+  Tensor offset = input(InputSource::Kind::kOffset, int(draft_.segment.draws++), "offset");
+  return {TensorArg(*seed_), TensorArg(offset)};
+}
+
+}  // namespace sinter::capture

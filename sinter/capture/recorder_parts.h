@@ -1,0 +1,67 @@
+#pragma once
+// What the files of the recorder share.
+#include <algorithm>
+
+#include "sinter/autograd/autograd.h"
+#include "sinter/autograd/history.h"
+#include "sinter/capture/recorder.h"
+
+namespace sinter::capture {
+
+// The line of the user's call under way; empty when there is none.
+inline std::string user_line() {
+  auto* where = UserPosition::current();
+  return where ? to_string(*where) : std::string();
+}
+
+inline Type type_of(const Tensor& eager) {
+  return {.dtype = eager.dtype(), .shape = Shape(std::span<const int64_t>(eager.impl().sizes)), .device = eager.device()};
+}
+
+inline bool same_geometry(const TensorImpl& a, const TensorImpl& b) {
+  return a.buffer == b.buffer && a.offset == b.offset && a.sizes == b.sizes && a.strides == b.strides &&
+         a.dtype == b.dtype;
+}
+
+inline Handle& handle_of(const Tensor& tensor) {
+  auto* handle = dynamic_cast<Handle*>(tensor.impl().traced.get());
+  check(handle != nullptr, "a tensor of one capture is used in another; return it from the captured function instead");
+  return *handle;
+}
+
+inline void set_layout(TensorImpl& impl, const IntList& sizes, const IntList& strides, int64_t offset) {
+  impl.sizes = sizes;
+  impl.strides = strides;
+  impl.offset = offset;
+  impl.numel = 1;
+  for (int64_t size : sizes) impl.numel *= size;
+  impl.contiguous = impl.numel == 0;
+  if (impl.contiguous) return;
+  impl.contiguous = true;
+  int64_t expected = 1;
+  for (size_t d = sizes.size(); d-- > 0;) {
+    if (sizes[d] != 1 && strides[d] != expected) impl.contiguous = false;
+    expected *= sizes[d];
+  }
+}
+
+// Whether two elements may lie in one place.
+inline bool overlaps_itself(const IntList& sizes, const IntList& strides) {
+  std::vector<std::pair<int64_t, int64_t>> steps;
+  for (size_t d = 0; d < sizes.size(); ++d)
+    if (sizes[d] > 1) steps.emplace_back(strides[d], sizes[d]);
+  std::sort(steps.begin(), steps.end());
+  int64_t reach = 0;
+  for (auto& [stride, size] : steps) {
+    if (stride <= reach) return true;
+    reach += stride * (size - 1);
+  }
+  return false;
+}
+
+inline const Op& as_strided_op() {
+  static const Op& op = *find_op("as_strided");
+  return op;
+}
+
+}  // namespace sinter::capture
