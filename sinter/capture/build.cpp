@@ -7,6 +7,7 @@
 #include <set>
 
 #include "sinter/base/log.h"
+#include "sinter/engine/eager/eager.h"
 #include "sinter/passes/partition.h"
 #include "sinter/passes/pipeline.h"
 
@@ -68,6 +69,7 @@ std::shared_ptr<Executable> make_ready(Graph graph, std::vector<int> writes, con
   TracerScope none(nullptr);
   Stopwatch watch;
   PipelineOptions pipeline;
+  if (options.backend == "sinter") pipeline.decompose.takes_whole = eager::takes_whole;
   if (debug_directory())
     pipeline.on_stage = [&](std::string_view pass, const std::string& text) { write_debug_file(label, pass, text); };
   Program program{.graph = run_passes(std::move(graph), pipeline), .symbols = {}, .writes = std::move(writes), .name = label};

@@ -43,9 +43,11 @@ TensorList execute_profiled(const Op& op, std::span<const TensorArg> inputs, con
 }
 
 // Whether the body of a composite runs, or is recorded, in its place. A gradient or a kernel of its own keeps it whole.
-bool becomes_its_body(const Op& op, std::span<const TensorArg> inputs, const Tracer* tracer) {
+bool becomes_its_body(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tracer* tracer) {
   if (autograd::is_recording(inputs)) return !op.grad;
-  return tracer ? op.inlines : !op.run_cpu;
+  if (tracer || op.run_cpu) return tracer && op.inlines;
+  auto types = eager::operand_types(inputs);
+  return !eager::takes_whole(OpCall{op, types, attrs});
 }
 
 class Engine : public Dispatcher {
@@ -62,7 +64,7 @@ class Engine : public Dispatcher {
   }
 
   TensorList run_on(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, Tracer* tracer) {
-    if (op.kind == OpKind::kComposite && becomes_its_body(op, inputs, tracer)) {
+    if (op.kind == OpKind::kComposite && becomes_its_body(op, inputs, attrs, tracer)) {
       auto types = eager::operand_types(inputs);
       op.infer(OpCall{op, types, attrs});  // refuses operands that do not fit
       return op.decompose(inputs, attrs);

@@ -70,6 +70,11 @@ Graph decompose(const Graph& graph, const DecomposeOptions& options) {
   auto rule = [&](RewriteContext& context, const Node& node) -> std::optional<std::vector<Value>> {
     if (node.op->kind != OpKind::kComposite || options.keep.contains(node.op->name)) return std::nullopt;
     auto inputs = context.inputs(node);
+    if (options.takes_whole) {
+      std::vector<Type> types;
+      for (auto& v : inputs) types.push_back(v.type());
+      if (options.takes_whole(OpCall{*node.op, types, node.attrs})) return std::nullopt;
+    }
     auto body = body_of(node, inputs);
     if (!body) return std::nullopt;
     return inlined(*body, inputs, context.graph(), node.where);

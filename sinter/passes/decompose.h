@@ -1,5 +1,6 @@
 #pragma once
 // Replaces composite ops by their bodies, except those that a later stage takes whole.
+#include <functional>
 #include <set>
 #include <string>
 
@@ -9,6 +10,8 @@ namespace sinter {
 
 struct DecomposeOptions {
   std::set<std::string, std::less<>> keep = {};  // names of composite ops that stay
+  // Those that stay for operands of these types.
+  std::function<bool(const OpCall& call)> takes_whole = {};
 };
 
 // A composite whose body asks what symbolic sizes alone do not answer stays as well: it is run by its body when the

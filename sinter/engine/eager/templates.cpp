@@ -44,19 +44,31 @@ bool matrix_product(const Op& op, std::span<const TensorArg> inputs, const Attrs
 struct Entry {
   const Op* op;
   Template function;
+  bool (*takes)(const OpCall& call) = nullptr;  // of composites
 };
 
-}  // namespace
-
-Template find_template(const Op& op) {
+const Entry* find_entry(const Op& op) {
   static const Entry entries[] = {
       {find_op("mm"), matrix_product},
       {find_op("bmm"), matrix_product},
       {find_op("convolution"), convolution_template},
+      {find_op("scaled_dot_product_attention"), attention_template, takes_attention},
   };
   for (auto& entry : entries)
-    if (entry.op == &op) return entry.function;
+    if (entry.op == &op) return &entry;
   return nullptr;
+}
+
+}  // namespace
+
+Template find_template(const Op& op) {
+  auto* entry = find_entry(op);
+  return entry ? entry->function : nullptr;
+}
+
+bool takes_whole(const OpCall& call) {
+  auto* entry = find_entry(call.op);
+  return entry && entry->takes && entry->takes(call);
 }
 
 }  // namespace sinter::eager

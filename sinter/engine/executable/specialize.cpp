@@ -3,13 +3,14 @@
 #include <algorithm>
 
 #include "sinter/base/error.h"
+#include "sinter/engine/eager/eager.h"
 #include "sinter/graph/trace.h"
 
 namespace sinter {
 
 namespace {
 
-// Records the graph once more, composites by their bodies. Nodes keep the user's line.
+// Records the graph once more, composites that no template takes by their bodies. Nodes keep the user's line.
 class Specializer : public GraphTracer {
  public:
   Specializer(const Program& program, std::span<const int64_t> sizes) : program_(program), sizes_(sizes) {}
@@ -31,7 +32,10 @@ class Specializer : public GraphTracer {
   }
 
   std::vector<Tensor> record(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs) override {
-    if (op.kind == OpKind::kComposite) return op.decompose(inputs, attrs);
+    if (op.kind == OpKind::kComposite) {
+      auto types = eager::operand_types(inputs);
+      if (!eager::takes_whole(OpCall{op, types, attrs})) return op.decompose(inputs, attrs);
+    }
     std::vector<Value> values;
     for (auto& arg : inputs)
       values.push_back(arg.is_scalar() ? graph().add_scalar(arg.scalar()) : value_of(arg.tensor()));

@@ -15,7 +15,7 @@ struct Specialized {
 // Whether some size is known only once the data is: such a program has no specialised form.
 bool depends_on_data(const Program& program);
 
-// The program's graph with every size a number and composite ops spelled out.
+// The program's graph with every size a number and composite ops spelled out, but for those that a template takes.
 Specialized specialize(const Program& program, std::span<const int64_t> sizes);
 
 }  // namespace sinter

@@ -7,12 +7,10 @@
 #if defined(__linux__)
 #include <sys/mman.h>
 #endif
-#if defined(__SSE2__)
-#include <immintrin.h>
-#endif
 
 #include "sinter/base/error.h"
 #include "sinter/base/thread_pool.h"
+#include "sinter/runtime/cpu/flush_denormals.h"
 
 namespace sinter::runtime::gemm_detail {
 
@@ -59,26 +57,6 @@ ThreadScratch& thread_scratch() {
   thread_local ThreadScratch scratch;
   return scratch;
 }
-
-// Denormals are zero while it lives, on whichever thread the task runs, so that results do not depend on the thread.
-class FlushDenormals {
- public:
-#if defined(__SSE2__)
-  FlushDenormals() : saved_(_mm_getcsr()) {
-    if (saved_ != (saved_ | kFlush)) _mm_setcsr(saved_ | kFlush);
-  }
-  ~FlushDenormals() {
-    if (saved_ != (saved_ | kFlush)) _mm_setcsr(saved_);
-  }
-
- private:
-  static constexpr unsigned kFlush = 0x8040;
-  unsigned saved_;
-#else
-  FlushDenormals() {}
-  ~FlushDenormals() {}
-#endif
-};
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t round_up(int64_t a, int64_t b) { return ceil_div(a, b) * b; }

@@ -1,5 +1,6 @@
 #pragma once
-// What one instruction set offers to the blocked driver: a table of small kernels. Internal to gemm/.
+// What one instruction set offers to the blocked driver: a table of small kernels. Internal to gemm/
+// and attention/.
 #include <cstdint>
 
 namespace sinter::runtime::gemm_detail {

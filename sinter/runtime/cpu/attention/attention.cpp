@@ -1,0 +1,328 @@
+#include "sinter/runtime/cpu/attention/attention.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "sinter/base/error.h"
+#include "sinter/base/thread_pool.h"
+#include "sinter/runtime/cpu/attention/core.h"
+#include "sinter/runtime/cpu/flush_denormals.h"
+#include "sinter/runtime/cpu/gemm/blocked.h"
+#include "sinter/runtime/cpu/gemm/core.h"
+
+namespace sinter::runtime {
+
+using namespace attention_detail;
+
+namespace {
+
+using gemm_detail::GemmCore;
+using gemm_detail::Scratch;
+using gemm_detail::Storage;
+
+constexpr int64_t kRowBlock = 112;    // queries of a task: what packing a block of keys costs is spread over them
+constexpr int64_t kKeyBlock = 256;    // keys between two looks at the maximum; their scores stay in the second cache
+constexpr int64_t kLongBlock = 1024;  // the same for few rows, which wait for memory and want long runs of it
+constexpr int64_t kFewQueries = 16;   // up to which heads that share their keys are taken together
+constexpr int64_t kKeyChunk = 512;    // keys that are worth a task of their own
+constexpr int64_t kEnoughTasks = 64;  // more need no cutting along the keys
+constexpr float kNever = -std::numeric_limits<float>::infinity();
+
+int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+int64_t round_up(int64_t a, int64_t b) { return ceil_div(a, b) * b; }
+
+const GemmCore<float>& gemm_core(CpuIsa isa) {
+  using namespace gemm_detail;
+  return isa == CpuIsa::kAvx512 ? *avx512_core_f32() : isa == CpuIsa::kAvx2 ? *avx2_core_f32() : *scalar_core_f32();
+}
+const AttentionCore& attention_core(CpuIsa isa) {
+  return isa == CpuIsa::kAvx512 ? *avx512_core() : isa == CpuIsa::kAvx2 ? *avx2_core() : *scalar_core();
+}
+
+Storage storage_of(GemmType type) {
+  using namespace gemm_detail;
+  return type == GemmType::bf16 ? kBFloat16 : type == GemmType::f16 ? kHalf : kNative;
+}
+
+int64_t mask_item_size(AttentionMaskType type) {
+  return type == AttentionMaskType::kBool ? 1 : type == AttentionMaskType::kFloat32 ? 4 : 2;
+}
+
+// What a task knows of its rows after the keys it has seen: `values` is the sum of exp(score - maximum) * value.
+struct Partial {
+  float *maximum, *sum, *values;
+};
+
+struct ThreadScratch {
+  Scratch work, partials;
+};
+ThreadScratch& thread_scratch() {
+  thread_local ThreadScratch scratch;
+  return scratch;
+}
+
+// Tasks are (head, block of rows, chunk of keys). How they are cut depends on the sizes and the instruction set alone.
+class Attention {
+ public:
+  explicit Attention(const AttentionProblem& p)
+      : p_(p),
+        gemm_(gemm_core(p.isa)),
+        core_(attention_core(p.isa)),
+        storage_(storage_of(p.type)),
+        item_(p.type == GemmType::f32 ? 4 : 2),
+        value_stride_(round_up(p.value_size, kPadding)) {
+    fold_ = p.queries <= kFewQueries ? p.group : 1;
+    rows_ = fold_ * p.queries;
+    heads_ = p.heads / fold_;
+    // Rows that fill whole micro kernels, as even as that allows.
+    block_ = round_up(ceil_div(rows_, ceil_div(rows_, kRowBlock)), gemm_.max_rows);
+    blocks_ = ceil_div(rows_, block_);
+    block_ = std::min(block_, rows_);
+    key_block_ = block_ <= gemm_detail::kMaxDotRows ? kLongBlock : kKeyBlock;
+    int64_t tasks = p.batch * heads_ * blocks_;
+    int64_t chunks = std::clamp<int64_t>(kEnoughTasks / tasks, 1, ceil_div(p.keys, kKeyChunk));
+    chunk_ = round_up(ceil_div(p.keys, chunks), kKeyBlock);
+    chunks_ = ceil_div(p.keys, chunk_);
+  }
+
+  void run() {
+    const int64_t blocks = p_.batch * heads_ * blocks_;
+    if (chunks_ > 1)
+      partials_ = static_cast<float*>(thread_scratch().partials.reserve(4 * blocks * chunks_ * partial_size()));
+    const double work = double(block_) * double(std::min(chunk_, p_.keys)) * double(p_.size + p_.value_size);
+    const int64_t grain = std::max<int64_t>(1, int64_t(2e5 / (work + 1e3)));
+    parallel_for(0, blocks * chunks_, grain, [&](int64_t begin, int64_t end) {
+      const FlushDenormals flush;
+      for (int64_t task = begin; task < end; ++task) attend(task / chunks_, task % chunks_);
+    });
+    if (chunks_ == 1) return;
+    parallel_for(0, blocks, std::max<int64_t>(1, 20000 / (chunks_ * partial_size())), [&](int64_t begin, int64_t end) {
+      const FlushDenormals flush;
+      for (int64_t block = begin; block < end; ++block) merge(block);
+    });
+  }
+
+ private:
+  // A run of rows that belong to one head.
+  struct Rows {
+    int64_t batch, head, first, count;
+  };
+
+  int64_t partial_size() const { return block_ * (value_stride_ + 2); }
+  Partial partial_at(float* data) const {
+    float* maximum = data + block_ * value_stride_;
+    return {maximum, maximum + block_, data};
+  }
+  Partial partial_of(int64_t block, int64_t chunk) const {
+    return partial_at(partials_ + (block * chunks_ + chunk) * partial_size());
+  }
+
+  int64_t first_row(int64_t block) const { return block % blocks_ * block_; }
+  int64_t rows_of(int64_t block) const { return std::min(block_, rows_ - first_row(block)); }
+
+  // Calls f(rows, their place in the block) on each run.
+  template <class F>
+  void each_run(int64_t block, F f) const {
+    const int64_t map = block / blocks_, begin = first_row(block), end = begin + rows_of(block);
+    for (int64_t row = begin; row < end;) {
+      Rows rows{map / heads_, map % heads_ * fold_ + row / p_.queries, row % p_.queries, 0};
+      rows.count = std::min(p_.queries - rows.first, end - row);
+      f(rows, row - begin);
+      row += rows.count;
+    }
+  }
+
+  const char* row_at(const AttentionOperand& operand, int64_t batch, int64_t head, int64_t row) const {
+    return static_cast<const char*>(operand.data) +
+           (batch * operand.batch_stride + head * operand.head_stride + row * operand.row_stride) * item_;
+  }
+
+  // What one task works with.
+  struct Task {
+    int64_t block, rows;
+    const char *key, *value;  // row 0 of the head
+    float *query, *scores, *panel, *wide;
+    int64_t *position, *visible;  // by row: its place in the sequence, the keys of the present block that it sees
+    Partial result;
+  };
+
+  void attend(int64_t block, int64_t chunk) const {
+    const int64_t map = block / blocks_, key_head = map % heads_ * fold_ / p_.group;
+    const int64_t query = block_ * p_.size, scores = block_ * key_block_, panel = p_.size * gemm_.panel,
+                  wide = key_block_ * value_stride_, numbers = 2 * block_;
+    // Each part begins at a whole vector.
+    const int64_t size = query + scores + panel + wide + 2 * numbers + partial_size() + 6 * kPadding;
+    float* scratch = static_cast<float*>(thread_scratch().work.reserve(4 * size));
+    const auto take = [&](int64_t count) { return std::exchange(scratch, scratch + round_up(count, kPadding)); };
+    Task t{.block = block,
+           .rows = rows_of(block),
+           .key = row_at(p_.key, map / heads_, key_head, 0),
+           .value = row_at(p_.value, map / heads_, key_head, 0),
+           .query = take(query),
+           .scores = take(scores),
+           .panel = take(panel),
+           .wide = take(wide),
+           .position = reinterpret_cast<int64_t*>(take(numbers)),
+           .visible = reinterpret_cast<int64_t*>(take(numbers)),
+           .result = chunks_ > 1 ? partial_of(block, chunk) : partial_at(scratch)};
+    std::fill_n(t.result.maximum, t.rows, kNever);
+    std::fill_n(t.result.sum, t.rows, 0.0f);
+    std::fill_n(t.result.values, t.rows * value_stride_, 0.0f);
+    int64_t end = std::min(p_.keys, (chunk + 1) * chunk_), seen = 0;
+    each_run(block, [&](const Rows& rows, int64_t at) {
+      gemm_.load(row_at(p_.query, rows.batch, rows.head, rows.first), storage_, p_.query.row_stride, 1, rows.count,
+                 p_.size, t.query + at * p_.size, p_.size);
+      for (int64_t i = 0; i < rows.count; ++i) t.position[at + i] = rows.first + i;
+      seen = std::max(seen, rows.first + rows.count);
+    });
+    if (p_.causal) end = std::min(end, seen);
+    for (int64_t key = chunk * chunk_; key < end; key += key_block_)
+      visit(t, key, std::min(key_block_, end - key));
+    if (chunks_ == 1) finish(block, t.result);
+  }
+
+  // One block of keys.
+  void visit(const Task& t, int64_t key, int64_t keys) const {
+    for (int64_t r = 0; r < t.rows; ++r)
+      t.visible[r] = p_.causal ? std::clamp<int64_t>(t.position[r] + 1 - key, 0, keys) : keys;
+    score(t, key, keys);
+    if (p_.mask.type != AttentionMaskType::kNone) mask(t, key);
+    core_.softmax({t.scores, key_block_, t.rows, keys, t.visible, t.result.maximum, t.result.sum, t.result.values,
+                   value_stride_, p_.value_size});
+    add_values(t, key, keys);
+  }
+
+  // The most keys that one of these rows sees.
+  static int64_t most_visible(const Task& t, int64_t row, int64_t rows) {
+    return *std::max_element(t.visible + row, t.visible + row + rows);
+  }
+
+  void score(const Task& t, int64_t key, int64_t keys) const {
+    const char* data = t.key + key * p_.key.row_stride * item_;
+    if (t.rows <= gemm_detail::kMaxDotRows) {
+      gemm_.dot[storage_][t.rows - 1]({.k = p_.size, .a = t.query, .a_row_stride = p_.size, .b = data,
+                                       .b_col_stride = p_.key.row_stride, .c = t.scores, .c_row_stride = key_block_,
+                                       .cols = keys, .alpha = p_.scale, .accumulate = false});
+      return;
+    }
+    for (int64_t col = 0; col < keys; col += gemm_.panel) {
+      const int64_t cols = std::min<int64_t>(gemm_.panel, keys - col);
+      gemm_.pack_panel(data + col * p_.key.row_stride * item_, storage_, 1, p_.key.row_stride, p_.size, cols, t.panel);
+      for (int64_t row = 0; row < t.rows; row += gemm_.max_rows) {
+        const int64_t rows = std::min<int64_t>(gemm_.max_rows, t.rows - row);
+        if (most_visible(t, row, rows) <= col) continue;
+        gemm_.micro[gemm_detail::kNative][rows - 1][cols > gemm_.lanes](
+            {.k = p_.size, .a = t.query + row * p_.size, .a_row_stride = p_.size, .a_k_stride = 1, .b = t.panel,
+             .b_k_stride = gemm_.panel, .b_ahead = 0, .c = t.scores + row * key_block_ + col,
+             .c_row_stride = key_block_, .cols = cols, .alpha = p_.scale, .accumulate = false});
+      }
+    }
+  }
+
+  void mask(const Task& t, int64_t key) const {
+    const AttentionMask& m = p_.mask;
+    each_run(t.block, [&](const Rows& rows, int64_t at) {
+      for (int64_t i = 0; i < rows.count; ++i) {
+        const int64_t place = rows.batch * m.batch_stride + rows.head * m.head_stride +
+                              (rows.first + i) * m.row_stride + key * m.key_stride;
+        core_.mask(t.scores + (at + i) * key_block_, static_cast<const char*>(m.data) + place * mask_item_size(m.type),
+                   m.type, m.key_stride, t.visible[at + i]);
+      }
+    });
+  }
+
+  void add_values(const Task& t, int64_t key, int64_t keys) const {
+    const void* data = t.value + key * p_.value.row_stride * item_;
+    Storage storage = storage_;
+    int64_t stride = p_.value.row_stride;
+    int64_t most_rows = storage == gemm_detail::kNative ? gemm_.max_rows : gemm_.max_rows_16;
+    // Many rows read the values many times: widen them once.
+    if (storage != gemm_detail::kNative && t.rows > most_rows) {
+      gemm_.load(data, storage, stride, 1, keys, p_.value_size, t.wide, value_stride_);
+      data = t.wide;
+      storage = gemm_detail::kNative;
+      stride = value_stride_;
+      most_rows = gemm_.max_rows;
+    }
+    const int64_t item = storage == gemm_detail::kNative ? 4 : 2;
+    for (int64_t row = 0; row < t.rows; row += most_rows) {
+      const int64_t rows = std::min(most_rows, t.rows - row), depth = most_visible(t, row, rows);
+      if (depth == 0) continue;
+      for (int64_t col = 0, cols; col < p_.value_size; col += cols) {
+        const int width = widest(storage, rows, p_.value_size - col);
+        cols = std::min<int64_t>(gemm_.lanes << width, p_.value_size - col);
+        gemm_.micro[storage][rows - 1][width](
+            {.k = depth, .a = t.scores + row * key_block_, .a_row_stride = key_block_, .a_k_stride = 1,
+             .b = static_cast<const char*>(data) + col * item, .b_k_stride = stride, .b_ahead = 8 * stride,
+             .c = t.result.values + row * value_stride_ + col, .c_row_stride = value_stride_, .cols = cols, .alpha = 1,
+             .accumulate = true});
+      }
+    }
+  }
+
+  // The widest kernel, as the logarithm of its vectors, whose last vector is not beyond the columns: few rows leave
+  // registers for many, and then every row of values is read in one go.
+  int widest(Storage storage, int64_t rows, int64_t cols) const {
+    int width = gemm_detail::kWidths - 1;
+    while (width > 0 && (!gemm_.micro[storage][rows - 1][width] || ((1 << width) - 1) * gemm_.lanes >= cols)) --width;
+    return width;
+  }
+
+  // Chunks in their order, whoever computed them.
+  void merge(int64_t block) const {
+    const Partial into = partial_of(block, 0);
+    for (int64_t chunk = 1; chunk < chunks_; ++chunk) {
+      const Partial next = partial_of(block, chunk);
+      for (int64_t r = 0; r < rows_of(block); ++r) {
+        if (next.sum[r] == 0) continue;
+        float* values = into.values + r * value_stride_;
+        // As in the blocks: a maximum of minus infinity has a sum of zero behind it, or NaN.
+        const float maximum = std::max(into.maximum[r], next.maximum[r]), base = maximum == kNever ? 0 : maximum;
+        const float old_factor = std::exp(into.maximum[r] - base), new_factor = std::exp(next.maximum[r] - base);
+        into.sum[r] = into.sum[r] * old_factor + next.sum[r] * new_factor;
+        into.maximum[r] = maximum;
+        core_.scale(values, p_.value_size, old_factor);
+        core_.add_scaled(values, next.values + r * value_stride_, p_.value_size, new_factor);
+      }
+    }
+    finish(block, into);
+  }
+
+  void finish(int64_t block, const Partial& result) const {
+    const bool masked = p_.mask.type != AttentionMaskType::kNone;
+    for (int64_t r = 0; r < rows_of(block); ++r) {
+      // A row with a visible key has a sum of at least one.
+      const float factor = masked && result.sum[r] == 0 ? 0 : 1 / result.sum[r];
+      core_.scale(result.values + r * value_stride_, p_.value_size, factor);
+    }
+    each_run(block, [&](const Rows& rows, int64_t at) {
+      const int64_t place = ((rows.batch * p_.heads + rows.head) * p_.queries + rows.first) * p_.value_size;
+      gemm_.store(result.values + at * value_stride_, value_stride_, rows.count, p_.value_size,
+                  static_cast<char*>(p_.out) + place * item_, storage_, p_.value_size, 1);
+    });
+  }
+
+  const AttentionProblem& p_;
+  const GemmCore<float>& gemm_;
+  const AttentionCore& core_;
+  const Storage storage_;
+  const int64_t item_, value_stride_;
+  int64_t fold_, rows_, heads_;  // query heads taken as more rows of one, the rows and the heads that makes
+  int64_t block_, blocks_;       // rows of a task, blocks of a head
+  int64_t chunk_, chunks_;       // keys of a task
+  int64_t key_block_;
+  float* partials_ = nullptr;    // [batch * heads * blocks, chunks], where there is more than one chunk
+};
+
+}  // namespace
+
+void attention(const AttentionProblem& problem) {
+  SINTER_INTERNAL_ASSERT(problem.type != GemmType::f64, "attention does not take f64");
+  check(problem.isa == best_cpu_isa() || cpu_supports(problem.isa),
+        "attention: this machine lacks the instruction set asked for");
+  Attention(problem).run();
+}
+
+}  // namespace sinter::runtime

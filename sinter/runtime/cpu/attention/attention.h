@@ -1,0 +1,47 @@
+#pragma once
+// softmax(scale * Q.K^T + mask).V on the CPU; the scores never lie in memory as a whole: blocks of queries walk over
+// blocks of keys and carry a running maximum and sum. Cores are compiled ahead of time per instruction set and chosen
+// at run time.
+//
+// f32, bf16 and f16 compute in f32 and round once at the store. Results depend on the sizes and the instruction set,
+// never on the number of threads. Denormals count as zero. Keys that causality hides from a whole block are not read.
+#include <cstdint>
+
+#include "sinter/runtime/cpu/gemm/gemm.h"
+
+namespace sinter::runtime {
+
+// Rows of one head of one batch; elements of a row lie side by side. Strides count elements and may be zero.
+struct AttentionOperand {
+  const void* data;
+  int64_t batch_stride, head_stride, row_stride;
+};
+
+// kBool: false hides a key. Otherwise a number that is added to the score.
+enum class AttentionMaskType : uint8_t { kNone, kBool, kFloat32, kBFloat16, kFloat16 };
+
+struct AttentionMask {
+  AttentionMaskType type = AttentionMaskType::kNone;
+  const void* data = nullptr;
+  int64_t batch_stride = 0, head_stride = 0, row_stride = 0, key_stride = 0;
+};
+
+struct AttentionProblem {
+  int64_t batch, heads, queries, keys;
+  int64_t size, value_size;  // of a row of query and key, of a row of value
+  int64_t group = 1;         // query heads that share a head of key and value
+  // Of query, key, value and result; not f64.
+  GemmType type = GemmType::f32;
+  AttentionOperand query, key, value;
+  AttentionMask mask = {};
+  bool causal = false;  // query i sees keys 0 to i
+  float scale = 1;
+  void* out = nullptr;  // row-major [batch, heads, queries, value_size]
+  CpuIsa isa = best_cpu_isa();
+};
+
+// Every size is at least 1. A row to which a mask leaves no key becomes zeros; without a mask a row whose scores are
+// all minus infinity is NaN.
+void attention(const AttentionProblem& problem);
+
+}  // namespace sinter::runtime

@@ -1,0 +1,37 @@
+#pragma once
+// What one instruction set offers to attention beside its GEMM kernels. Internal to attention/.
+#include <cstdint>
+
+#include "sinter/runtime/cpu/attention/attention.h"
+
+namespace sinter::runtime::attention_detail {
+
+// Rows of scores and of sums of values begin at multiples of this and may be written up to the next one.
+inline constexpr int64_t kPadding = 16;
+
+// A block of scores [rows, keys] becomes exp(score - maximum); the sums so far are scaled to the new maximum.
+struct SoftmaxArgs {
+  float* scores;
+  int64_t score_stride, rows, keys;
+  const int64_t* visible;  // by row: how many of the keys count; the rest become 0
+  float *maximum, *sum;    // by row, of all blocks so far; at first minus infinity and 0
+  float* values;           // [rows, value_size]: the sum of exp(...) * value so far
+  int64_t value_stride, value_size;
+};
+
+struct AttentionCore {
+  void (*softmax)(const SoftmaxArgs& args);
+  // scores[i] with the mask's element i * stride.
+  void (*mask)(float* scores, const void* mask, AttentionMaskType type, int64_t stride, int64_t count);
+  // to[i] *= factor
+  void (*scale)(float* to, int64_t count, float factor);
+  // to[i] += from[i] * factor
+  void (*add_scaled)(float* to, const float* from, int64_t count, float factor);
+};
+
+// Those of an instruction set the build has no support for are null.
+const AttentionCore* scalar_core();
+const AttentionCore* avx2_core();
+const AttentionCore* avx512_core();
+
+}  // namespace sinter::runtime::attention_detail

@@ -1,0 +1,140 @@
+#pragma once
+// The kernels over vectors of kBytes in the compiler's own notation, instantiated by one source file per instruction
+// set. As in gemm/kernels.h everything has internal linkage and nothing calls the standard library.
+#include <cstdint>
+#include <utility>
+
+#include "sinter/runtime/cpu/attention/core.h"
+#include "sinter/runtime/cpu/gemm/kernels.h"
+
+namespace sinter::runtime::attention_detail {
+namespace {
+
+constexpr float kNever = -__builtin_inff();
+
+template <int kBytes>
+struct Vector {
+  typedef float Reg __attribute__((vector_size(kBytes)));
+  typedef int32_t Bits __attribute__((vector_size(kBytes)));
+  static constexpr int kLanes = kBytes / 4;
+  static_assert(kPadding % kLanes == 0);
+
+  static Reg load(const float* p) {
+    Reg r;
+    __builtin_memcpy(&r, p, sizeof r);
+    return r;
+  }
+  static void store(float* p, Reg v) { __builtin_memcpy(p, &v, sizeof v); }
+  static float first(Reg v) {
+    float f;
+    __builtin_memcpy(&f, &v, sizeof f);
+    return f;
+  }
+  static Reg set(float v) { return v - Reg{}; }
+  static Reg max(Reg a, Reg b) { return a > b ? a : b; }
+
+  template <int kStep, int... kLane>
+  static Reg rotated(Reg v, std::integer_sequence<int, kLane...>) {
+    return __builtin_shufflevector(v, v, ((kLane + kStep) % kLanes)...);
+  }
+  // Every lane against the one half a vector away, then a quarter, ...
+  template <int kStep = kLanes / 2, class F>
+  static float joined(Reg v, F join) {
+    v = join(v, rotated<kStep>(v, std::make_integer_sequence<int, kLanes>()));
+    if constexpr (kStep == 1)
+      return first(v);
+    else
+      return joined<kStep / 2>(v, join);
+  }
+
+  // e^x for x <= 0, within two units in the last place; 0 below the smallest normal number. NaN stays.
+  static Reg exp(Reg x) {
+    constexpr float kLowest = -87.3f, kRound = 0x1.8p23f;
+    const Bits tiny = x < kLowest;
+    x = tiny ? set(kLowest) : x;
+    // x = n * ln 2 + r: n stands in the low bits of `shifted`, ln 2 in two parts of which the first is exact times n.
+    const Reg shifted = x * 0x1.715476p0f + kRound, n = shifted - kRound;
+    const Reg r = (x - n * 0x1.62e4p-1f) - n * 0x1.7f7d1cp-20f;
+    Reg p = r * 0x1.6d11fep-10f + 0x1.120c62p-7f;
+    p = p * r + 0x1.555518p-5f;
+    p = p * r + 0x1.5554dcp-3f;
+    p = p * r + 0.5f;
+    p = p * r + 1.0f;
+    p = p * r + 1.0f;
+    const Reg power = Reg((Bits(shifted) << 23) + 0x3f800000);
+    return tiny ? Reg{} : p * power;
+  }
+};
+
+template <class V>
+void scale(float* to, int64_t count, float factor) {
+  for (int64_t i = 0; i < count; i += V::kLanes) V::store(to + i, V::load(to + i) * factor);
+}
+
+template <class V>
+void add_scaled(float* to, const float* from, int64_t count, float factor) {
+  for (int64_t i = 0; i < count; i += V::kLanes) V::store(to + i, V::load(to + i) + V::load(from + i) * factor);
+}
+
+template <class V>
+void softmax_rows(const SoftmaxArgs& args) {
+  using Reg = typename V::Reg;
+  constexpr int64_t L = V::kLanes;
+  for (int64_t row = 0; row < args.rows; ++row) {
+    float* scores = args.scores + row * args.score_stride;
+    const int64_t visible = args.visible[row], whole = (visible + L - 1) / L * L;
+    for (int64_t i = visible; i < whole; ++i) scores[i] = kNever;
+    const float before = args.maximum[row];
+    Reg top = V::set(before);
+    for (int64_t i = 0; i < whole; i += L) top = V::max(V::load(scores + i), top);
+    const float maximum = V::joined(top, V::max);
+    // Nothing seen yet: any finite number keeps e^(-inf - it) at zero.
+    const float base = maximum == kNever ? 0 : maximum;
+    Reg total = {};
+    for (int64_t i = 0; i < whole; i += L) {
+      const Reg p = V::exp(V::load(scores + i) - base);
+      V::store(scores + i, p);
+      total += p;
+    }
+    for (int64_t i = whole; i < args.keys; ++i) scores[i] = 0;
+    const float factor = V::first(V::exp(V::set(before - base)));
+    args.sum[row] = args.sum[row] * factor + V::joined(total, [](Reg a, Reg b) { return a + b; });
+    args.maximum[row] = maximum;
+    if (factor != 1) scale<V>(args.values + row * args.value_stride, args.value_size, factor);
+  }
+}
+
+template <class T>
+void add_mask(float* scores, const void* mask, int64_t stride, int64_t count) {
+  const T* from = static_cast<const T*>(mask);
+  if (stride == 1)
+    for (int64_t i = 0; i < count; ++i) scores[i] += gemm_detail::to_native(from[i]);
+  else
+    for (int64_t i = 0; i < count; ++i) scores[i] += gemm_detail::to_native(from[i * stride]);
+}
+
+inline void mask_row(float* scores, const void* mask, AttentionMaskType type, int64_t stride, int64_t count) {
+  switch (type) {
+    case AttentionMaskType::kNone:
+      return;
+    case AttentionMaskType::kBool:
+      for (int64_t i = 0; i < count; ++i)
+        scores[i] = static_cast<const uint8_t*>(mask)[i * stride] ? scores[i] : kNever;
+      return;
+    case AttentionMaskType::kFloat32:
+      return add_mask<float>(scores, mask, stride, count);
+    case AttentionMaskType::kBFloat16:
+      return add_mask<gemm_detail::BFloat16>(scores, mask, stride, count);
+    case AttentionMaskType::kFloat16:
+      return add_mask<gemm_detail::Half>(scores, mask, stride, count);
+  }
+}
+
+template <int kBytes>
+constexpr AttentionCore make_core() {
+  using V = Vector<kBytes>;
+  return {softmax_rows<V>, mask_row, scale<V>, add_scaled<V>};
+}
+
+}  // namespace
+}  // namespace sinter::runtime::attention_detail
