@@ -31,7 +31,7 @@ struct Portable {
   static void store(T* p, Reg v) { __builtin_memcpy(p, &v, sizeof v); }
   template <class S>
   static Reg load(const S* p) {
-    Reg r;
+    Reg r{};
     for (int i = 0; i < kLanes; ++i) r[i] = to_native(p[i]);
     return r;
   }
