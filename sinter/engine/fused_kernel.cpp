@@ -176,7 +176,7 @@ FusedKernel compile_fused(const FusedAttrs& concrete, std::span<const TensorImpl
     out.kernel = std::move(kernel);
     return out;
   }
-  kernel->granule = over_inner ? lanes : 1;
+  kernel->granule = over_inner || emitted.rows_in_lanes ? lanes : 1;
   auto code = runtime::compile_cpu(emitted.text, kernel->name, codegen::cpu_prelude(lanes));
   kernel->function = code->function<Kernel::Function>(kernel->name);
   kernel->code = code;

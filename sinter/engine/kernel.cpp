@@ -39,6 +39,7 @@ std::shared_ptr<const Kernel> compile_kernel(const LoopNest& nest, bool stream) 
   if (log_enabled(LogTopic::kCode)) log(LogTopic::kCode, "{}schedule: {}\n{}", nest.text(), plan, emitted.text);
   int lanes = runtime::host_target().vector_bytes / 4;
   kernel->granule = plan.mode != VectorMode::kColumns || emitted.split_last ? 1 : int64_t(lanes) * emitted.lanes_per_step;
+  if (emitted.rows_in_lanes) kernel->granule = lanes;
   auto code = runtime::compile_cpu(emitted.text, kernel->name, codegen::cpu_prelude(lanes));
   kernel->function = code->function<Kernel::Function>(kernel->name);
   kernel->code = code;

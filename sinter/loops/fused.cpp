@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "sinter/base/error.h"
 
@@ -16,6 +17,14 @@ DType accumulator_of(const Op& op, DType value, DType result) {
 }
 
 bool is_reduction(const Node& node) { return node.op->kind == OpKind::kReduce; }
+
+// A value that one sweep computes and leaves in the memory of a result, for the sweeps after it; the result itself is
+// stored by the last one.
+struct KeptValue {
+  const Node* node = nullptr;
+  int operand = -1;
+  Dim offset = 0;
+};
 
 // Turns values of the body at symbolic coordinates into instructions of one sweep.
 class SweepBuilder {
@@ -36,6 +45,9 @@ class SweepBuilder {
     return id;
   }
 
+  // From here on the value is read from where it was kept.
+  void read_kept(const KeptValue& kept) { kept_ = &kept; }
+
   // The value that a reduction combines, at the row's coordinates and those of the inner axes.
   int reduced(const Node& node, const Index& row, const Index& inner);
 
@@ -48,6 +60,12 @@ class SweepBuilder {
  private:
   int make(Value v, const Index& at) {
     const Node& node = *v.node;
+    if (kept_ && kept_->node == &node) {
+      Instr instr{.kind = InstrKind::kLoad, .dtype = v.type().dtype};
+      instr.operand = kept_->operand;
+      instr.offset = kept_->offset;
+      return push(std::move(instr));
+    }
     switch (node.op->kind) {
       case OpKind::kInput: return load(input_of_.at(&node), at);
       case OpKind::kScalar: {
@@ -175,6 +193,7 @@ class SweepBuilder {
   std::span<const Layout> layouts_;
   const std::map<const Node*, int>& outers_;
   Sweep& sweep_;
+  const KeptValue* kept_ = nullptr;
   std::map<const Node*, int> input_of_;
   std::map<std::string, int> done_;
 };
@@ -187,6 +206,64 @@ Index coordinates(const Shape& shape) {
   for (size_t d = 0; d < shape.size(); ++d)
     at.push_back(shape[d].same_as(1) ? Dim(0) : Dim::symbol("i" + std::to_string(d)));
   return at;
+}
+
+Dim offset_in(const Layout& layout, const Index& at) {
+  Dim offset = 0;
+  for (size_t d = 0; d < at.size(); ++d) offset += at[d] * layout.strides[d];
+  return offset;
+}
+
+// Costs far more than a load and a store.
+bool is_expensive(const Op& op) {
+  static const std::set<std::string_view> names{"exp",  "exp2", "expm1", "log",  "log2",    "log10", "log1p", "pow",  "sin",
+                                                "cos",  "tan",  "asin",  "acos", "atan",    "atan2", "sinh",  "cosh", "tanh",
+                                                "erf",  "erfc", "erfinv", "gelu", "sigmoid", "silu",  "mish",  "softplus"};
+  return op.kind == OpKind::kPointwise && names.count(op.name);
+}
+
+// What a sweep that needs these values computes: everything behind them up to reductions, and up to `kept`.
+std::set<const Node*> computed_for(const std::vector<const Node*>& wanted, const Node* kept = nullptr) {
+  std::set<const Node*> seen;
+  std::vector<const Node*> left = wanted;
+  while (!left.empty()) {
+    const Node* node = left.back();
+    left.pop_back();
+    if (node == kept || is_reduction(*node) || !seen.insert(node).second) continue;
+    for (auto& v : node->inputs) left.push_back(v.node);
+  }
+  return seen;
+}
+
+// The value worth keeping, and the first of the sweeps that compute it; `wanted` has for each sweep what it needs. Its
+// place is a result of its own type. The plan may have put that into the memory of an operand of the same extent, so no
+// later sweep may read one.
+std::pair<KeptValue, size_t> find_kept(const FusedAttrs& attrs, std::span<const Layout> layouts,
+                                       const std::vector<std::vector<const Node*>>& wanted) {
+  const Graph& body = *attrs.body;
+  auto full = [&](Value v) { return v.type().shape.same_as(attrs.domain); };
+  for (size_t n = body.nodes().size(); n-- > 0;) {
+    const Node& node = body.nodes()[n];
+    if (!is_expensive(*node.op) || !full(node.result())) continue;
+    if (node.types[0].dtype != compute_dtype(node.types[0].dtype)) continue;
+    std::vector<size_t> sweeps;
+    for (size_t s = 0; s < wanted.size(); ++s)
+      if (computed_for(wanted[s]).count(&node)) sweeps.push_back(s);
+    if (sweeps.size() < 2) continue;
+    bool reads_operands = false;
+    for (size_t s = sweeps[0] + 1; s < wanted.size(); ++s)
+      for (auto* other : computed_for(wanted[s], &node))
+        reads_operands = reads_operands || (other->op->kind == OpKind::kInput && !other->types[0].shape.empty() &&
+                                            other->types[0].shape.numel().same_as(attrs.domain.numel()));
+    if (reads_operands) continue;
+    for (size_t j = 0; j < body.outputs().size(); ++j) {
+      Value out = body.outputs()[j];
+      if (out.node == &node || !full(out) || out.type().dtype != node.types[0].dtype) continue;
+      size_t operand = body.inputs().size() + j;
+      return {{&node, int(operand), offset_in(layouts[operand], coordinates(attrs.domain))}, sweeps[0]};
+    }
+  }
+  return {};
 }
 
 template <class F>
@@ -265,11 +342,17 @@ FusedNest lower_fused(const FusedAttrs& attrs, std::span<const Layout> layouts, 
     }
     depth[&node] = d;
   }
+  std::vector<std::vector<const Node*>> wanted(size_t(deepest) + 1);
+  for (auto& [node, outer] : outers) wanted[size_t(depth[node]) - 1].push_back(node->inputs[0].node);
+  for (auto& v : body.outputs()) wanted.back().push_back(v.node);
+  auto [kept, kept_by] = find_kept(attrs, layouts, wanted);
+
   Index inner_at;
   for (auto& axis : nest.inner) inner_at.push_back(axis.symbol);
   for (int d = 1; d <= deepest; ++d) {
     Sweep sweep;
     SweepBuilder builder(body, nest, layouts, outers, sweep);
+    if (kept.node && size_t(d) - 1 > kept_by) builder.read_kept(kept);
     for (auto& [node, outer] : outers) {
       if (depth[node] != d) continue;
       DType result = node->types[0].dtype;
@@ -277,19 +360,21 @@ FusedNest lower_fused(const FusedAttrs& attrs, std::span<const Layout> layouts, 
       sweep.reductions.push_back({outer, value, node->op->combine, accumulator_of(*node->op, builder.dtype_of(value), result), result});
     }
     std::sort(sweep.reductions.begin(), sweep.reductions.end(), [](auto& a, auto& b) { return a.outer < b.outer; });
+    if (kept.node && size_t(d) - 1 == kept_by)
+      sweep.stores.push_back({kept.operand, kept.offset, builder.element(kept.node->result(), coordinates(attrs.domain))});
     nest.sweeps.push_back(std::move(sweep));
   }
   Sweep elements, once;
   once.once = true;
   SweepBuilder element_builder(body, nest, layouts, outers, elements), row_builder(body, nest, layouts, outers, once);
+  if (kept.node) element_builder.read_kept(kept);
   for (size_t j = 0; j < body.outputs().size(); ++j) {
     Value v = body.outputs()[j];
     auto& shape = v.type().shape;
     bool full = shape.same_as(attrs.domain);
     Index at = coordinates(shape);
     auto& layout = layouts[body.inputs().size() + j];
-    Dim offset = 0;
-    for (size_t d = 0; d < at.size(); ++d) offset += at[d] * layout.strides[d];
+    Dim offset = offset_in(layout, at);
     // A contraction's result as it is, its rows counted in one.
     if (nest.epilogue && !full) offset = Dim::symbol("r") * attrs.domain[rank - 1] + nest.inner.back().symbol;
     int operand = int(body.inputs().size() + j);

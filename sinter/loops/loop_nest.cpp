@@ -69,7 +69,8 @@ const char* combine_name(Combine c) {
 namespace {
 
 std::string operand_name(const LoopNest& nest, int operand) {
-  return nest.operands[size_t(operand)].output ? "out" : "in" + std::to_string(operand);
+  if (!nest.operands[size_t(operand)].output) return "in" + std::to_string(operand);
+  return nest.output >= 0 ? "out" : "out" + std::to_string(operand);
 }
 
 }  // namespace

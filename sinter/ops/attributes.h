@@ -32,6 +32,10 @@ struct UnsqueezeAttrs {
   int64_t dim = 0;
   SINTER_FIELDS(dim)
 };
+struct GatherAttrs {
+  int64_t dim = 0;
+  SINTER_FIELDS(dim)
+};
 
 // What every op that makes a tensor from numbers is told.
 struct CreationAttrs {

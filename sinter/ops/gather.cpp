@@ -1,4 +1,5 @@
 // Reads along one dimension: index_select, gather, embedding.
+#include "sinter/ops/attributes.h"
 #include "sinter/ops/creation.h"
 #include "sinter/ops/define.h"
 #include "sinter/ops/dims.h"
@@ -41,13 +42,13 @@ struct IndexSelect : Loop {
 struct Gather : Loop {
   static constexpr auto name = "gather";
   static constexpr int inputs = 2;
-  using Attributes = DimAttrs;
+  using Attributes = GatherAttrs;
   static std::vector<Type> infer(const OpCall& call) {
     check_index_operand(call, 1);
     check(call.rank(0) == call.rank(1), "gather: {} and the index {} differ in their number of dimensions",
           call.shape(0), call.shape(1));
     check(call.rank(0) > 0, "gather: a 0-d tensor has no dimension to gather from");
-    int64_t dim = wrap_dim("gather", call.as<DimAttrs>().dim, call.rank(0));
+    int64_t dim = wrap_dim("gather", call.as<GatherAttrs>().dim, call.rank(0));
     for (int64_t d = 0; d < call.rank(0); ++d)
       check(d == dim || possibly_le(call.shape(1)[size_t(d)], call.shape(0)[size_t(d)]),
             "gather: the index {} is larger than {} in dimension {}", call.shape(1), call.shape(0), d);
@@ -55,11 +56,11 @@ struct Gather : Loop {
     return {Type{call.inputs[0].dtype, call.shape(1), call.inputs[0].device}};
   }
   static Elem element(ElementBuilder& b) {
-    int64_t dim = wrap_dim("gather", b.call.as<DimAttrs>().dim, b.call.rank(0));
+    int64_t dim = wrap_dim("gather", b.call.as<GatherAttrs>().dim, b.call.rank(0));
     return b.load(0, replaced(b.i, dim, b.load_index(1, b.i, b.call.shape(0)[size_t(dim)])));
   }
   static TensorList grad(const GradCall& c) {
-    return c.each([&] { return scatter_add(zeros_like(c[0]), c.as<DimAttrs>().dim, c[1], c.grad()); });
+    return c.each([&] { return scatter_add(zeros_like(c[0]), c.as<GatherAttrs>().dim, c[1], c.grad()); });
   }
   SINTER_SAMPLES("x[3, 4], i64[2, 4]<3 |", "x[3, 20], i64[3, 35]<20 | dim=1", "x[2, 3, 5], i64[1, 3, 4]<5 | dim=-1",
                  "x[3], i64[0]<3 |")
@@ -100,7 +101,7 @@ Tensor index_select(const TensorArg& x, int64_t dim, const TensorArg& index) {
   return call<IndexSelect>({x, index}, DimAttrs{dim});
 }
 Tensor gather(const TensorArg& x, int64_t dim, const TensorArg& index) {
-  return call<Gather>({x, index}, DimAttrs{dim});
+  return call<Gather>({x, index}, GatherAttrs{dim});
 }
 Tensor embedding(const TensorArg& weight, const TensorArg& indices, int64_t padding_idx) {
   UserPosition here(weight.where());

@@ -57,6 +57,7 @@ const KnownOps& known_ops() {
       .slice = op_named("slice"),
       .select = op_named("select"),
       .write = write_op(),
+      .gather = op_named("gather"),
   };
   return ops;
 }

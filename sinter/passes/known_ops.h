@@ -15,7 +15,7 @@ struct KnownOps {
   const Op &clone, &cast, &cat, &repeat, &full;
   // Views.
   const Op &alias, &view, &permute, &expand, &squeeze, &unsqueeze, &slice, &select;
-  const Op& write;
+  const Op &write, &gather;
 
   // Whether exchanging the two operands gives the same bits. (maximum is none of these: -0.0 and 0.0 are equal to it.)
   bool is_commutative(const Op& op) const;

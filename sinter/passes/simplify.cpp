@@ -48,6 +48,25 @@ Value merge_expands(const RuleCall& call) {
   return call.context.add(expand, {call.inputs[0].node->inputs[0]}, ExpandAttrs{call.type().shape}).result();
 }
 
+// A few elements of x - row, where the row has one number along the dimension: those of x less the row, so that nobody
+// needs the whole difference. That is the loss of log_softmax.
+Value gather_before_sub(const RuleCall& call) {
+  auto& ops = known_ops();
+  if (call.node.op != &ops.gather || call.inputs[0].node->op != &ops.sub) return {};
+  Value x = call.inputs[0].node->inputs[0], row = call.inputs[0].node->inputs[1], index = call.inputs[1];
+  const Shape &whole = call.inputs[0].type().shape, &few = index.type().shape;
+  size_t rank = whole.size();
+  if (rank == 0 || !x.type().shape.same_as(whole) || row.type().shape.size() != rank) return {};
+  size_t dim = size_t(wrap_dim("gather", call.node.attrs.as<GatherAttrs>().dim, int64_t(rank)));
+  for (size_t d = 0; d < rank; ++d) {
+    if (d == dim ? !row.type().shape[d].same_as(1) : !row.type().shape[d].same_as(whole[d]) || !few[d].same_as(whole[d]))
+      return {};
+  }
+  if (!few[dim].same_as(1)) return {};
+  Value taken = call.context.add(ops.gather, {x, index}, call.node.attrs).result();
+  return call.context.add(ops.sub, {taken, row}, call.inputs[0].node->attrs).result();
+}
+
 std::vector<Rule> make_rules() {
   auto& ops = known_ops();
   const Pattern x = Pattern::any(0), y = Pattern::any(1), c = Pattern::any(2);
@@ -92,6 +111,7 @@ std::vector<Rule> make_rules() {
       {"permute(permute(x))", merge_permutes},
       {"view(view(x))", merge_reshapes},
       {"expand(expand(x))", merge_expands},
+      {"gather(x - row)", gather_before_sub},
   };
 }
 

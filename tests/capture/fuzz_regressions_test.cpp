@@ -202,5 +202,15 @@ TEST(FuzzRegressions, ACapturedResultThatIsWrittenKeepsItsWayBack) {
   EXPECT_TRUE(got.allclose(expected));
 }
 
+TEST(FuzzRegressions, ADetachedCapturedTensorIsTheSameInEveryTrace) {
+  Tensor w = ramp({4}).requires_grad_();
+  auto f = [=](const Tensor& x) {
+    Tensor d = w.detach() * 2;
+    return x.sum().item() > 0 ? d + x : d - x;
+  };
+  auto compiled = compile(f);
+  for (double sign : {1.0, -1.0, 1.0}) expect_same(compiled(full({4}, sign)), f(full({4}, sign)));
+}
+
 }  // namespace
 }  // namespace sinter

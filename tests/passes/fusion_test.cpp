@@ -8,6 +8,7 @@
 #include "sinter/engine/fused_kernel.h"
 #include "sinter/graph/interpreter.h"
 #include "sinter/graph/trace.h"
+#include "sinter/loops/fused.h"
 #include "sinter/ops/activation.h"
 #include "sinter/ops/binary.h"
 #include "sinter/ops/creation.h"
@@ -194,6 +195,60 @@ TEST(Fusion, ColumnReductionsAndArgmaxStayApart) {
   auto f = [](const TensorList& x) { return TensorList{(x[0] * 2).sum(IntList{0}), (x[0] * 2).argmax(1)}; };
   auto fused = fuse_traced(f, {normal({5, 7})});
   EXPECT_EQ(fused.list.find("fused"), std::string::npos) << fused.graph.text();
+}
+
+// How often the kernel of the only fused node computes the op.
+int computations(const Graph& graph, const std::string& op) {
+  for (auto& node : graph.nodes()) {
+    if (node.op != &fused_op()) continue;
+    auto& attrs = node.attrs.as<FusedAttrs>();
+    std::vector<Layout> layouts;
+    for (auto& v : attrs.body->inputs()) layouts.push_back(contiguous_layout(v.type().shape));
+    for (auto& v : attrs.body->outputs()) layouts.push_back(contiguous_layout(v.type().shape));
+    std::string text = lower_fused(attrs, layouts).text();
+    int count = 0;
+    for (size_t at = 0; (at = text.find(" " + op + "(", at)) != std::string::npos; ++at) ++count;
+    return count;
+  }
+  return -1;
+}
+
+TEST(Fusion, ExpensiveValuesAreKeptInTheResultBetweenSweeps) {
+  auto f = [](const TensorList& x) { return TensorList{softmax(x[0], -1)}; };
+  fuse_traced(f, {normal({5, 1})});
+  for (int64_t columns : {3, 16, 77, 200})
+    EXPECT_EQ(computations(fuse_traced(f, {normal({5, columns})}).graph, "exp"), 1) << columns;
+  // The result takes the memory of the product, which is read only before it is overwritten.
+  auto product = [](const TensorList& x) { return TensorList{softmax(mm(x[0], x[1]), -1)}; };
+  fuse_traced(product, {normal({20, 8}), normal({8, 50})});
+}
+
+TEST(Fusion, NothingIsKeptWhereALaterSweepReadsAnOperandOfThatSize) {
+  // The result may lie in that operand's memory.
+  auto f = [](const TensorList& x) {
+    Tensor y = mm(x[0], x[1]);
+    return TensorList{softmax(y, -1) * y};
+  };
+  auto fused = fuse_traced(f, {normal({20, 8}), normal({8, 50})});
+  EXPECT_EQ(computations(fused.graph, "exp"), 2) << fused.graph.text();
+}
+
+TEST(Fusion, AClassIsPickedBeforeTheLogSoftmaxIsWritten) {
+  auto f = [](const TensorList& x) { return TensorList{nll_loss(log_softmax(x[0], 1), x[1])}; };
+  Tensor target = from_data(std::vector<int64_t>{3, 0, 10, 7}, {4});
+  auto fused = fuse_traced(f, {normal({4, 11}), target});
+  for (auto& node : fused.graph.nodes()) {
+    if (node.op != &fused_op()) continue;
+    for (auto& type : node.types) EXPECT_LT(type.shape.numel().number(), 44) << fused.graph.text();
+  }
+}
+
+TEST(Fusion, TransposedOperandsAreTurnedInRegisters) {
+  auto f = [](const TensorList& x) { return TensorList{x[0] + x[1].transpose(-1, -2)}; };
+  for (auto [rows, columns] : {std::pair<int64_t, int64_t>{16, 16}, {37, 53}, {64, 40}, {15, 100}, {100, 15}}) {
+    fuse_traced(f, {normal({rows, columns}), normal({columns, rows})});
+    fuse_traced(f, {normal({3, rows, columns}), normal({3, columns, rows})});
+  }
 }
 
 }  // namespace

@@ -28,6 +28,8 @@ class KernelWriter : TextWriter {
     prologue();
     if (schedule_.mode == VectorMode::kColumns)
       over_inner_axis([&](auto lo, auto hi) { columns(lo, hi); });
+    else if (turns())
+      turned_map();
     else if (nest_.kind == NestKind::kMap && !nest_.parallel.empty())
       over_inner_axis([&](auto lo, auto hi) { map(lo, hi); });
     else
@@ -128,6 +130,27 @@ class KernelWriter : TextWriter {
     lines(partial.write({axis.symbol}, true));
     line(store_lanes(partial.value(nest_.value, out), LaneMode::kPartial));
     close();
+  }
+
+  // Where lanes would gather from columns: as many rows as lanes at a time, so that columns are loaded as vectors.
+  bool turns() const {
+    size_t rank = nest_.parallel.size();
+    return schedule_.mode == VectorMode::kMap && rank > 1 &&
+           movement(nest_.offset, schedule_.vector_axis) == Movement::kUnit && !turned().empty();
+  }
+  std::vector<int> turned() const {
+    return turnable_loads(nest_, schedule_.vector_axis, nest_.parallel[nest_.parallel.size() - 2].symbol);
+  }
+
+  void turned_map() {
+    result_.rows_in_lanes = true;
+    const Axis& axis = nest_.parallel.back();
+    std::vector<Axis> rows(nest_.parallel.begin(), nest_.parallel.end() - 1);
+    DType out = compute_dtype(out_dtype());
+    turned_rows(
+        nest_, rows, axis, [&] { map("0", index_text(axis.extent)); },
+        [&](BodyWriter& body) { line(store_lanes(body.value(nest_.value, out), LaneMode::kFull)); },
+        [&](BodyWriter& body) { line(store_one(body.value(nest_.value, out))); });
   }
 
   std::vector<Dim> inner_symbols(const Dim& also) const {

@@ -17,6 +17,7 @@ struct KernelText {
   std::string text;
   bool split_last = false;
   int lanes_per_step = 1;  // pieces of the range should be a multiple of this many vectors
+  bool rows_in_lanes = false;  // pieces of the range should be a multiple of the lanes of a vector
 };
 
 KernelText emit_cpu(const LoopNest& nest, const Schedule& schedule, const std::string& name);

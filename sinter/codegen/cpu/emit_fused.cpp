@@ -20,6 +20,8 @@ class FusedWriter : TextWriter {
     if (nest_.rows.empty() && is_map()) {
       // No rows: the range is a piece of the inner axis itself.
       sweep(nest_.sweeps[0], "begin", "end");
+    } else if (turns()) {
+      turned_map();
     } else {
       open("for (i64 at = begin; at < end; ++at) {");
       unpack();
@@ -80,6 +82,28 @@ class FusedWriter : TextWriter {
       }
     }
     return true;
+  }
+
+  // Where lanes would gather from columns: as many rows as lanes at a time, so that columns are loaded as vectors.
+  bool turns() const {
+    if (!in_lanes_ || nest_.rows.empty() || !is_map()) return false;
+    Dim axis = nest_.inner.back().symbol;
+    for (auto& store : nest_.sweeps[0].stores)
+      if (movement(store.offset, axis) != Movement::kUnit) return false;
+    return !turnable_loads(nest_.as_nest(nest_.sweeps[0]), axis, nest_.rows.back().symbol).empty();
+  }
+
+  void turned_map() {
+    result_.rows_in_lanes = true;
+    const Sweep& s = nest_.sweeps[0];
+    const LoopNest shape = nest_.as_nest(s);
+    auto each = [&](auto&& text) {
+      for (auto& store : s.stores) line(text(store));
+    };
+    turned_rows(
+        shape, nest_.rows, nest_.inner.back(), [&] { sweep(s, "0", index_text(nest_.inner.back().extent)); },
+        [&](BodyWriter& body) { each([&](auto& store) { return store_lanes(store, body, LaneMode::kFull); }); },
+        [&](BodyWriter& body) { each([&](auto& store) { return store_one(store, body); }); });
   }
 
   bool is_map() const { return nest_.sweeps.size() == 1 && nest_.sweeps[0].reductions.empty() && !nest_.sweeps[0].once && nest_.inner.size() == 1; }

@@ -49,6 +49,55 @@ class TextWriter {
     line(format("const i64 {} = rest;", axes[0].symbol));
   }
 
+  // The loop over rows of a map some of whose loads can be turned along the last row axis: as many rows as lanes at a time
+  // where there are as many and they lie side by side, else by `whole_row`. The others store what the body finds.
+  template <class Row, class Lanes, class One>
+  void turned_rows(const LoopNest& nest, const std::vector<Axis>& rows, const Axis& axis, Row&& whole_row,
+                   Lanes&& store_lanes, One&& store_one) {
+    const Axis& row = rows.back();
+    auto turned = turnable_loads(nest, axis.symbol, row.symbol);
+    std::string i = to_string(axis.symbol), r = to_string(row.symbol), n = index_text(axis.extent), apart;
+    for (int id : turned) {
+      Dim stride = *nest.body[size_t(id)].offset.coefficient_of(row.symbol);
+      if (!stride.same_as(1)) apart += format(" || {} != 1", index_text(stride));
+    }
+    open("for (i64 at = begin; at < end;) {");
+    unpack(rows, rows.size());
+    open(format("if (end - at < kLanes || {} - {} < kLanes{}) {", index_text(row.extent), r, apart));
+    whole_row();
+    line("++at;");
+    line("continue;");
+    close();
+    BodyWriter full(nest, axis.symbol, LaneMode::kFull), scalar(nest, axis.symbol, LaneMode::kScalar);
+    full.read_turned(turned);
+    const std::vector<Dim> inside{axis.symbol, row.symbol};
+    lines(full.write(inside, false));
+    line(format("const i64 first_row = {};", r));
+    line(format("i64 {} = 0;", i));
+    open(format("for (; {} + kLanes <= {}; {} += kLanes) {", i, n, i));
+    for (int id : turned) {
+      auto& instr = nest.body[size_t(id)];
+      line(format("alignas(64) float turned{}[kLanes * kLanes];", id));
+      line(format("turn({}, {}, {}, turned{});", operand_text(nest, instr.operand), index_text(instr.offset),
+                  index_text(*instr.offset.coefficient_of(axis.symbol)), id));
+    }
+    open("for (i64 turned_row = 0; turned_row < kLanes; ++turned_row) {");
+    line(format("const i64 {} = first_row + turned_row;", r));
+    lines(full.write(inside, true));
+    store_lanes(full);
+    close();
+    close();
+    line(format("const i64 rest_of_row = {};", i));
+    open(format("for (i64 {} = first_row; {} < first_row + kLanes; ++{}) {", r, r, r));
+    open(format("for (i64 {} = rest_of_row; {} < {}; ++{}) {", i, i, n, i));
+    lines(scalar.write(inside, true));
+    store_one(scalar);
+    close();
+    close();
+    line("at += kLanes;");
+    close();
+  }
+
   std::string text_;
 
  private:

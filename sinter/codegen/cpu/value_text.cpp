@@ -1,5 +1,6 @@
 #include "sinter/codegen/cpu/value_text.h"
 
+#include <algorithm>
 #include <cctype>
 #include <cmath>
 
@@ -186,7 +187,10 @@ std::string BodyWriter::statement(int id) const {
   DType compute = compute_dtype(instr.dtype);
   std::string left = format("const {} {} = ", type_text(compute, lanes), variable(id));
   switch (instr.kind) {
-    case InstrKind::kLoad: return left + load(instr) + ";";
+    case InstrKind::kLoad:
+      if (std::find(turned_.begin(), turned_.end(), id) != turned_.end())
+        return left + format("load<k::f32>(turned{}, turned_row * kLanes);", id);
+      return left + load(instr) + ";";
     case InstrKind::kLoadIndex: {
       std::string dtype = memory_text(nest_.operands[size_t(instr.operand)].dtype);
       return format("const i64 {} = checked_index(cast_i64(load1<{}>({}, {})), {}, error);", instr.symbol, dtype,
@@ -240,6 +244,18 @@ std::vector<std::string> BodyWriter::write(const std::vector<Dim>& inside, bool 
   for (size_t id = 0; id < nest_.body.size(); ++id)
     if (depends(int(id), inside) == dependent) lines.push_back(statement(int(id)));
   return lines;
+}
+
+std::vector<int> turnable_loads(const LoopNest& nest, const Dim& axis, const Dim& other) {
+  std::vector<int> ids;
+  for (size_t id = 0; id < nest.body.size(); ++id) {
+    const Instr& instr = nest.body[id];
+    if (instr.kind != InstrKind::kLoad || instr.dtype != kFloat32 || !instr.conditions.empty()) continue;
+    Movement along = movement(instr.offset, other);
+    bool beside = along == Movement::kUnit || (along == Movement::kStrided && !instr.offset.coefficient_of(other)->is_number());
+    if (movement(instr.offset, axis) == Movement::kStrided && beside) ids.push_back(int(id));
+  }
+  return ids;
 }
 
 }  // namespace sinter::codegen

@@ -37,6 +37,8 @@ class BodyWriter {
 
   // The instruction's result as a value of `compute`, in lanes unless scalar mode.
   std::string value(int id, DType compute) const;
+  // These loads have been turned: lanes of row `turned_row` lie in `turned<id>`.
+  void read_turned(std::vector<int> ids) { turned_ = std::move(ids); }
   // Whether it holds one number for all lanes.
   bool uniform(int id) const;
 
@@ -51,6 +53,11 @@ class BodyWriter {
   const LoopNest& nest_;
   Dim axis_;
   LaneMode mode_;
+  std::vector<int> turned_;
 };
+
+// The loads of f32 that lanes along `axis` gather, but that lie side by side along `other`, or may do so: then several
+// steps of `other` at once can load whole vectors and turn them.
+std::vector<int> turnable_loads(const LoopNest& nest, const Dim& axis, const Dim& other);
 
 }  // namespace sinter::codegen
