@@ -142,7 +142,7 @@ IntrusivePtr<Storage> Recorder::captured(const Tensor& eager) {
   for (auto* known : sharing)
     if (!known->source.tensor.defined() || same_geometry(known->source.tensor.impl(), impl))
       if (known->real.defined() && same_geometry(known->real.impl(), impl)) {
-        if (!known->needs_grad && autograd::grad_enabled() && autograd::needs_gradient(eager)) take_over(*known, eager);
+        if (!known->needs_grad && records_history_ && autograd::needs_gradient(eager)) take_over(*known, eager);
         captured_[&impl] = known;
         materialised_.push_back(eager);  // its address is the key
         return IntrusivePtr<Storage>::share(known);
@@ -150,7 +150,7 @@ IntrusivePtr<Storage> Recorder::captured(const Tensor& eager) {
   auto storage = new_storage(type_of(eager), impl.sizes, impl.strides);
   storage->source = {SlotSource::Kind::kCaptured, -1, eager, "captured " + std::to_string(captured_.size())};
   storage->real = eager;
-  storage->needs_grad = autograd::grad_enabled() && autograd::needs_gradient(eager);
+  storage->needs_grad = records_history_ && autograd::needs_gradient(eager);
   for (auto* other : sharing)
     if (other->written || other->version) check_alone(*other);
   sharing.push_back(storage.get());
@@ -259,7 +259,7 @@ Tensor Recorder::enter(const Tensor& real) {
   storage->source.name = "from the host";
   storage->slot = next_slot_++;
   storage->real = real;
-  storage->needs_grad = autograd::grad_enabled() && autograd::needs_gradient(real);
+  storage->needs_grad = records_history_ && autograd::needs_gradient(real);
   host_.place(storage->slot, real);
   return look(storage, {}, {}, false);
 }

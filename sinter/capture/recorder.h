@@ -4,6 +4,7 @@
 #include <map>
 #include <unordered_map>
 
+#include "sinter/autograd/autograd.h"
 #include "sinter/capture/sizes.h"
 #include "sinter/capture/storage.h"
 #include "sinter/tensor/tracer.h"
@@ -146,6 +147,8 @@ class Recorder final : public Tracer {
   SizeTable& sizes_;
   uint32_t segment_ = 1;
   Draft draft_;
+  // Whether gradients are enabled where the function is called: a tensor may first be met under a NoGradGuard.
+  const bool records_history_ = autograd::grad_enabled();
   bool differentiating_ = false;
   bool handed_over_ = false;                         // the draft is the host's: what fails now fails while it is run
   uint64_t next_id_ = 1;

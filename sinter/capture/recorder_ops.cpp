@@ -2,6 +2,7 @@
 #include "sinter/capture/recorder_parts.h"
 #include "sinter/engine/eager/eager.h"
 #include "sinter/ops/creation.h"
+#include "sinter/ops/reshape.h"
 
 namespace sinter::capture {
 
@@ -117,6 +118,10 @@ void Recorder::write(const Tensor& out, const Tensor& value) {
     throw CannotCapture{format("'{}' is written to, and several of its elements share one place in memory", storage->source.name)};
   Tensor root = root_of(*storage);
   ViewPath path = out.is_traced() ? handle_of(out).path : ViewPath();
+  // Whether a reshape is a copy or a look depends on the sizes, and now it matters.
+  bool reshaped = std::any_of(path.steps.begin(), path.steps.end(), [](auto& step) { return step.op == &reshape_op(); });
+  if (storage->copied || reshaped)
+    for (auto& size : storage->type.shape) size.to_int();
   bool detached = is_detached(out);
   bool is_leaf = impl.requires_grad || (storage->real.defined() && storage->real.impl().requires_grad);
   check(!is_leaf || detached || !autograd::grad_enabled(),
@@ -159,6 +164,7 @@ Tensor Recorder::constant(const Tensor& made) {
 
 void Recorder::lay_out(const Tensor& fresh, std::span<const int64_t> strides) {
   Storage& storage = *handle_of(fresh).storage;
+  storage.copied = true;
   storage.strides = IntList(strides.begin(), strides.end());
   for (auto* impl : {&fresh.impl(), &storage.root.impl()}) set_layout(*impl, storage.sizes, storage.strides, 0);
 }

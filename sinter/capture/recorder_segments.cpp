@@ -65,7 +65,7 @@ void Recorder::add_output(Storage& storage, bool written, std::vector<Value>& va
   const Tensor& root = root_of(storage);
   if (storage.slot < 0) storage.slot = next_slot_++;
   OutputTarget target{.slot = storage.slot, .written = written, .order = memory_order(storage.sizes, storage.strides)};
-  target.differentiable = is_floating(storage.type.dtype) && autograd::grad_enabled() && autograd::needs_gradient(root);
+  target.differentiable = is_floating(storage.type.dtype) && records_history_ && autograd::needs_gradient(root);
   target.forgets = written && storage.needs_grad && !target.differentiable && !autograd::needs_gradient(root);
   for (size_t d = 0; d < storage.type.shape.size(); ++d) {
     auto& size = storage.type.shape[d];
@@ -184,7 +184,7 @@ int64_t Recorder::end_segment(Question question, const Tensor& asked, std::span<
     const TensorImpl& impl = storage->real.impl();
     storage->sizes = impl.sizes;
     storage->strides = impl.strides;
-    storage->needs_grad = autograd::grad_enabled() && autograd::needs_gradient(storage->real);
+    storage->needs_grad = records_history_ && autograd::needs_gradient(storage->real);
   }
   // Sizes that the data decided are known from here on.
   for (auto& told : tells)

@@ -25,6 +25,7 @@ struct Storage : RefCounted {
   uint32_t segment = 0;    // the one that `root` belongs to; 0: none
   uint32_t version = 0;    // counts writes
   bool written = false;    // in the present segment
+  bool copied = false;     // a copy that the program made because the memory of its source was not in order
   bool needs_grad = false; // the real tensor takes part in the caller's history
   Tensor grad;             // of a leaf, as the program has set it
   int handles = 0;         // tensors of the program that look at it; those of the tape do not count

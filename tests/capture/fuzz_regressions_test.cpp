@@ -212,5 +212,30 @@ TEST(FuzzRegressions, ADetachedCapturedTensorIsTheSameInEveryTrace) {
   for (double sign : {1.0, -1.0, 1.0}) expect_same(compiled(full({4}, sign)), f(full({4}, sign)));
 }
 
+TEST(FuzzRegressions, ATensorFirstMetWithoutGradientsStillHasOne) {
+  Tensor w = ramp({3}).requires_grad_();
+  auto f = [=](const Tensor& x) {
+    Tensor scale;
+    {
+      NoGradGuard none;
+      scale = (w * w).sum();
+    }
+    return x * w / scale;
+  };
+  auto compiled = compile(f);
+  expect_same(autograd::grad({compiled(ramp({3})).sum()}, {w})[0], autograd::grad({f(ramp({3})).sum()}, {w})[0]);
+}
+
+TEST(FuzzRegressions, AWriteToAReshapeDependsOnTheSizes) {
+  // One row: the half is in order and its reshape a look at it; of several rows it is a copy.
+  auto f = [](const Tensor& x) {
+    Tensor half = x.chunk(2, -1).at(1);
+    half.reshape({-1}).add_(1);
+    return half + 0;
+  };
+  auto compiled = compile(f, {.dynamic = Dynamic::kTrue});
+  for (int64_t rows : {3, 1, 2}) expect_same(compiled(ramp({rows, 4})), f(ramp({rows, 4})));
+}
+
 }  // namespace
 }  // namespace sinter
