@@ -184,6 +184,8 @@ class SweepBuilder {
     for (auto& d : at) {
       bool own = d.same_as(0);
       for (auto& axis : nest_.rows) own = own || d.same_as(axis.symbol);
+      // An inner dimension of one element has one place.
+      for (auto& axis : nest_.inner) own = own || (d.same_as(axis.symbol) && axis.extent.same_as(1));
       SINTER_INTERNAL_ASSERT(own, "a fused kernel reads the row value of another row, at {}", d);
     }
   }

@@ -251,5 +251,14 @@ TEST(Fusion, TransposedOperandsAreTurnedInRegisters) {
   }
 }
 
+TEST(Fusion, ARowOfOneElementIsReducedTwice) {
+  auto f = [](const TensorList& x) {
+    Tensor mean = (x[0] + 1).mean({-1}, true);
+    return TensorList{mean, x[0] + mean.sum({-1}, true)};
+  };
+  fuse_traced(f, {normal({1})});
+  fuse_traced(f, {normal({3, 1})});
+}
+
 }  // namespace
 }  // namespace sinter
