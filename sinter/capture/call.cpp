@@ -4,7 +4,9 @@
 #include "sinter/autograd/history.h"
 #include "sinter/autograd/tape.h"
 #include "sinter/capture/segment_node.h"
+#include "sinter/engine/eager/eager.h"
 #include "sinter/ops/random.h"
+#include "sinter/ops/reshape.h"
 #include "sinter/tensor/memory_format.h"
 
 namespace sinter::capture {
@@ -38,6 +40,20 @@ Tensor laid_in(const Tensor& tensor, const IntList& order) {
   Tensor out = empty_strided(tensor.sizes(), strides, tensor.options());
   out.copy_(tensor);
   return out;
+}
+
+// The look at a result. A reshape that was possible without a copy when captured may not be at other sizes: then it is a
+// copy, as in eager.
+Tensor look_at(const ViewPath& path, Tensor tensor) {
+  for (auto& step : path.steps) {
+    if (step.op == &reshape_op() && !tensor.is_contiguous()) {
+      TensorArg operand(tensor);
+      auto types = eager::operand_types({&operand, 1});
+      if (!eager::find_view(OpCall{*step.op, types, step.attrs}, tensor.impl().strides)) tensor = tensor.contiguous();
+    }
+    tensor = apply(ViewPath{{step}}, tensor);
+  }
+  return tensor;
 }
 
 int64_t bits_of(const Tensor& answer) {
@@ -152,11 +168,11 @@ void collect_results(const Segment& segment, Call& call, Results& results) {
     Tensor tensor = call.slot(result.slot);
     if (!result.path.empty()) {
       if (call.sizes.empty()) {
-        tensor = apply(result.path, tensor);
+        tensor = look_at(result.path, tensor);
       } else {
         ViewPath path = result.path;
         map_field([&](const Dim& d) { return Dim(value_of(d, segment, call)); }, path);
-        tensor = apply(path, tensor);
+        tensor = look_at(path, tensor);
       }
     }
     results.tensors.push_back(result.detached ? tensor.detach() : std::move(tensor));
