@@ -237,5 +237,17 @@ TEST(FuzzRegressions, AWriteToAReshapeDependsOnTheSizes) {
   for (int64_t rows : {3, 1, 2}) expect_same(compiled(ramp({rows, 4})), f(ramp({rows, 4})));
 }
 
+// The gradient of amin compares a value computed again with the one that was stored: both must have the same bits.
+TEST(FuzzRegressions, AValueComputedAgainHasTheSameBits) {
+  manual_seed(0);
+  auto f = [](const Tensor& x) {
+    Tensor mean = x.mean({0}, true);
+    return (mean * (mean.square().mean({-1}, true) + 1e-5).rsqrt() + mean.sum()).amin({0}, true);
+  };
+  Tensor x = (rand({2, 4, 6}) * 4 - 2).requires_grad_();
+  auto compiled = compile(f);
+  expect_same(autograd::grad({compiled(x).sum()}, {x})[0], autograd::grad({f(x).sum()}, {x})[0]);
+}
+
 }  // namespace
 }  // namespace sinter

@@ -76,7 +76,7 @@ std::string compile_with_gxx(const std::string& source, const std::string& label
   TemporaryDirectory directory;
   write_file(directory.file("kernel.cpp"), "#line 1 " + quoted(label) + "\n" + source);
   std::vector<std::string> arguments = {
-      "g++", "-std=c++20", "-O3", "-march=" + target.arch, "-shared", "-fPIC", "-ffp-contract=fast", "-fwrapv", "-fno-math-errno",
+      "g++", "-std=c++20", "-O3", "-march=" + target.arch, "-shared", "-fPIC", "-ffp-contract=on", "-fwrapv", "-fno-math-errno",
       "-fno-trapping-math", "-fno-exceptions", "-fno-rtti", "-fno-strict-aliasing", "-fno-gnu-unique", "-nostdinc",
       "-w"};
   for (auto& feature : target.features) arguments.push_back("-m" + feature);

@@ -72,7 +72,7 @@ std::vector<std::string> cc1_arguments(const ClangRequest& request) {
       "-triple", request.triple, "-emit-obj", "-x", "c++", "-std=c++20",
       "-disable-llvm-verifier", "-discard-value-names", "-w", "-Qn",
       "-mrelocation-model", "pic", "-pic-level", "2", "-mframe-pointer=none", "-fvisibility=hidden",
-      "-ffp-contract=fast", "-fwrapv", "-fdelayed-template-parsing", "-fno-rounding-math", "-fno-rtti", "-fno-threadsafe-statics", "-relaxed-aliasing",
+      "-ffp-contract=on", "-fwrapv", "-fdelayed-template-parsing", "-fno-rounding-math", "-fno-rtti", "-fno-threadsafe-statics", "-relaxed-aliasing",
       "-fgnuc-version=4.2.1", "-nostdsysteminc", "-nobuiltininc", "-ferror-limit", "19",
       "-mprefer-vector-width=" + std::to_string(request.vector_bits), "-O" + std::to_string(request.opt_level)};
   if (request.opt_level >= 2) arguments.insert(arguments.end(), {"-vectorize-loops", "-vectorize-slp"});
