@@ -10,12 +10,6 @@ namespace sinter {
 
 namespace {
 
-DType accumulator_of(const Op& op, DType value, DType result) {
-  if (op.combine == Combine::kAny || op.combine == Combine::kAll) return kBool;
-  (void)value;
-  return result == kBool ? kInt32 : compute_dtype(result);
-}
-
 bool is_reduction(const Node& node) { return node.op->kind == OpKind::kReduce; }
 
 // A value that one sweep computes and leaves in the memory of a result, for the sweeps after it; the result itself is
@@ -359,7 +353,7 @@ FusedNest lower_fused(const FusedAttrs& attrs, std::span<const Layout> layouts, 
       if (depth[node] != d) continue;
       DType result = node->types[0].dtype;
       int value = builder.reduced(*node, coordinates(node->types[0].shape), inner_at);
-      sweep.reductions.push_back({outer, value, node->op->combine, accumulator_of(*node->op, builder.dtype_of(value), result), result});
+      sweep.reductions.push_back({outer, value, node->op->combine, accumulator_dtype(node->op->combine, builder.dtype_of(value), result), result});
     }
     std::sort(sweep.reductions.begin(), sweep.reductions.end(), [](auto& a, auto& b) { return a.outer < b.outer; });
     if (kept.node && size_t(d) - 1 == kept_by)

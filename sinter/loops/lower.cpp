@@ -15,6 +15,16 @@ Layout contiguous_layout(const Shape& shape) {
   return layout;
 }
 
+DType accumulator_dtype(Combine combine, DType value, DType result) {
+  switch (combine) {
+    case Combine::kAny:
+    case Combine::kAll: return kBool;
+    case Combine::kArgMax:
+    case Combine::kArgMin: return value == kBool ? kInt32 : compute_dtype(value);
+    default: return result == kBool ? kInt32 : compute_dtype(result);
+  }
+}
+
 namespace {
 
 Dim offset_of(const Layout& layout, const Index& at) {
@@ -111,16 +121,6 @@ Index symbols_of(const std::vector<Axis>& axes) {
   Index index;
   for (auto& axis : axes) index.push_back(axis.symbol);
   return index;
-}
-
-DType accumulator_dtype(Combine combine, DType value, DType result) {
-  switch (combine) {
-    case Combine::kAny:
-    case Combine::kAll: return kBool;
-    case Combine::kArgMax:
-    case Combine::kArgMin: return value == kBool ? kInt32 : compute_dtype(value);
-    default: return result == kBool ? kInt32 : compute_dtype(result);
-  }
 }
 
 Elem lower_pointwise(NestBuilder& b, const OpCall& call, const Type& result) {

@@ -14,6 +14,9 @@ struct Layout {
 // Row-major strides of a shape with symbolic sizes.
 Layout contiguous_layout(const Shape& shape);
 
+// What a combination adds up in, given the dtypes of a value and of the result.
+DType accumulator_dtype(Combine combine, DType value, DType result);
+
 // The nest of `call`, whose result has type `result`. `layouts` are those of the inputs, then of the output.
 // Only ops that are loops can be lowered: pointwise, view, loop, reduce, scatter, scan.
 LoopNest lower(const OpCall& call, const Type& result, std::span<const Layout> layouts);
