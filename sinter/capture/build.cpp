@@ -1,6 +1,5 @@
 #include "sinter/capture/build.h"
 
-#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -14,19 +13,6 @@
 namespace sinter::capture {
 
 namespace {
-
-class Stopwatch {
- public:
-  double lap() {
-    auto now = std::chrono::steady_clock::now();
-    double seconds = std::chrono::duration<double>(now - last_).count();
-    last_ = now;
-    return seconds;
-  }
-
- private:
-  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
-};
 
 // For each output the operand in whose memory it belongs.
 std::vector<int> writes_of(const Segment& segment) {
@@ -65,9 +51,8 @@ const char* debug_directory() {
 }
 
 std::shared_ptr<Executable> make_ready(Graph graph, std::vector<int> writes, const SizeTable& sizes,
-                                       const std::vector<int>& takes, const CompileOptions& options, const std::string& label, BuildTimes& times) {
+                                       const std::vector<int>& takes, const CompileOptions& options, const std::string& label) {
   TracerScope none(nullptr);
-  Stopwatch watch;
   PipelineOptions pipeline;
   if (options.backend == "sinter") pipeline.decompose.takes_whole = eager::takes_whole;
   if (debug_directory())
@@ -75,10 +60,8 @@ std::shared_ptr<Executable> make_ready(Graph graph, std::vector<int> writes, con
   Program program{.graph = run_passes(std::move(graph), pipeline), .symbols = {}, .writes = std::move(writes), .name = label};
   for (int place : takes) program.symbols.push_back(sizes.symbols()[size_t(place)].name);
   if (log_enabled(LogTopic::kGraph)) log(LogTopic::kGraph, "{} after the passes:\n{}", label, program.graph.text());
-  times.passes += watch.lap();
   auto executable = compile_program(std::move(program), options.backend);
   if (debug_directory()) write_debug_file(label, "plan", executable->text());
-  times.executable += watch.lap();
   return executable;
 }
 
@@ -96,10 +79,7 @@ void write_debug_file(const std::string& label, std::string_view stage, const st
 }
 
 std::shared_ptr<Segment> build(Recorder& recorder, Draft& draft, const SizeTable& sizes, const CompileOptions& options,
-                               const std::string& label, BuildTimes* given_times) {
-  BuildTimes ignored;
-  BuildTimes& times = given_times ? *given_times : ignored;
-  Stopwatch watch;
+                               const std::string& label) {
   draft.segment.text = draft.graph.text(true);
   draft.segment.places = sizes.places();
   for (size_t place = 0; place < sizes.symbols().size(); ++place)
@@ -117,7 +97,7 @@ std::shared_ptr<Segment> build(Recorder& recorder, Draft& draft, const SizeTable
     bool idle = forward_outputs == 0 && draft.segment.draws == 0;
     auto segment = std::make_shared<Segment>(std::move(draft.segment));
     bypass_slots(*segment);
-    if (!idle) segment->run = make_ready(std::move(draft.graph), writes, sizes, segment->takes, options, label, times);
+    if (!idle) segment->run = make_ready(std::move(draft.graph), writes, sizes, segment->takes, options, label);
     return segment;
   }
   Joint joint = recorder.differentiate(draft);
@@ -127,7 +107,6 @@ std::shared_ptr<Segment> build(Recorder& recorder, Draft& draft, const SizeTable
     if (into >= 0) cut.overwritten.push_back(size_t(into));
   forward_inputs = draft.segment.inputs.size();
   Partition parts = partition(draft.graph, forward_inputs, forward_outputs, cut);
-  times.gradients += watch.lap();
   auto segment = std::make_shared<Segment>(std::move(draft.segment));
   bypass_slots(*segment);
   segment->saved_outputs = parts.forward.outputs().size() - forward_outputs;
@@ -138,9 +117,9 @@ std::shared_ptr<Segment> build(Recorder& recorder, Draft& draft, const SizeTable
     segment->backward->tangents = joint.tangents;
     for (auto& saved : parts.saved) segment->backward->saved.push_back({saved.input, saved.output});
     segment->backward->text = parts.backward.text();
-    segment->backward->run = make_ready(std::move(parts.backward), {}, sizes, segment->takes, options, label + ".backward", times);
+    segment->backward->run = make_ready(std::move(parts.backward), {}, sizes, segment->takes, options, label + ".backward");
   }
-  segment->run = make_ready(std::move(parts.forward), writes, sizes, segment->takes, options, label, times);
+  segment->run = make_ready(std::move(parts.forward), writes, sizes, segment->takes, options, label);
   return segment;
 }
 

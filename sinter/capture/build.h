@@ -5,13 +5,9 @@
 
 namespace sinter::capture {
 
-struct BuildTimes {
-  double gradients = 0, passes = 0, executable = 0;
-};
-
 // Consumes the draft. `label` names the function and the segment in logs and in the files of SINTER_DEBUG.
 std::shared_ptr<Segment> build(Recorder& recorder, Draft& draft, const SizeTable& sizes, const CompileOptions& options,
-                               const std::string& label, BuildTimes* times = nullptr);
+                               const std::string& label);
 
 // Writes one stage under SINTER_DEBUG=DIR, if that is set.
 void write_debug_file(const std::string& label, std::string_view stage, const std::string& text);

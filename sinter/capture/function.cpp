@@ -98,7 +98,7 @@ bool Function::call(Frame& frame, Results& results) {
     if (!entry) return capture_new(signature, frame, results);
   }
   int64_t every = options_.options.empty() ? 0 : int_option(options_, "recheck");
-  if (every > 0 && entry->calls.fetch_add(1, std::memory_order_relaxed) % every == every - 1) recheck(entry, frame, signature);
+  if (every > 0 && entry->calls.fetch_add(1, std::memory_order_relaxed) % every == every - 1) recheck(entry, frame);
   return run_entry(entry, frame, std::move(sizes), results);
 }
 
@@ -281,7 +281,7 @@ bool Function::capture_with(const SizeTable& sizes, const Signature& signature, 
 }
 
 // Traces again without running anything, and compares.
-void Function::recheck(const std::shared_ptr<Entry>& entry, Frame& frame, const Signature&) {
+void Function::recheck(const std::shared_ptr<Entry>& entry, Frame& frame) {
   if (entry->branches || !entry->eager_reason.empty()) return;
   std::lock_guard capturing(capturing_);
   Call call(frame);

@@ -47,7 +47,7 @@ class Function : public std::enable_shared_from_this<Function> {
   SizeTable choose_sizes(const Signature& signature, const std::vector<Word>& words, const Frame& frame,
                          std::span<const TracedDim> traced = {});
   void add(const std::shared_ptr<Entry>& entry);
-  void recheck(const std::shared_ptr<Entry>& entry, Frame& frame, const Signature& signature);
+  void recheck(const std::shared_ptr<Entry>& entry, Frame& frame);
 
   const CompileOptions options_;
   const std::string name_;

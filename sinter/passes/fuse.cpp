@@ -7,6 +7,7 @@
 #include "sinter/base/error.h"
 #include "sinter/ops/define.h"
 #include "sinter/ops/fused.h"
+#include "sinter/passes/known_ops.h"
 
 namespace sinter {
 
@@ -221,7 +222,7 @@ class Fuser {
     if (group_of_[size_t(from->id)] != &group) return true;
     if (from == group.contraction) {
       for (const Node* view = v.node; view != from; view = view->inputs[0].node)
-        if (view->op->name == "permute" || !keeps_columns(view->types[0].shape, view->inputs[0].type().shape)) return false;
+        if (view->op == &known_ops().permute || !keeps_columns(view->types[0].shape, view->inputs[0].type().shape)) return false;
       return v.type().shape.same_as(group.domain) && reader.same_as(group.domain);
     }
     bool whole = from->types[0].shape.same_as(group.domain);
@@ -229,9 +230,9 @@ class Fuser {
     for (const Node* view = v.node; view != from; view = view->inputs[0].node) {
       auto &to = view->types[0].shape, &of = view->inputs[0].type().shape;
       bool same = without_ones(to).same_as(without_ones(of));
-      bool spread = view->op->name == "expand" && !whole && of.size() == to.size() && to.same_as(group.domain);
+      bool spread = view->op == &known_ops().expand && !whole && of.size() == to.size() && to.same_as(group.domain);
       if (!same && !spread) return false;
-      if (view->op->name == "permute") return false;
+      if (view->op == &known_ops().permute) return false;
     }
     auto& seen = v.type().shape;
     if (whole) return seen.same_as(group.domain) && reader.same_as(group.domain);
