@@ -1,8 +1,10 @@
 #pragma once
 // A `fused` node at known sizes and layouts: its compiled kernel and everything but the addresses of its operands.
+#include <optional>
+
+#include "sinter/engine/fused_product.h"
 #include "sinter/engine/kernel.h"
 #include "sinter/loops/fused.h"
-#include "sinter/runtime/cpu/gemm/gemm.h"
 
 namespace sinter {
 
@@ -12,24 +14,23 @@ struct FusedKernel {
   std::vector<int64_t> params;           // sizes and strides, as the kernel takes them behind its operands
   int64_t range = 0, work = 1;
 
-  // Where the group begins with a matrix product: its geometry (addresses are the operands'), and the function that runs
-  // on pieces of its result.
-  using Epilogue = void (*)(const int64_t* args, void* tile, int64_t row, int64_t col, int64_t rows, int64_t cols,
-                            int64_t stride);
-  struct Product {
-    int64_t m, n, k, batch;
-    runtime::GemmOperand a, b;
-    runtime::GemmOutput c;
-    int a_slot, b_slot, c_slot;
-    Epilogue epilogue;
+  std::optional<FusedProduct> product;   // in place of all that, where the group begins with matrix products
+
+  // Or several kernels in one launch, and the positions of their operands and results among all.
+  struct Sibling {
+    std::shared_ptr<const FusedKernel> kernel;
+    std::vector<int> operands;
   };
-  std::optional<Product> product;
+  std::vector<Sibling> siblings;
 };
 
 // `inputs` are the geometries of the operands (null for a number), `outputs` those of the results. Sizes are parameters
 // of the kernel: one text serves all sizes that are equal among each other in the same way.
 FusedKernel compile_fused(const FusedAttrs& attrs, std::span<const TensorImpl* const> inputs,
                           std::span<const TensorImpl* const> outputs);
+
+// Whether the body is kernels side by side.
+bool holds_siblings(const FusedAttrs& attrs);
 
 // Whether the kernel of this contraction takes an epilogue.
 bool takes_epilogue(const Node& node);

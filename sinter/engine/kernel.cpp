@@ -46,10 +46,13 @@ std::shared_ptr<const Kernel> compile_kernel(const LoopNest& nest, bool stream) 
   return kernel;
 }
 
-void launch(const Kernel& kernel, const int64_t* args, int64_t range, int64_t work) {
+int64_t grain_of(const Kernel& kernel, int64_t work) {
   int64_t pieces = std::max<int64_t>(1, kPieceElements / std::max<int64_t>(work, 1));
-  int64_t grain = (pieces + kernel.granule - 1) / kernel.granule * kernel.granule;
-  parallel_for(0, range, grain, [&](int64_t begin, int64_t end) { kernel.function(args, begin, end); });
+  return (pieces + kernel.granule - 1) / kernel.granule * kernel.granule;
+}
+
+void launch(const Kernel& kernel, const int64_t* args, int64_t range, int64_t work) {
+  parallel_for(0, range, grain_of(kernel, work), [&](int64_t begin, int64_t end) { kernel.function(args, begin, end); });
 }
 
 }  // namespace sinter

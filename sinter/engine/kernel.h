@@ -24,6 +24,8 @@ struct Kernel {
 // stores go past the caches, and results are aligned to 64 bytes.
 std::shared_ptr<const Kernel> compile_kernel(const LoopNest& nest, bool stream = false);
 
+// About how many steps of the range one piece has, when a step touches `work` elements.
+int64_t grain_of(const Kernel& kernel, int64_t work);
 // Runs the kernel over [0, range) on the thread pool; `work` is about how many elements one step of the range touches.
 void launch(const Kernel& kernel, const int64_t* args, int64_t range, int64_t work);
 

@@ -69,7 +69,7 @@ class SweepBuilder {
       }
       case OpKind::kPointwise: return pointwise(node, at);
       case OpKind::kView:
-        if (is_tile(&node)) return push({.kind = InstrKind::kTile, .dtype = v.type().dtype});
+        if (is_tile(&node)) return tile(node);
         return by_definition(node, at, {});
       case OpKind::kReduce: {
         Instr instr{.kind = InstrKind::kOuter, .dtype = v.type().dtype};
@@ -78,15 +78,23 @@ class SweepBuilder {
         return push(std::move(instr));
       }
       default:
-        if (node.op->combine == Combine::kNone) return by_definition(node, at, {});
-        return push({.kind = InstrKind::kTile, .dtype = v.type().dtype});
+        return is_contraction(node) ? tile(node) : by_definition(node, at, {});
     }
   }
 
   // Whether a value is a contraction's result, perhaps with its rows counted in another way.
   static bool is_tile(const Node* node) {
     while (node->op->kind == OpKind::kView) node = node->inputs[0].node;
-    return node->op->kind != OpKind::kReduce && node->op->combine != Combine::kNone;
+    return is_contraction(*node);
+  }
+
+  int tile(const Node& node) {
+    const Node* from = &node;
+    while (from->op->kind == OpKind::kView) from = from->inputs[0].node;
+    auto all = contractions_of(body_);
+    Instr instr{.kind = InstrKind::kTile, .dtype = node.types[0].dtype};
+    instr.operand = int(std::find(all.begin(), all.end(), from) - all.begin());
+    return push(std::move(instr));
   }
 
   int load(int operand, const Index& at) {
@@ -308,6 +316,15 @@ std::string name_of(const Graph& body) {
 
 }  // namespace
 
+bool is_contraction(const Node& node) { return node.op->kind == OpKind::kLoop && node.op->combine != Combine::kNone; }
+
+std::vector<const Node*> contractions_of(const Graph& body) {
+  std::vector<const Node*> out;
+  for (auto& node : body.nodes())
+    if (is_contraction(node)) out.push_back(&node);
+  return out;
+}
+
 FusedNest lower_fused(const FusedAttrs& attrs, std::span<const Layout> layouts, const IntList& order) {
   const Graph& body = *attrs.body;
   FusedNest nest;
@@ -317,8 +334,7 @@ FusedNest lower_fused(const FusedAttrs& attrs, std::span<const Layout> layouts, 
   for (auto& v : body.outputs()) nest.operands.push_back({.dtype = v.type().dtype, .output = true});
 
   size_t rank = attrs.domain.size(), inner = size_t(attrs.inner);
-  for (auto& node : body.nodes())
-    nest.epilogue = nest.epilogue || (node.op->kind != OpKind::kReduce && node.op->combine != Combine::kNone);
+  nest.tiles = int(contractions_of(body).size());
   // Without reductions the last axis takes the lanes.
   size_t lanes = inner ? inner : std::min<size_t>(rank, 1);
   for (size_t n = 0; n < rank; ++n) {
@@ -372,17 +388,17 @@ FusedNest lower_fused(const FusedAttrs& attrs, std::span<const Layout> layouts, 
     auto& layout = layouts[body.inputs().size() + j];
     Dim offset = offset_in(layout, at);
     // A contraction's result as it is, its rows counted in one.
-    if (nest.epilogue && !full) offset = Dim::symbol("r") * attrs.domain[rank - 1] + nest.inner.back().symbol;
+    if (nest.tiles && !full) offset = Dim::symbol("r") * attrs.domain[rank - 1] + nest.inner.back().symbol;
     int operand = int(body.inputs().size() + j);
-    if (nest.epilogue && nest.back < 0 && is_floating(v.type().dtype)) nest.back = operand;
-    if (full || nest.epilogue)
+    if (nest.tiles && nest.back < 0 && is_floating(v.type().dtype)) nest.back = operand;
+    if (full || nest.tiles)
       elements.stores.push_back({operand, offset, element_builder.element(v, at)});
     else
       once.stores.push_back({operand, offset, row_builder.element(v, at)});
   }
   if (!elements.stores.empty()) nest.sweeps.push_back(std::move(elements));
   if (!once.stores.empty()) nest.sweeps.push_back(std::move(once));
-  if (nest.epilogue) return nest;
+  if (nest.tiles) return nest;
   join_axes(nest, nest.inner);
   join_axes(nest, nest.rows);
   if (!inner && !nest.rows.empty() && !nest.inner.empty())
@@ -411,7 +427,7 @@ std::vector<std::string> FusedNest::params() const {
     for (auto& name : nest.params()) add(name);
     for (auto& store : sweep.stores)
       for (auto& name : store.offset.symbols()) {
-        bool axis = epilogue && name == "r";
+        bool axis = tiles && name == "r";
         for (auto* axes : {&rows, &inner})
           for (auto& a : *axes) axis = axis || to_string(a.symbol) == name;
         if (!axis) add(name);

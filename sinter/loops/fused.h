@@ -37,8 +37,8 @@ struct Sweep {
 
 struct FusedNest {
   std::string name;
-  bool epilogue = false;  // works on pieces of a contraction's result: rows are counted by `r`, one result goes back there
-  int back = -1;          // the output that does
+  int tiles = 0;  // contractions whose results it works on, piece by piece: rows are counted by `r`
+  int back = -1;  // the output that goes back into the first tile
   std::vector<KernelOperand> operands;  // inputs, then outputs
   std::vector<Axis> rows, inner;
   std::vector<Sweep> sweeps;
@@ -48,6 +48,11 @@ struct FusedNest {
   // A sweep as a nest of its own, for the parts that schedules and dialects share.
   LoopNest as_nest(const Sweep& sweep) const;
 };
+
+// Matrix products and convolutions.
+bool is_contraction(const Node& node);
+// Those of a body, in its order.
+std::vector<const Node*> contractions_of(const Graph& body);
 
 // The nest of a fused node. `layouts`: of its operands, then of its results. Axes that every access walks as one are
 // joined. `order` has the dimensions of the domain from the outermost loop to the innermost; it counts only where nothing

@@ -90,7 +90,7 @@ std::string instr_text(const LoopNest& nest, const Instr& instr, int id) {
     case InstrKind::kIndex: return out + format("coordinate {}", instr.offset);
     case InstrKind::kApply: return out + format("{} {}({}) in {}", instr.dtype, instr.op->name, args, instr.compute);
     case InstrKind::kSelect: return out + format("select {}{}", args, conditions_text(instr.conditions));
-    case InstrKind::kTile: return out + "tile element";
+    case InstrKind::kTile: return out + format("element of tile {}", instr.operand);
     case InstrKind::kOuter: return out + format("row value {}", instr.operand);
   }
   return out;

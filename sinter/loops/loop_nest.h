@@ -30,7 +30,7 @@ enum class InstrKind : uint8_t {
   kIndex,      // the coordinate `offset` as an i64
   kApply,      // `op`'s body, computing in `compute`
   kSelect,     // args[0] where the conditions hold, else args[1]
-  kTile,       // the element of a contraction's result that is being finished
+  kTile,       // the element that is being finished of a contraction's result: `operand` counts contractions
   kOuter       // the number that an earlier sweep of a fused kernel has found for this row: `operand` counts them
 };
 

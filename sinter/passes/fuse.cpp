@@ -13,13 +13,29 @@ namespace sinter {
 
 namespace {
 
+struct Product {
+  const Node* node;
+  Shape domain;  // of the ops that follow: its shape, or that with its rows counted in another way
+};
+
+constexpr int kNoProduct = -1, kSeveral = -2;
+
 struct Group {
   int order = 0;
   Shape domain;
   size_t inner = 0;  // 0: nothing is reduced yet
-  const Node* contraction = nullptr;
+  // Contractions of one left operand that the group begins with. Of equal shapes, they advance together and members may
+  // read several of them; of different shapes, each has members of its own, over a domain of its own.
+  std::vector<Product> products;
+  bool reads_several = false;  // a member does
   std::vector<const Node*> members;
   std::vector<const Node*> readers;  // outside, behind views too
+
+  bool apart() const {
+    for (auto& p : products)
+      if (!p.node->types[0].shape.same_as(products[0].node->types[0].shape)) return true;
+    return false;
+  }
 };
 
 Shape without_ones(const Shape& shape) {
@@ -43,7 +59,11 @@ size_t reduced_tail(const Node& node) {
 class Fuser {
  public:
   Fuser(const Graph& graph, const FuseOptions& options)
-      : graph_(graph), options_(options), order_(graph.nodes().size(), 0), group_of_(graph.nodes().size(), nullptr) {}
+      : graph_(graph),
+        options_(options),
+        order_(graph.nodes().size(), 0),
+        group_of_(graph.nodes().size(), nullptr),
+        product_of_(graph.nodes().size(), kNoProduct) {}
 
   Graph run() {
     for (auto& node : graph_.nodes()) visit(node);
@@ -75,13 +95,72 @@ class Fuser {
   }
 
   void begin_with(const Node& contraction) {
-    Group& group = groups_.emplace_back();
-    group.order = ++orders_;
-    group.domain = contraction.types[0].shape;
-    group.contraction = &contraction;
-    group.members.push_back(&contraction);
-    group_of_[size_t(contraction.id)] = &group;
+    Group* group = siblings_of(contraction);
+    if (!group) {
+      group = &groups_.emplace_back();
+      group->order = ++orders_;
+      group->domain = contraction.types[0].shape;
+      by_left_operand_[{contraction.inputs[0].node, contraction.inputs[0].index}] = group;
+    }
+    bool alike = contraction.types[0].shape.same_as(group->domain) ||
+                 (!group->products.empty() && contraction.types[0].shape.same_as(group->products[0].node->types[0].shape));
+    product_of_[size_t(contraction.id)] = int(group->products.size());
+    group->products.push_back({&contraction, alike ? group->domain : contraction.types[0].shape});
+    group->members.push_back(&contraction);
+    group_of_[size_t(contraction.id)] = group;
     note_readings(contraction);
+  }
+
+  // A group of products with the same left operand that this one can still run with.
+  Group* siblings_of(const Node& contraction) const {
+    auto it = by_left_operand_.find({contraction.inputs[0].node, contraction.inputs[0].index});
+    if (it == by_left_operand_.end() || it->second->products.size() >= options_.most_products) return nullptr;
+    Group& group = *it->second;
+    const Node& first = *group.products[0].node;
+    for (auto& v : contraction.inputs)
+      if (order_of(v.node) >= group.order) return nullptr;
+    if (first.op != contraction.op || !(first.attrs == contraction.attrs)) return nullptr;
+    if (first.types[0].dtype != contraction.types[0].dtype || operands_with(group, contraction) > options_.most_operands)
+      return nullptr;
+    if (first.types[0].shape.same_as(contraction.types[0].shape)) return &group;
+    // Apart from now on: every member must follow from one product.
+    for (auto* member : group.members)
+      if (product_of_[size_t(member->id)] < 0) return nullptr;
+    return &group;
+  }
+
+  static const Product* product_in(const Group& group, const Node* node) {
+    for (auto& p : group.products)
+      if (p.node == node) return &p;
+    return nullptr;
+  }
+
+  // Which product the values come from that a node reads of the group.
+  int product_read(const Group& group, const Node& node) const {
+    int read = kNoProduct;
+    for (auto& v : node.inputs) {
+      const Node* from = source(v.node);
+      if (group_of_[size_t(from->id)] != &group) continue;
+      int product = product_of_[size_t(from->id)];
+      if (product != kNoProduct) read = read == kNoProduct || read == product ? product : kSeveral;
+    }
+    return read;
+  }
+
+  // The domain of the members that work on this product.
+  static Shape& domain_of_product(Group& group, int product) {
+    return group.apart() ? group.products[size_t(product)].domain : group.domain;
+  }
+
+  // The first reader of a product decides how rows are counted.
+  void count_rows(Group& group, int product, const Shape& domain) {
+    bool read_before = false;
+    for (auto* member : group.members)
+      if (!product_in(group, member) && (!group.apart() || product_of_[size_t(member->id)] == product)) read_before = true;
+    if (read_before || !keeps_columns(domain_of_product(group, product), domain)) return;
+    for (auto& p : group.products)
+      if (!group.apart() || p.node == group.products[size_t(product)].node) p.domain = domain;
+    if (!group.apart()) group.domain = domain;
   }
 
   // The result of a contraction may be looked at with its rows split or joined: columns stay.
@@ -123,10 +202,12 @@ class Fuser {
     Group* group = nullptr;
     for (auto& v : node.inputs)
       if (auto* g = group_of_[size_t(source(v.node)->id)]; g && g->order == latest) group = g;
-    if (group && group->members.size() == 1 && group->contraction && keeps_columns(group->domain, domain))
-      group->domain = domain;  // the first reader decides how rows are counted
+    int product = group ? product_read(*group, node) : kNoProduct;
+    if (product >= 0 || (product == kSeveral && !group->apart())) count_rows(*group, std::max(product, 0), domain);
     if (group && fits(*group, node, domain, tail)) {
       if (tail) group->inner = tail;
+      product_of_[size_t(node.id)] = product;
+      group->reads_several = group->reads_several || product == kSeveral;
     } else {
       group = &groups_.emplace_back();
       group->order = ++orders_;
@@ -150,7 +231,7 @@ class Fuser {
   // Moves the members of an earlier group into a later one, if what they compute and read still is in its place.
   bool try_merge(Group& earlier, Group& later) {
     bool alike = earlier.domain.same_as(later.domain) && (!earlier.inner || !later.inner || earlier.inner == later.inner);
-    if (earlier.contraction || (later.contraction && earlier.inner)) alike = false;
+    if (!earlier.products.empty() || (!later.products.empty() && (earlier.inner || later.apart()))) alike = false;
     if (!alike || earlier.order > later.order || waits_between(earlier, later)) return false;
     if (earlier.members.size() + later.members.size() > options_.most_members) return false;
     for (auto* member : earlier.members) group_of_[size_t(member->id)] = &later;
@@ -160,8 +241,8 @@ class Fuser {
     bool fine = operands_with(later, *later.members.front()) <= options_.most_operands;
     for (auto* member : later.members)
       for (auto& v : member->inputs)
-        fine = fine && (member == later.contraction ? group_of_[size_t(source(v.node)->id)] != &later
-                                                    : reads_well(later, v, domain_of(*member)));
+        fine = fine && (product_in(later, member) ? group_of_[size_t(source(v.node)->id)] != &later
+                                                   : reads_well(later, v, domain_of(*member)));
     if (fine) {
       // Operands before results.
       std::sort(later.members.begin(), later.members.end(), [](auto* a, auto* b) { return a->id < b->id; });
@@ -196,8 +277,11 @@ class Fuser {
 
   bool fits(const Group& group, const Node& node, const Shape& domain, size_t tail) const {
     if (group.members.size() >= options_.most_members || operands_with(group, node) > options_.most_operands) return false;
-    if (tail) {
-      if (group.contraction || !domain.same_as(group.domain) || (group.inner && group.inner != tail)) return false;
+    if (!group.products.empty() && group.apart()) {
+      int product = product_read(group, node);
+      if (tail || product < 0 || !domain.same_as(group.products[size_t(product)].domain)) return false;
+    } else if (tail) {
+      if (!group.products.empty() || !domain.same_as(group.domain) || (group.inner && group.inner != tail)) return false;
     } else if (!domain.same_as(group.domain) && !is_row_shape(group, domain)) {
       return false;
     }
@@ -220,11 +304,13 @@ class Fuser {
   bool reads_well(const Group& group, Value v, const Shape& reader) const {
     const Node* from = source(v.node);
     if (group_of_[size_t(from->id)] != &group) return true;
-    if (from == group.contraction) {
+    if (auto* product = product_in(group, from)) {
+      const Shape& domain = group.apart() ? product->domain : group.domain;
       for (const Node* view = v.node; view != from; view = view->inputs[0].node)
         if (view->op == &known_ops().permute || !keeps_columns(view->types[0].shape, view->inputs[0].type().shape)) return false;
-      return v.type().shape.same_as(group.domain) && reader.same_as(group.domain);
+      return v.type().shape.same_as(domain) && reader.same_as(domain);
     }
+    if (!group.products.empty() && group.apart()) return v.node == from && v.type().shape.same_as(reader);
     bool whole = from->types[0].shape.same_as(group.domain);
     // Views that only add or drop dimensions of size 1, or repeat a row value along them.
     for (const Node* view = v.node; view != from; view = view->inputs[0].node) {
@@ -358,11 +444,14 @@ class Fuser {
       }
     }
     if (results.empty()) return;
-    // The kernel of a contraction has a result of its own to write; any floating one of the group's will do.
-    auto floating = [](Value v) { return is_floating(v.type().dtype); };
-    if (group.contraction && std::none_of(results.begin(), results.end(), floating)) {
-      results.push_back(inside[{group.contraction, 0}]);
-      stored.push_back(group.contraction);
+    // The kernel of a contraction has a result of its own to write; any floating one that follows from it will do.
+    for (size_t p = 0; p < group.products.size(); ++p) {
+      auto writes = [&](const Node* n) {
+        return is_floating(n->types[0].dtype) && (!group.apart() || product_of_[size_t(n->id)] == int(p));
+      };
+      if (std::any_of(stored.begin(), stored.end(), writes)) continue;
+      results.push_back(inside[{group.products[p].node, 0}]);
+      stored.push_back(group.products[p].node);
     }
     std::vector<Type> types;
     for (auto& v : results) types.push_back(v.type());
@@ -377,6 +466,8 @@ class Fuser {
   std::deque<Group> groups_;
   std::vector<int> order_;  // by node: when it runs
   std::vector<Group*> group_of_;
+  std::vector<int> product_of_;  // by node: the product of its group that it follows from
+  std::map<std::pair<const Node*, int>, Group*> by_left_operand_;
   int orders_ = 0;
   Graph out_;
   std::vector<std::vector<Value>> values_;

@@ -3,8 +3,8 @@
 //
 // A group works on one domain, rows × inner. Its values are of the whole domain, or one number a row; its reductions run
 // over the inner dimensions, which are the last ones. A node joins the group of its latest operand, so that groups can
-// run in the order of their making and no cycle can arise. A matrix product may be the first of its group: the others then
-// work on its result while it is hot. What is fused saves the bytes of every value that only the
+// run in the order of their making and no cycle can arise. Matrix products of one left operand may be the first of their
+// group: the others then work on their results while they are hot. What is fused saves the bytes of every value that only the
 // group reads, and of every operand that its members share.
 #include <functional>
 
@@ -15,7 +15,7 @@ namespace sinter {
 struct FuseOptions {
   // Reductions of fewer rows than this with longer rows than that are left to kernels that split a row over threads.
   int64_t few_rows = 8, long_row = 1 << 16;
-  size_t most_operands = 30, most_members = 64;
+  size_t most_operands = 30, most_members = 64, most_products = 8;
   // Contractions whose kernel runs pointwise ops on each finished piece of its result; they join the group that follows.
   std::function<bool(const Node& node)> takes_epilogue = {};
 };

@@ -1,79 +1,10 @@
 // How many kernels a program becomes, and that the fused graph means the same.
-#include "sinter/passes/fuse.h"
-
 #include <gtest/gtest.h>
 
-#include "sinter/autograd/autograd.h"
-#include "sinter/engine/executable.h"
-#include "sinter/engine/fused_kernel.h"
-#include "sinter/graph/interpreter.h"
-#include "sinter/graph/trace.h"
-#include "sinter/loops/fused.h"
-#include "sinter/ops/activation.h"
-#include "sinter/ops/binary.h"
-#include "sinter/ops/creation.h"
-#include "sinter/ops/loss.h"
-#include "sinter/ops/matmul.h"
-#include "sinter/ops/norm.h"
-#include "sinter/ops/random.h"
-#include "sinter/ops/reduce.h"
-#include "sinter/ops/unary.h"
-#include "sinter/ops/view.h"
-#include "sinter/passes/pipeline.h"
+#include "tests/passes/fuse_traced.h"
 
 namespace sinter {
 namespace {
-
-using Function = std::function<TensorList(const TensorList&)>;
-
-struct Fused {
-  Graph graph;
-  int kernels = 0;  // everything that computes: views and numbers are free
-  std::string list; // their names
-};
-
-Fused fuse_traced(const Function& f, const TensorList& inputs) {
-  std::vector<Type> types;
-  for (auto& t : inputs) types.push_back({t.dtype(), t.sizes(), t.device()});
-  Fused out;
-  Graph simplified = run_passes(trace(f, types));
-  FuseOptions options;
-  options.takes_epilogue = takes_epilogue;
-  out.graph = fuse(simplified, options);
-  out.graph.verify();
-  for (auto& node : out.graph.nodes()) {
-    auto kind = node.op->kind;
-    if (kind == OpKind::kInput || kind == OpKind::kScalar || kind == OpKind::kView) continue;
-    ++out.kernels;
-    out.list += std::string(node.op->name) + " ";
-  }
-  // The fused graph, by the referee and by its kernels, against the graph before.
-  std::vector<Array> arrays;
-  std::vector<TensorArg> operands;
-  for (auto& t : inputs) {
-    arrays.push_back(to_array(t));
-    operands.push_back(t);
-  }
-  auto expected = interpret(simplified, arrays), referee = interpret(out.graph, arrays);
-  TensorList results(expected.size());
-  compile_program({.graph = std::move(simplified), .symbols = {}, .writes = {}, .name = "test"})->run(operands, {}, results);
-  for (size_t i = 0; i < expected.size(); ++i) {
-    Array got = to_array(results[i]);
-    EXPECT_EQ(got.sizes, expected[i].sizes);
-    for (int64_t at = 0; at < expected[i].numel(); ++at) {
-      double want = expected[i].number(at);
-      EXPECT_EQ(referee[i].number(at), want);
-      EXPECT_NEAR(got.number(at), want, 1e-4 * std::max(1.0, std::abs(want))) << "result " << i << " at " << at;
-    }
-  }
-  return out;
-}
-
-Tensor normal(const Shape& shape) {
-  static int draws = 0;
-  manual_seed(uint64_t(++draws));
-  return randn(shape);
-}
 
 TEST(Fusion, PointwiseChainIsOneKernel) {
   auto f = [](const TensorList& x) { return TensorList{relu((x[0] * 2 + x[1]).tanh()) * x[0]}; };

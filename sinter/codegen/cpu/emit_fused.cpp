@@ -14,7 +14,7 @@ class FusedWriter : TextWriter {
   explicit FusedWriter(const FusedNest& nest) : nest_(nest), in_lanes_(lanes_fit(nest)) {}
 
   KernelText write(const std::string& name) {
-    if (nest_.epilogue) return write_epilogue(name);
+    if (nest_.tiles) return write_epilogue(name);
     open("extern \"C\" void " + name + "(const i64* a, i64 begin, i64 end) {");
     prologue();
     if (nest_.rows.empty() && is_map()) {
@@ -41,11 +41,12 @@ class FusedWriter : TextWriter {
  private:
   // Called on each finished piece of a contraction's result.
   KernelText write_epilogue(const std::string& name) {
-    open("extern \"C\" void " + name + "(const i64* a, void* tile, i64 row, i64 col, i64 rows, i64 cols, i64 stride) {");
+    open("extern \"C\" void " + name + "(const i64* a, void* const* tiles, i64 row, i64 col, i64 rows, i64 cols, i64 stride) {");
     prologue();
     open("for (i64 t = 0; t < rows; ++t) {");
     line("const i64 r = row + t, at = r;");
-    line(format("void* tile_row = (char*)tile + t * stride * (i64)sizeof({});", tile_memory()));
+    for (int i = 0; i < nest_.tiles; ++i)
+      line(format("void* tile{} = (char*)tiles[{}] + t * stride * (i64)sizeof({});", i, i, tile_memory()));
     unpack();
     for (auto& s : nest_.sweeps) sweep(s, "col", "col + cols");
     close();
@@ -247,7 +248,7 @@ class FusedWriter : TextWriter {
   std::string store_one(const FusedStore& store, const BodyWriter& body) const {
     DType dtype = dtype_of(store);
     if (store.operand == nest_.back)
-      return format("store1<{}>(tile_row, {} - col, {});", tile_memory(), nest_.inner.back().symbol,
+      return format("store1<{}>(tile0, {} - col, {});", tile_memory(), nest_.inner.back().symbol,
                     body.value(store.value, tile_dtype()));
     return format("store1<{}>(out{}, {}, {});", memory_text(dtype), store.operand, index_text(store.offset),
                   body.value(store.value, compute_dtype(dtype)));
@@ -259,8 +260,8 @@ class FusedWriter : TextWriter {
     // The contraction rounds and stores it.
     if (store.operand == nest_.back) {
       std::string value = body.value(store.value, tile_dtype()), at = format("{} - col", axis);
-      if (mode == LaneMode::kPartial) return format("store_partial<{}>(tile_row, {}, m, {});", tile_memory(), at, value);
-      return format("store<{}>(tile_row, {}, {});", tile_memory(), at, value);
+      if (mode == LaneMode::kPartial) return format("store_partial<{}>(tile0, {}, m, {});", tile_memory(), at, value);
+      return format("store<{}>(tile0, {}, {});", tile_memory(), at, value);
     }
     std::string value = body.value(store.value, compute_dtype(dtype)), at = index_text(store.offset);
     if (movement(store.offset, axis) == Movement::kStrided)

@@ -199,8 +199,8 @@ std::string BodyWriter::statement(int id) const {
     case InstrKind::kConstant: return left + literal_text(instr.value, compute) + ";";
     case InstrKind::kTile: {
       std::string memory = memory_text(compute), at = format("{} - col", axis_);
-      if (mode_ == LaneMode::kPartial) return left + format("load_partial<{}>(tile_row, {}, m);", memory, at);
-      return left + format("{}<{}>(tile_row, {});", lanes ? "load" : "load1", memory, at);
+      if (mode_ == LaneMode::kPartial) return left + format("load_partial<{}>(tile{}, {}, m);", memory, instr.operand, at);
+      return left + format("{}<{}>(tile{}, {});", lanes ? "load" : "load1", memory, instr.operand, at);
     }
     case InstrKind::kOuter: return left + format("row{};", instr.operand);
     case InstrKind::kIndex:

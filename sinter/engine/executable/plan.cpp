@@ -5,8 +5,8 @@
 #include <set>
 
 #include "sinter/base/error.h"
-#include "sinter/base/thread_pool.h"
 #include "sinter/engine/eager/eager.h"
+#include "sinter/engine/executable/kernel_jobs.h"
 #include "sinter/engine/executable/specialize.h"
 #include "sinter/ops/fused.h"
 #include "sinter/ops/view_path.h"
@@ -86,7 +86,7 @@ class Planner {
       if (is_needed(node)) add(node);
     add_outputs();
     place();
-    compile_kernels();
+    for (auto& [step, kernel] : compile_kernels(to_compile_)) plan_->steps[step].fused = kernel;
     plan_->captured = specialized_.captured;
     return std::move(plan_);
   }
@@ -253,60 +253,72 @@ class Planner {
   void add_fused(const Node& node, Step& step) {
     step.kind = Step::Kind::kFused;
     auto& attrs = node.attrs.as<FusedAttrs>();
-    // A product writes partial sums where its result will be.
-    bool product = std::any_of(attrs.body->nodes().begin(), attrs.body->nodes().end(), takes_epilogue);
     std::set<int> taken_storages;
-    std::vector<const TensorImpl*> operands;
-    for (auto& o : step.inputs) operands.push_back(o.slot < 0 ? nullptr : &geometry(o.slot));
-    for (size_t r = 0; r < node.types.size(); ++r) {
-      IntList sizes = node.types[r].shape.numbers();
-      IntList strides = attrs.inner || product ? contiguous_strides(sizes) : eager::pointwise_strides(operands, sizes);
-      Tensor fresh = geometry_of(node.types[r].dtype, sizes, strides);
-      // Elements are computed where they are stored, so an operand in the very same place may be overwritten.
-      auto may_take = [&](int slot) {
-        int storage = plan_->slots[size_t(slot)].storage;
-        if (taken_storages.contains(storage) || !is_writable(slot, node.id) || !same_place_apart_from_start(slot, fresh.impl()))
-          return false;
-        return std::all_of(step.inputs.begin(), step.inputs.end(), [&](const Operand& o) {
-          return o.slot < 0 || plan_->slots[size_t(o.slot)].storage != storage || same_place(geometry(o.slot), geometry(slot));
-        });
-      };
-      int taken = -1;
-      if (!product && node.types[r].shape.same_as(attrs.domain)) {
-        taken = changed_input(node, int(r));
-        if (taken >= 0 && !may_take(taken)) taken = -1;
-        for (size_t i = 0; taken < 0 && i < step.inputs.size(); ++i) {
-          int slot = step.inputs[i].slot;
-          if (slot < 0 || storage_of(slot).kind == Storage::Kind::kInput || !may_take(slot)) continue;
-          if (bytes_of(fresh.impl()) == storage_of(slot).block.bytes) taken = slot;
-        }
+    if (holds_siblings(attrs)) {
+      // Results come in the order of the kernels inside.
+      int result = 0;
+      for (auto& inner : attrs.body->nodes()) {
+        if (inner.op != &fused_op()) continue;
+        std::vector<size_t> own;
+        for (auto& v : inner.inputs)
+          own.push_back(size_t(std::find(attrs.body->inputs().begin(), attrs.body->inputs().end(), v) - attrs.body->inputs().begin()));
+        for (size_t r = 0; r < inner.types.size(); ++r)
+          add_fused_result(node, step, result++, inner.attrs.as<FusedAttrs>(), own, taken_storages);
       }
-      int slot;
-      if (taken >= 0) {
-        step.in_place = true;
-        note_change(taken);
-        taken_storages.insert(plan_->slots[size_t(taken)].storage);
-        slot = add_slot(plan_->slots[size_t(taken)].geometry, plan_->slots[size_t(taken)].storage);
-      } else {
-        slot = add_slot_of_its_own(fresh, node.id);
-      }
-      step.results.push_back(slot);
-      define(node.result(int(r)), slot);
+    } else {
+      std::vector<size_t> own(step.inputs.size());
+      for (size_t i = 0; i < own.size(); ++i) own[i] = i;
+      for (size_t r = 0; r < node.types.size(); ++r) add_fused_result(node, step, int(r), attrs, own, taken_storages);
     }
-    std::vector<const TensorImpl*> outputs;
+    std::vector<const TensorImpl*> operands, outputs;
+    for (auto& o : step.inputs) operands.push_back(o.slot < 0 ? nullptr : &geometry(o.slot));
     for (int slot : step.results) outputs.push_back(&geometry(slot));
-    to_compile_.push_back({plan_->steps.size(), &attrs, std::move(operands), std::move(outputs)});
+    to_compile_.push_back({plan_->steps.size(), &node.attrs, std::move(operands), std::move(outputs)});
   }
 
-  // All at once, on all threads: each takes some twenty milliseconds when it is new.
-  void compile_kernels() {
-    parallel_for(0, int64_t(to_compile_.size()), 1, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        auto& job = to_compile_[size_t(i)];
-        plan_->steps[job.step].fused =
-            std::make_shared<const FusedKernel>(compile_fused(*job.attrs, job.operands, job.outputs));
+  // A result of the kernel `attrs`, which reads the operands `own` of the step; others read the rest at the same time.
+  void add_fused_result(const Node& node, Step& step, int r, const FusedAttrs& attrs, const std::vector<size_t>& own,
+                        std::set<int>& taken_storages) {
+    // A product writes partial sums where its result will be.
+    bool product = !contractions_of(*attrs.body).empty();
+    std::vector<const TensorImpl*> operands;
+    for (size_t i : own) operands.push_back(step.inputs[i].slot < 0 ? nullptr : &geometry(step.inputs[i].slot));
+    IntList sizes = node.types[size_t(r)].shape.numbers();
+    IntList strides = attrs.inner || product ? contiguous_strides(sizes) : eager::pointwise_strides(operands, sizes);
+    Tensor fresh = geometry_of(node.types[size_t(r)].dtype, sizes, strides);
+    // Elements are computed where they are stored, so an operand in the very same place may be overwritten.
+    auto may_take = [&](int slot) {
+      int storage = plan_->slots[size_t(slot)].storage;
+      if (taken_storages.contains(storage) || !is_writable(slot, node.id) || !same_place_apart_from_start(slot, fresh.impl()))
+        return false;
+      for (size_t i = 0; i < step.inputs.size(); ++i) {
+        const Operand& o = step.inputs[i];
+        if (o.slot < 0 || plan_->slots[size_t(o.slot)].storage != storage) continue;
+        if (std::find(own.begin(), own.end(), i) == own.end() || !same_place(geometry(o.slot), geometry(slot))) return false;
       }
-    });
+      return true;
+    };
+    int taken = -1;
+    if (!product && node.types[size_t(r)].shape.same_as(attrs.domain)) {
+      taken = changed_input(node, r);
+      if (taken >= 0 && !may_take(taken)) taken = -1;
+      for (size_t i : own) {
+        int slot = step.inputs[i].slot;
+        if (taken >= 0 || slot < 0 || storage_of(slot).kind == Storage::Kind::kInput || !may_take(slot)) continue;
+        if (bytes_of(fresh.impl()) == storage_of(slot).block.bytes) taken = slot;
+      }
+    }
+    int slot;
+    if (taken >= 0) {
+      step.in_place = true;
+      note_change(taken);
+      taken_storages.insert(plan_->slots[size_t(taken)].storage);
+      slot = add_slot(plan_->slots[size_t(taken)].geometry, plan_->slots[size_t(taken)].storage);
+    } else {
+      slot = add_slot_of_its_own(fresh, node.id);
+    }
+    step.results.push_back(slot);
+    define(node.result(r), slot);
   }
 
   bool same_place_apart_from_start(int slot, const TensorImpl& fresh) const {
@@ -462,11 +474,6 @@ class Planner {
   std::vector<std::vector<int>> last_use_;             // by node and result; -1: not needed
   std::vector<bool> written_;                          // by input: whether the program changes it
   std::map<std::pair<const Node*, int>, int> belongs_into_;  // the input that a written output's value belongs into
-  struct KernelJob {
-    size_t step;
-    const FusedAttrs* attrs;
-    std::vector<const TensorImpl*> operands, outputs;
-  };
   std::vector<KernelJob> to_compile_;
   std::shared_ptr<Plan> plan_ = std::make_shared<Plan>();
 };

@@ -8,6 +8,7 @@
 #include "sinter/engine/executable/checks.h"
 #include "sinter/engine/executable/frame.h"
 #include "sinter/passes/fuse.h"
+#include "sinter/passes/nest.h"
 
 namespace sinter {
 
@@ -173,7 +174,9 @@ class Planned final : public Executable {
 std::shared_ptr<Executable> make_planned(Program program) {
   FuseOptions options;
   options.takes_epilogue = takes_epilogue;
-  program.graph = fuse(program.graph, options);
+  NestOptions nest;
+  nest.takes_epilogue = takes_epilogue;
+  program.graph = nest_kernels(fuse(program.graph, options), nest);
   return std::make_shared<Planned>(std::move(program));
 }
 

@@ -2,9 +2,11 @@
 // The driver above the cores: chooses a path by shape and layout, blocks for the caches, splits among threads. Internal
 // to gemm/.
 #include <cstdint>
+#include <span>
 
 #include "sinter/runtime/cpu/gemm/core.h"
 #include "sinter/runtime/cpu/gemm/gemm.h"
+#include "sinter/runtime/cpu/gemm/scratch.h"
 
 namespace sinter::runtime::gemm_detail {
 
@@ -14,26 +16,60 @@ struct View {
   Storage storage;
 };
 
-// One multiplication of a batch. `swapped`: C stands transposed to the caller's, which an epilogue must not see.
+// Where the kernels read B from: panels packed before the call, or by the call for all threads, or by each task just
+// before their use; the operand itself, its columns adjacent; or the operand itself along k, by dot products.
+enum class Supply : uint8_t { kPacked, kChunked, kFresh, kDirect, kDots };
+
+// How a product is computed. Its depth and whether it is by dots decide the result's bits, the rest only the speed.
+struct Plan {
+  Supply supply = Supply::kDirect;
+  bool direct_a = false;
+  int width = 1;         // log2 of the vectors a micro kernel is wide
+  int64_t max_rows = 1;  // of a micro kernel
+  int64_t depth = 1;     // of a k block
+  int64_t step = 1;      // columns of a unit of work
+
+  bool operator==(const Plan&) const = default;
+};
+
+// What the kernels read in place of B: columns [begin, end), the first of them at `data`.
+struct Source {
+  const char* data = nullptr;
+  Storage storage = kNative;
+  int64_t begin = 0, end = 0;
+  int64_t stride = 0;  // packed: panels in a k block; direct: elements between rows of B
+};
+
+// One product of a launch. `swapped`: C stands transposed to the caller's, which an epilogue must not see.
 template <class T>
 struct Problem {
   const GemmCore<T>* core;
   int64_t m, n, k;
   View a, b;           // b is not read when `packed` is given
   const void* packed;  // B in the layout of pack_b, elements of b.storage
-  void* c;
+  void* c;             // null: not stored
   int64_t c_row_stride, c_col_stride;
   Storage c_storage;
   T alpha;
   bool accumulate;
-  const Epilogue* epilogue;
-  int64_t first_row;  // of this problem, as the epilogue counts rows
   bool swapped;
+  // Filled in by the driver.
+  Plan plan;
+  Source source;
 };
 
-// Splits the work in up to `threads` at a time; m, n >= 1.
+// The products of one A, which is equal in all of them.
 template <class T>
-void multiply(Problem<T> problem, int threads);
+struct Launch {
+  std::span<Problem<T>> parts;
+  bool together;  // parts walk in step; all of one n
+  const JointEpilogue* epilogue;
+  int64_t first_row;  // of the products, as the epilogue counts rows
+};
+
+// Splits the work in up to `threads` at a time; m, n >= 1. The problems are left in an unspecified state.
+template <class T>
+void multiply(const Launch<T>& launch, int threads);
 
 // Packed B is a sequence of k blocks, each a sequence of panels of `core.panel` columns, each k-major and padded with
 // zeros. The depth of a block follows from k alone.
@@ -42,18 +78,5 @@ int64_t packed_elements(const GemmCore<T>& core, int64_t k, int64_t n);
 // Keeps b's element type.
 template <class T>
 void pack_whole(const GemmCore<T>& core, int64_t k, int64_t n, const View& b, void* dst);
-
-// Memory of a thread, kept from call to call.
-class Scratch {
- public:
-  ~Scratch();
-  void* reserve(int64_t bytes);  // aligned to 64; what was there before is lost
-
- private:
-  void* data_ = nullptr;
-  int64_t size_ = 0;
-};
-
-void* allocate_aligned(int64_t bytes);  // throws OutOfMemoryError; release with std::free
 
 }  // namespace sinter::runtime::gemm_detail

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <string_view>
 #include <type_traits>
+#include <vector>
 
 #include "sinter/base/error.h"
 #include "sinter/base/thread_pool.h"
@@ -65,42 +66,75 @@ void check_isa(CpuIsa isa) {
   check(isa == best_cpu_isa() || cpu_supports(isa), "matmul: this machine lacks the instruction set asked for");
 }
 
-// A B of batch stride zero under adjacent blocks of rows is one tall multiplication.
-bool folds(int64_t m, const GemmOperand& a, int64_t b_batch_stride, const GemmOutput& c) {
-  return b_batch_stride == 0 && a.batch_stride == m * a.row_stride && c.batch_stride == m * c.row_stride;
+// What the two forms of call have in common.
+struct Call {
+  int64_t m, k, batch;
+  const GemmOperand& a;
+  std::span<const GemmPart> parts;
+  double alpha;
+  bool accumulate, together;
+  const JointEpilogue* epilogue;
+  CpuIsa isa;
+};
+
+// Bs of batch stride zero under adjacent blocks of rows are one tall multiplication.
+bool folds(const Call& call) {
+  return call.a.batch_stride == call.m * call.a.row_stride &&
+         std::all_of(call.parts.begin(), call.parts.end(), [&](const GemmPart& part) {
+           return (part.packed || part.b.batch_stride == 0) &&
+                  (!part.c.data || part.c.batch_stride == call.m * part.c.row_stride);
+         });
 }
 
 template <class T>
-void run_batch(int64_t m, int64_t n, int64_t k, const GemmOperand& a, const GemmOperand& b, const void* packed,
-               const GemmOutput& c, const GemmOptions& options, CpuIsa isa) {
-  int64_t batch = options.batch;
-  if (batch > 1 && folds(m, a, packed ? 0 : b.batch_stride, c)) {
+Problem<T> problem_of(const Call& call, const GemmPart& part, int64_t m, int64_t item) {
+  const GemmOperand& a = call.a;
+  const GemmOperand& b = part.b;
+  const GemmOutput& c = part.c;
+  return {.core = &core_of<T>(part.packed ? part.packed->isa() : call.isa),
+          .m = m,
+          .n = part.n,
+          .k = call.k,
+          .a = {advance(a.data, item * a.batch_stride, a.type), a.row_stride, a.col_stride, storage_of(a.type)},
+          .b = {part.packed ? nullptr : advance(b.data, item * b.batch_stride, b.type), b.row_stride, b.col_stride,
+                storage_of(part.packed ? part.packed->type() : b.type)},
+          .packed = part.packed ? part.packed->data() : nullptr,
+          .c = c.data ? advance(c.data, item * c.batch_stride, c.type) : nullptr,
+          .c_row_stride = c.row_stride,
+          .c_col_stride = c.col_stride,
+          .c_storage = storage_of(c.type),
+          .alpha = T(call.alpha),
+          .accumulate = call.accumulate,
+          .swapped = false,
+          .plan = {},
+          .source = {}};
+}
+
+template <class T>
+void run_batch(const Call& call) {
+  int64_t m = call.m, batch = call.batch;
+  if (batch > 1 && folds(call)) {
     m *= batch;
     batch = 1;
   }
   const auto one = [&](int64_t i, int threads) {
-    multiply<T>({.core = &core_of<T>(isa),
-                 .m = m,
-                 .n = n,
-                 .k = k,
-                 .a = {advance(a.data, i * a.batch_stride, a.type), a.row_stride, a.col_stride, storage_of(a.type)},
-                 .b = {packed ? nullptr : advance(b.data, i * b.batch_stride, b.type), b.row_stride, b.col_stride,
-                       storage_of(b.type)},
-                 .packed = packed,
-                 .c = advance(c.data, i * c.batch_stride, c.type),
-                 .c_row_stride = c.row_stride,
-                 .c_col_stride = c.col_stride,
-                 .c_storage = storage_of(c.type),
-                 .alpha = T(options.alpha),
-                 .accumulate = options.accumulate,
-                 .epilogue = options.epilogue,
-                 .first_row = i * m,
-                 .swapped = false},
-                threads);
+    const auto launch = [&](std::span<Problem<T>> problems) {
+      multiply<T>({problems, call.together, call.epilogue, i * m}, threads);
+    };
+    if (call.parts.size() == 1) {
+      Problem<T> problem = problem_of<T>(call, call.parts[0], m, i);
+      return launch({&problem, 1});
+    }
+    std::vector<Problem<T>> problems;
+    problems.reserve(call.parts.size());
+    for (const GemmPart& part : call.parts) problems.push_back(problem_of<T>(call, part, m, i));
+    launch(problems);
   };
   if (batch == 1) return one(0, num_threads());
 
-  const double work = double(m) * double(n) * double(k);
+  int64_t columns = 0;
+  for (const GemmPart& part : call.parts) columns += part.n;
+  const double work = double(m) * double(columns) * double(call.k);
   const int64_t threads = num_threads();
   // Whole multiplications to a thread, unless they are few and large enough to split.
   if (threads == 1 || (batch < 4 * threads && batch % threads != 0 && work > 1e6)) {
@@ -113,19 +147,45 @@ void run_batch(int64_t m, int64_t n, int64_t k, const GemmOperand& a, const Gemm
   });
 }
 
-void dispatch(int64_t m, int64_t n, int64_t k, const GemmOperand& a, const GemmOperand& b, const void* packed,
-              const GemmOutput& c, const GemmOptions& options, CpuIsa isa) {
-  check(m >= 0 && n >= 0 && k >= 0 && options.batch >= 0, "matmul: sizes {} x {} x {}, batch {} must not be negative",
-        m, n, k, options.batch);
-  check_isa(isa);
-  const bool wide = a.type == GemmType::f64;
-  check((b.type == GemmType::f64) == wide && (c.type == GemmType::f64) == wide, "matmul: f64 does not mix with others");
-  if (m == 0 || n == 0 || options.batch == 0) return;
-  if (k == 0 && options.accumulate && !options.epilogue) return;
+void dispatch(const Call& call) {
+  check(call.m >= 0 && call.k >= 0 && call.batch >= 0, "matmul: {} rows, {} deep, batch {}: none may be negative",
+        call.m, call.k, call.batch);
+  const bool wide = call.a.type == GemmType::f64;
+  for (const GemmPart& part : call.parts) {
+    check(part.n >= 0, "matmul: {} columns must not be negative", part.n);
+    check_isa(part.packed ? part.packed->isa() : call.isa);
+    check(!part.packed || (part.packed->k() == call.k && part.packed->n() == part.n),
+          "matmul: a packed operand of another shape");
+    const GemmType b = part.packed ? part.packed->type() : part.b.type;
+    check((b == GemmType::f64) == wide && (part.c.type == GemmType::f64) == wide,
+          "matmul: f64 does not mix with others");
+  }
+  if (call.m == 0 || call.batch == 0) return;
+  if (call.k == 0 && call.accumulate && !call.epilogue) return;
   if (wide)
-    run_batch<double>(m, n, k, a, b, packed, c, options, isa);
+    run_batch<double>(call);
   else
-    run_batch<float>(m, n, k, a, b, packed, c, options, isa);
+    run_batch<float>(call);
+}
+
+void run_single(int64_t m, int64_t k, const GemmOperand& a, const GemmPart& part, const GemmOptions& options) {
+  if (part.n == 0) return;
+  const auto adapt = [](void* context, void* const* tiles, int64_t, int64_t row, int64_t col, int64_t rows,
+                        int64_t cols, int64_t stride) {
+    const Epilogue& epilogue = *static_cast<const Epilogue*>(context);
+    epilogue.function(epilogue.context, tiles[0], row, col, rows, cols, stride);
+  };
+  const JointEpilogue epilogue{adapt, const_cast<Epilogue*>(options.epilogue)};
+  dispatch({m,
+            k,
+            options.batch,
+            a,
+            {&part, 1},
+            options.alpha,
+            options.accumulate,
+            false,
+            options.epilogue ? &epilogue : nullptr,
+            options.isa});
 }
 
 }  // namespace
@@ -154,12 +214,26 @@ PackedB pack_b(int64_t k, int64_t n, const GemmOperand& b, CpuIsa isa) {
 
 void gemm(int64_t m, int64_t n, int64_t k, const GemmOperand& a, const GemmOperand& b, const GemmOutput& c,
           const GemmOptions& options) {
-  dispatch(m, n, k, a, b, nullptr, c, options, options.isa);
+  run_single(m, k, a, {n, b, nullptr, c}, options);
 }
 
 void gemm(int64_t m, const GemmOperand& a, const PackedB& b, const GemmOutput& c, const GemmOptions& options) {
-  const GemmOperand shape{nullptr, 0, 0, b.type(), 0};
-  dispatch(m, b.n(), b.k(), a, shape, b.data(), c, options, b.isa());
+  run_single(m, b.k(), a, {b.n(), {}, &b, c}, options);
+}
+
+void gemm_joint(int64_t m, int64_t k, const GemmOperand& a, std::span<const GemmPart> parts,
+                const JointOptions& options) {
+  if (options.together) {
+    check(int64_t(parts.size()) <= kMaxTogether, "matmul: {} products together, at most {}", parts.size(),
+          kMaxTogether);
+    for (const GemmPart& part : parts)
+      check(part.n == parts[0].n, "matmul: products together have {} and {} columns", parts[0].n, part.n);
+  }
+  for (const GemmPart& part : parts)
+    check(part.n == 0 || part.c.data || options.epilogue, "matmul: a product that nothing reads");
+  // Parts without columns have nothing to do, but keep their number.
+  if (std::all_of(parts.begin(), parts.end(), [](const GemmPart& part) { return part.n == 0; })) return;
+  dispatch({m, k, options.batch, a, parts, 1, false, options.together, options.epilogue, options.isa});
 }
 
 }  // namespace sinter::runtime

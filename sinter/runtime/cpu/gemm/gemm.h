@@ -6,6 +6,7 @@
 // the layouts and the instruction set, never on the number of threads. Denormals count as zero. C overlaps no input.
 #include <cstdint>
 #include <memory>
+#include <span>
 
 #include "sinter/runtime/cpu/cpu_features.h"
 
@@ -73,5 +74,34 @@ PackedB pack_b(int64_t k, int64_t n, const GemmOperand& b, CpuIsa isa = best_cpu
 void gemm(int64_t m, int64_t n, int64_t k, const GemmOperand& a, const GemmOperand& b, const GemmOutput& c,
           const GemmOptions& options = {});
 void gemm(int64_t m, const GemmOperand& a, const PackedB& b, const GemmOutput& c, const GemmOptions& options = {});
+
+// One product of a joint call; C is not stored where c.data is null: then an epilogue alone reads its tiles. With
+// `packed`, b is not read.
+struct GemmPart {
+  int64_t n;
+  GemmOperand b;
+  const PackedB* packed = nullptr;
+  GemmOutput c;
+};
+
+// Together: tiles[i] is part i's piece at (row, col), all of one geometry, called once a place; `part` is 0. Apart:
+// tiles[0] is a piece of part `part`. Otherwise as Epilogue.
+struct JointEpilogue {
+  void (*function)(void* context, void* const* tiles, int64_t part, int64_t row, int64_t col, int64_t rows,
+                   int64_t cols, int64_t tile_stride);
+  void* context = nullptr;
+};
+
+struct JointOptions {
+  bool together = false;  // all parts are of one n, at most kMaxTogether
+  int64_t batch = 1;
+  const JointEpilogue* epilogue = nullptr;
+  CpuIsa isa = best_cpu_isa();  // a part with a PackedB uses the one it was packed for
+};
+inline constexpr int64_t kMaxTogether = 8;
+
+// Several products of one A in one parallel loop, which reads A once. Each has the bits that gemm would give it alone.
+void gemm_joint(int64_t m, int64_t k, const GemmOperand& a, std::span<const GemmPart> parts,
+                const JointOptions& options = {});
 
 }  // namespace sinter::runtime

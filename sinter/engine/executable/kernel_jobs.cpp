@@ -1,0 +1,57 @@
+#include "sinter/engine/executable/kernel_jobs.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "sinter/base/hash.h"
+#include "sinter/base/thread_pool.h"
+
+namespace sinter {
+
+namespace {
+
+uint64_t hash_of(const KernelJob& job) {
+  uint64_t hash = job.attrs->as<FusedAttrs>().body->hash();
+  for (auto* list : {&job.operands, &job.outputs})
+    for (auto* t : *list)
+      if (t) hash = hash_bytes(t->sizes.data(), t->sizes.size() * sizeof(int64_t), hash);
+  return hash;
+}
+
+bool same_kernel(const KernelJob& a, const KernelJob& b) {
+  auto alike = [](const TensorImpl* x, const TensorImpl* y) {
+    return x && y ? x->dtype == y->dtype && x->sizes == y->sizes && x->strides == y->strides : x == y;
+  };
+  auto all_alike = [&](auto& x, auto& y) { return std::equal(x.begin(), x.end(), y.begin(), y.end(), alike); };
+  return all_alike(a.operands, b.operands) && all_alike(a.outputs, b.outputs) && *a.attrs == *b.attrs;
+}
+
+}  // namespace
+
+std::vector<std::pair<size_t, std::shared_ptr<const FusedKernel>>> compile_kernels(const std::vector<KernelJob>& jobs) {
+  // The layers of a network differ in addresses only: the first one of each kind stands for all.
+  std::unordered_multimap<uint64_t, size_t> seen;
+  std::vector<size_t> same_as(jobs.size()), fresh;
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    uint64_t hash = hash_of(jobs[i]);
+    same_as[i] = i;
+    for (auto [it, end] = seen.equal_range(hash); it != end && same_as[i] == i; ++it)
+      if (same_kernel(jobs[i], jobs[it->second])) same_as[i] = it->second;
+    if (same_as[i] != i) continue;
+    seen.emplace(hash, i);
+    fresh.push_back(i);
+  }
+  std::vector<std::shared_ptr<const FusedKernel>> kernels(jobs.size());
+  parallel_for(0, int64_t(fresh.size()), 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      auto& job = jobs[fresh[size_t(i)]];
+      kernels[fresh[size_t(i)]] =
+          std::make_shared<const FusedKernel>(compile_fused(job.attrs->as<FusedAttrs>(), job.operands, job.outputs));
+    }
+  });
+  std::vector<std::pair<size_t, std::shared_ptr<const FusedKernel>>> out;
+  for (size_t i = 0; i < jobs.size(); ++i) out.push_back({jobs[i].step, kernels[same_as[i]]});
+  return out;
+}
+
+}  // namespace sinter

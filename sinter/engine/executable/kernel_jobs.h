@@ -1,0 +1,20 @@
+#pragma once
+// The kernels that a plan needs, compiled together: equal ones once, different ones on all threads.
+#include <utility>
+#include <vector>
+
+#include "sinter/engine/fused_kernel.h"
+
+namespace sinter {
+
+// A fused step at its sizes and layouts; numbers have no geometry.
+struct KernelJob {
+  size_t step;
+  const Attrs* attrs;
+  std::vector<const TensorImpl*> operands, outputs;
+};
+
+// By step.
+std::vector<std::pair<size_t, std::shared_ptr<const FusedKernel>>> compile_kernels(const std::vector<KernelJob>& jobs);
+
+}  // namespace sinter

@@ -1,0 +1,50 @@
+#pragma once
+// Matrix products of one left operand and the ops that follow them, in one launch.
+#include <span>
+
+#include "sinter/engine/kernel_parameters.h"
+#include "sinter/ops/fused.h"
+#include "sinter/runtime/cpu/gemm/gemm.h"
+
+namespace sinter {
+
+struct FusedKernel;
+
+struct FusedProduct {
+  // Generated code that runs on finished pieces of the results; `args` as a kernel takes them.
+  using Epilogue = void (*)(const int64_t* args, void* const* tiles, int64_t row, int64_t col, int64_t rows, int64_t cols,
+                            int64_t stride);
+  struct Follow {
+    Epilogue function = nullptr;
+    std::vector<int> operands;  // positions among those of the fused node
+    std::vector<int64_t> params;
+    std::shared_ptr<const void> code;
+  };
+  // Addresses are the operands' at these positions; c_slot is -1 where only the pieces are read.
+  struct Part {
+    int64_t n;
+    runtime::GemmOperand b;
+    runtime::GemmOutput c;
+    int b_slot, c_slot;
+  };
+
+  std::string name;
+  int64_t m = 0, k = 0, batch = 1;
+  runtime::GemmOperand a = {};
+  int a_slot = -1;
+  bool together = true;         // products of one shape advance together
+  std::vector<Part> parts;
+  std::vector<Follow> follows;  // one for all that advance together, else one a part
+  // Computes the left operand into memory of the call; a_slot is -1 then.
+  std::shared_ptr<const FusedKernel> prologue;
+  std::vector<int> prologue_operands;
+  int64_t prologue_bytes = 0;
+};
+
+// As compile_fused, for a body with products.
+FusedProduct compile_product(const FusedAttrs& attrs, std::span<const TensorImpl* const> inputs,
+                             std::span<const TensorImpl* const> outputs);
+
+void launch(const FusedProduct& product, std::span<const int64_t> slots);
+
+}  // namespace sinter

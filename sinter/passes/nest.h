@@ -1,0 +1,26 @@
+#pragma once
+// Kernels inside kernels: `fused` nodes whose bodies hold `fused` nodes.
+//
+// A prologue: where the left operand of matrix products of few rows is all that a kernel computes (a norm, a cast), the
+// products take it in and compute it when they start.
+// Siblings: small kernels that do not wait for each other run side by side in one launch.
+#include <functional>
+
+#include "sinter/graph/graph.h"
+
+namespace sinter {
+
+struct NestOptions {
+  // Products of at most so many rows take a prologue: more are worth its split over threads.
+  int64_t prologue_rows = 8;
+  // Kernels whose results have at most so many elements count as small.
+  int64_t small = 1 << 15;
+  size_t most_siblings = 8, most_operands = 40;
+  // Contractions that take an epilogue; they take a prologue as well.
+  std::function<bool(const Node& node)> takes_epilogue = {};
+};
+
+// `graph` has been through fuse.
+Graph nest_kernels(const Graph& graph, const NestOptions& options);
+
+}  // namespace sinter
