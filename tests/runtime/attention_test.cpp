@@ -135,5 +135,22 @@ TEST(AttentionKernels, LargeScoresNeitherOverflowNorVanish) {
     }
 }
 
+// A static cache: what lies behind the last position is whatever was there before.
+TEST(AttentionKernels, KeysBehindTheLastShownOneAreNotRead) {
+  for (auto& sizes : {Case{1, 4, 2, 1, 1500, 16, 16}, Case{1, 2, 2, 40, 700, 16, 16}}) {
+    Case c = sizes;
+    c.mask = AttentionMaskType::kBool;
+    Operands x(c, kFloat32);
+    x.mask = (arange(c.keys) <= arange(c.queries).unsqueeze(1) + 260).view({1, 1, c.queries, c.keys}).contiguous();
+    Tensor want = run(c, x, best_cpu_isa());
+    int64_t shown = 260 + c.queries;
+    for (Tensor* t : {&x.key, &x.value}) t->slice(2, shown).fill_(std::nan(""));
+    Tensor got = run(c, x, best_cpu_isa());
+    EXPECT_EQ(std::memcmp(want.data_ptr(), got.data_ptr(), size_t(want.numel()) * 4), 0) << c;
+    EXPECT_LT(error_of({c.batch, c.heads, c.key_heads, c.queries, c.keys, c.size, c.value_size, false, c.mask},
+                       Operands(c, kFloat32), best_cpu_isa()), 4e-6);
+  }
+}
+
 }  // namespace
 }  // namespace sinter::runtime

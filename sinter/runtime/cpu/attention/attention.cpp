@@ -187,11 +187,30 @@ class Attention {
   void visit(const Task& t, int64_t key, int64_t keys) const {
     for (int64_t r = 0; r < t.rows; ++r)
       t.visible[r] = p_.causal ? std::clamp<int64_t>(t.position[r] + 1 - key, 0, keys) : keys;
+    if (p_.mask.type == AttentionMaskType::kBool) {
+      // Most of a static cache lies behind the last position: its keys are not read.
+      hide_tails(t, key);
+      keys = most_visible(t, 0, t.rows);
+      if (keys == 0) return;
+    }
     score(t, key, keys);
     if (p_.mask.type != AttentionMaskType::kNone) mask(t, key);
     core_.softmax({t.scores, key_block_, t.rows, keys, t.visible, t.result.maximum, t.result.sum, t.result.values,
                    value_stride_, p_.value_size});
     add_values(t, key, keys);
+  }
+
+  // Visible keys end with the last one that the mask shows.
+  void hide_tails(const Task& t, int64_t key) const {
+    const AttentionMask& m = p_.mask;
+    each_run(t.block, [&](const Rows& rows, int64_t at) {
+      for (int64_t i = 0; i < rows.count; ++i) {
+        const bool* shown = static_cast<const bool*>(m.data) + rows.batch * m.batch_stride + rows.head * m.head_stride +
+                            (rows.first + i) * m.row_stride + key * m.key_stride;
+        int64_t& visible = t.visible[at + i];
+        while (visible > 0 && !shown[(visible - 1) * m.key_stride]) --visible;
+      }
+    });
   }
 
   // The most keys that one of these rows sees.

@@ -4,7 +4,8 @@
 // at run time.
 //
 // f32, bf16 and f16 compute in f32 and round once at the store. Results depend on the sizes and the instruction set,
-// never on the number of threads. Denormals count as zero. Keys that causality hides from a whole block are not read.
+// never on the number of threads. Denormals count as zero. Keys that causality hides
+// from a whole block are not read, nor are those behind the last one that a bool mask shows to it.
 #include <cstdint>
 
 #include "sinter/runtime/cpu/gemm/gemm.h"
