@@ -5,6 +5,7 @@
 
 #include "bench/support/timing.h"
 #include "sinter/base/thread_pool.h"
+#include "sinter/runtime/cpu/ceilings.h"
 #include "sinter/tensor/tensor.h"
 
 namespace sinter::bench {
@@ -22,8 +23,7 @@ double measure_fma_ceiling();
 // machine, less while other processes hold cores. Absent where there is no ceiling.
 std::optional<double> measure_free_cores();
 
-// What a memory-bound loop does with its arrays: reads one, reads one and writes another, reads two and writes a third.
-enum class Traffic { kRead, kCopy, kAdd };
+using runtime::Traffic;
 const char* to_string(Traffic traffic);
 
 // STREAM-like loops over arrays of one size.
@@ -38,16 +38,14 @@ class StreamCeiling {
   Work work(Traffic traffic, bool streaming_stores) const;
   int64_t bytes(Traffic traffic) const;
   // Whether this machine has streaming stores.
-  static bool can_stream();
+  static bool can_stream() { return runtime::can_stream(); }
 
  private:
   int64_t array_bytes_;
   Tensor a_, b_, c_;
 };
 
-// Bytes in the last cache that a core sees, and in the second-level caches of as many cores as the pool has threads; a
-// guess where the system does not tell.
-int64_t last_cache_bytes();
-int64_t l2_cache_bytes();
+using runtime::l2_cache_bytes;
+using runtime::last_cache_bytes;
 
 }  // namespace sinter::bench

@@ -7,6 +7,7 @@
 
 #include "sinter/autograd/autograd.h"
 #include "sinter/base/log.h"
+#include "sinter/base/stage_times.h"
 #include "sinter/capture/explain.h"
 
 namespace sinter::capture {
@@ -151,6 +152,7 @@ Capture::Capture(Function& function, Entry& entry, Call& call, Frame& frame, Pur
 Capture* Capture::current() { return current_capture; }
 
 void Capture::run() {
+  StageTimer timer(CompileStage::kCapture);
   CurrentScope current(this);
   TracerScope tracing(&recorder_);
   try {
@@ -336,6 +338,7 @@ int64_t Capture::finish(Recorder& recorder, Draft& draft) {
   }
   if (!first_) first_ = segment;
   {
+    StageTimer kernels(CompileStage::kNone);
     TracerScope none(nullptr);
     last_answer_ = capture::run(segment, call_, true);
   }

@@ -1,8 +1,10 @@
 #pragma once
 // Switches and questions around compile().
+#include "sinter/base/stage_times.h"
 #include "sinter/capture/compile.h"
 #include "sinter/capture/explain.h"
 #include "sinter/engine/executable.h"
+#include "sinter/engine/profile.h"
 
 namespace sinter::compiler {
 
@@ -89,6 +91,18 @@ class Disabled {
 template <class F>
 auto disable(F&& f) {
   return detail::Disabled<std::decay_t<F>>(std::forward<F>(f));
+}
+
+// Where the compile time of this process went, in seconds by stage; what is compiled on several threads at once counts
+// on each. SINTER_LOGS=perf says the same of every capture.
+inline StageTimes compile_times() { return stage_times(); }
+
+// Calls the function, compiled or not, and tells how long each of its kernels took. A first call also captures and
+// compiles, so call it once before.
+template <class F, class... A>
+Profile profile(const F& f, A&&... arguments) {
+  auto call = [&] { std::invoke(f, arguments...); };
+  return Profile(FunctionRef<void()>(call));
 }
 
 // Calls the function as compiled and tells what became of it.

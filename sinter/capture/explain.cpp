@@ -1,8 +1,10 @@
 #include "sinter/capture/explain.h"
 
+#include <nlohmann/json.hpp>
 #include <ostream>
 
 #include "sinter/capture/function.h"
+#include "sinter/engine/report.h"
 
 namespace sinter {
 
@@ -33,6 +35,9 @@ Explanation explain(const Function& function) {
     for (auto& segment : entry->segments) {
       program.graphs.push_back(segment->text);
       program.plans.push_back(segment->run ? segment->run->text() : "nothing to run");
+      program.reports.push_back(segment->run ? segment->run->report() : nullptr);
+      auto backward = segment->backward ? segment->backward->run : nullptr;
+      program.backward_reports.push_back(backward ? backward->report() : nullptr);
       program.ops += segment->ops;
       auto& question = segment->question;
       if (question.kind != Question::Kind::kReturn)
@@ -67,6 +72,58 @@ int Explanation::op_count() const {
   return count;
 }
 
+namespace {
+
+// Each line behind so many spaces.
+std::string indented(const std::string& text, size_t spaces) {
+  std::string out;
+  for (size_t at = 0; at < text.size();) {
+    size_t end = std::min(text.find('\n', at), text.size());
+    out += std::string(spaces, ' ') + text.substr(at, end - at) + "\n";
+    at = end + 1;
+  }
+  return out;
+}
+
+// The kernels of one graph and of its backward.
+std::string fusion_of(const Explanation::Program& program, size_t graph) {
+  std::string out;
+  if (auto& report = program.reports[graph]) out += report->text();
+  if (auto& report = program.backward_reports[graph]) out += "backward:\n" + report->text();
+  return out;
+}
+
+}  // namespace
+
+std::string Explanation::fusion() const {
+  std::string out;
+  for (size_t i = 0; i < programs.size(); ++i)
+    for (size_t g = 0; g < programs[i].graphs.size(); ++g)
+      out += format("{}, program {}, graph {}:\n", name, i, g) + indented(fusion_of(programs[i], g), 2);
+  return out;
+}
+
+std::string Explanation::json() const {
+  using nlohmann::json;
+  auto report = [](const std::shared_ptr<const PlanReport>& r) { return r ? json::parse(r->json()) : json(); };
+  json list = json::array();
+  for (auto& program : programs) {
+    json guards = json::array(), breaks = json::array(), graphs = json::array();
+    for (auto& guard : program.guards) guards.push_back({{"text", guard.text}, {"where", guard.where}});
+    for (auto& b : program.breaks) breaks.push_back({{"what", b.what}, {"where", b.where}, {"advice", b.advice}});
+    for (size_t g = 0; g < program.graphs.size(); ++g)
+      graphs.push_back({{"text", program.graphs[g]},
+                        {"report", report(program.reports[g])},
+                        {"backward", report(program.backward_reports[g])}});
+    list.push_back({{"ops", program.ops},
+                    {"note", program.note},
+                    {"guards", guards},
+                    {"breaks", breaks},
+                    {"graphs", graphs}});
+  }
+  return json{{"name", name}, {"programs", list}}.dump();
+}
+
 std::string Explanation::text() const {
   std::string out = format("{}: {} program(s), {} graph(s), {} break(s), {} ops\n", name, programs.size(), graph_count(),
                            break_count(), op_count());
@@ -80,14 +137,8 @@ std::string Explanation::text() const {
     for (auto& b : program.breaks) out += format("  break: {} at {}\n    {}\n", b.what, b.where, b.advice);
     for (size_t g = 0; g < program.graphs.size(); ++g) {
       out += format("  graph {}:\n", g);
-      std::string line = "    ";
-      for (char c : program.graphs[g]) {
-        line += c;
-        if (c != '\n') continue;
-        out += line;
-        line = "    ";
-      }
-      if (line != "    ") out += line + "\n";
+      out += indented(program.graphs[g], 4);
+      if (auto kernels = fusion_of(program, g); !kernels.empty()) out += "    becomes\n" + indented(kernels, 4);
     }
   }
   return out;

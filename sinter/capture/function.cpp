@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sinter/base/log.h"
+#include "sinter/base/stage_times.h"
 #include "sinter/capture/capture.h"
 
 namespace sinter::capture {
@@ -19,6 +20,20 @@ struct Registry {
     static auto* registry = new Registry;
     return *registry;
   }
+};
+
+// Says under SINTER_LOGS=perf what the stages took while it was alive.
+class LogTimes {
+ public:
+  explicit LogTimes(const std::string& name) : name_(name), before_(stage_times()) {}
+  ~LogTimes() {
+    if (log_enabled(LogTopic::kPerf)) log(LogTopic::kPerf, "{}: {}", name_, (stage_times() - before_).text());
+  }
+  LogTimes(const LogTimes&) = delete;
+
+ private:
+  const std::string& name_;
+  const StageTimes before_;
 };
 
 const SizeMarks::Mark* mark_of(const Tensor& tensor, int dim) {
@@ -247,6 +262,7 @@ bool Function::capture_new(const Signature& signature, Frame& frame, Results& re
   }
   std::vector<Word> words = describe(frame);
   SizeTable sizes = choose_sizes(signature, words, frame);
+  LogTimes times(name_);
   try {
     return capture_with(sizes, signature, words, frame, results);
   } catch (const FailsWithSymbols&) {

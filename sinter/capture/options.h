@@ -12,6 +12,8 @@ enum class Mode : uint8_t { kDefault, kReduceOverhead, kMaxAutotune, kMaxAutotun
 // "default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs".
 std::string to_string(Mode mode);
 Mode parse_mode(std::string_view text);
+// Whether kernels are chosen by the clock.
+inline bool tunes(Mode mode) { return mode == Mode::kMaxAutotune || mode == Mode::kMaxAutotuneNoCudagraphs; }
 
 // Which sizes are symbolic: those seen with a second value, all from the start, none.
 enum class Dynamic : uint8_t { kAuto, kTrue, kFalse };

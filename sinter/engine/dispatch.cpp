@@ -1,6 +1,4 @@
 // The Dispatcher: where every public op ends. Decides between recording and running, and keeps the autograd tape.
-#include <chrono>
-
 #include "sinter/autograd/autograd.h"
 #include "sinter/autograd/tape.h"
 #include "sinter/base/error.h"
@@ -26,20 +24,22 @@ void check_operands(const Op& op, std::span<const TensorArg> inputs) {
   }
 }
 
-int64_t bytes_of(const Tensor& t) { return t.impl().numel * item_size(t.dtype()); }
-
-TensorList execute_profiled(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, OpProfile& profile) {
-  auto begin = std::chrono::steady_clock::now();
+TensorList execute_profiled(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, Profile& profile) {
+  Profile::Timer timer(profile);
   TensorList outputs = eager::execute(op, inputs, attrs);
-  double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  int64_t bytes = 0;
-  if (op.kind != OpKind::kView) {
-    for (auto& arg : inputs)
-      if (!arg.is_scalar()) bytes += bytes_of(arg.tensor());
-    for (auto& t : outputs) bytes += bytes_of(t);
-  }
-  profile.add(op.name, seconds, bytes);
+  timer.eager(op, inputs, attrs, outputs);
   return outputs;
+}
+
+// Writes the op's result into `out`.
+void execute_into(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor& out) {
+  if (op.kind == OpKind::kPointwise) {
+    eager::run_pointwise(op, inputs, attrs, &out);
+    return;
+  }
+  static const Op& copy = *find_op("clone");
+  TensorArg value[] = {TensorArg(eager::execute(op, inputs, attrs)[0])};
+  eager::run_pointwise(copy, value, {}, &out);
 }
 
 // Whether the body of a composite runs, or is recorded, in its place. A gradient or a kernel of its own keeps it whole.
@@ -77,7 +77,7 @@ class Engine : public Dispatcher {
       if (tracer->epoch() != before) return outputs;
     } else {
       check_operands(op, inputs);
-      auto* profile = OpProfile::current();
+      auto* profile = Profile::current();
       outputs = profile ? execute_profiled(op, inputs, attrs, *profile) : eager::execute(op, inputs, attrs);
     }
     if (autograd::is_recording(inputs)) autograd::record(op, inputs, attrs, outputs);
@@ -85,7 +85,7 @@ class Engine : public Dispatcher {
   }
 
   Tensor run_one(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs) override {
-    if (op.kind != OpKind::kPointwise || Tracer::current() || OpProfile::current()) return run(op, inputs, attrs)[0];
+    if (op.kind != OpKind::kPointwise || Tracer::current() || Profile::current()) return run(op, inputs, attrs)[0];
     check_operands(op, inputs);
     Tensor output = eager::run_pointwise(op, inputs, attrs, nullptr);
     if (autograd::is_recording(inputs)) autograd::record(op, inputs, attrs, {&output, 1});
@@ -99,12 +99,12 @@ class Engine : public Dispatcher {
     check_operands(op, written);
     bool taped = autograd::is_recording(inputs) || autograd::is_recording(written);
     if (taped) autograd::check_writable(op, out);
-    if (op.kind == OpKind::kPointwise) {
-      eager::run_pointwise(op, inputs, attrs, &out);
+    if (auto* profile = Profile::current()) [[unlikely]] {
+      Profile::Timer timer(*profile);
+      execute_into(op, inputs, attrs, out);
+      timer.eager(op, inputs, attrs, {&out, 1});
     } else {
-      static const Op& copy = *find_op("clone");
-      TensorArg value[] = {TensorArg(eager::execute(op, inputs, attrs)[0])};
-      eager::run_pointwise(copy, value, {}, &out);
+      execute_into(op, inputs, attrs, out);
     }
     out.impl().buffer->version.fetch_add(1, std::memory_order_relaxed);
     if (taped) autograd::record_into(op, inputs, attrs, out);

@@ -10,6 +10,8 @@
 
 namespace sinter {
 
+struct PlanReport;
+
 // What is to be made ready.
 struct Program {
   Graph graph;
@@ -19,6 +21,8 @@ struct Program {
   // of its own. Every other output is fresh memory, even when it equals an input or another output.
   std::vector<int> writes;
   std::string name;  // for profiles and logs
+  // Time to spend on each choice between several ways of computing a step, when it is first met; 0: none are tried.
+  double tune_seconds = 0;
 
   int written_into(size_t output) const { return output < writes.size() ? writes[output] : -1; }
 };
@@ -33,6 +37,8 @@ class Executable {
   virtual std::string text() const = 0;
   // Bytes of temporary memory of the largest call so far; 0 where the backend does not plan memory.
   virtual int64_t arena_bytes() const { return 0; }
+  // What it does in numbers (engine/report.h), for the sizes of the latest call; null where the backend does not plan.
+  virtual std::shared_ptr<const PlanReport> report() const { return nullptr; }
 };
 
 // Makes the program ready with the backend of this name; an Error lists the known ones.

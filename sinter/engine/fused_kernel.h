@@ -4,6 +4,7 @@
 
 #include "sinter/engine/fused_product.h"
 #include "sinter/engine/kernel.h"
+#include "sinter/engine/ways.h"
 #include "sinter/loops/fused.h"
 
 namespace sinter {

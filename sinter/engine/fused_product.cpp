@@ -271,10 +271,22 @@ void launch(const FusedProduct& product, std::span<const int64_t> slots) {
   runtime::GemmOperand a = product.a;
   a.data = address(product.a_slot);
   if (product.prologue) a.data = run_prologue(product, slots);
+  bool any = std::any_of(product.follows.begin(), product.follows.end(), [](auto& f) { return f.function != nullptr; });
+  if (product.way) {
+    runtime::Epilogue single{[](void* given, void* tile, int64_t row, int64_t col, int64_t rows, int64_t cols, int64_t stride) {
+                               auto& c = *static_cast<Context*>(given);
+                               c.product.follows[0].function(c.args.data(), &tile, row, col, rows, cols, stride);
+                             },
+                             &context};
+    runtime::GemmOptions options;
+    options.batch = product.batch;
+    if (any) options.epilogue = &single;
+    auto& part = parts[0];
+    return run_product(product.way.get(), product.m, part.n, product.k, a, part.b, part.c, options);
+  }
   runtime::JointOptions options;
   options.batch = product.batch;
   options.together = product.together;
-  bool any = std::any_of(product.follows.begin(), product.follows.end(), [](auto& f) { return f.function != nullptr; });
   if (any) options.epilogue = &epilogue;
   runtime::gemm_joint(product.m, product.k, a, {parts.data(), parts.size()}, options);
 }

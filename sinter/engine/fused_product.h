@@ -3,6 +3,7 @@
 #include <span>
 
 #include "sinter/engine/kernel_parameters.h"
+#include "sinter/engine/ways.h"
 #include "sinter/ops/fused.h"
 #include "sinter/runtime/cpu/gemm/gemm.h"
 
@@ -35,6 +36,7 @@ struct FusedProduct {
   bool together = true;         // products of one shape advance together
   std::vector<Part> parts;
   std::vector<Follow> follows;  // one for all that advance together, else one a part
+  std::shared_ptr<const ProductWay> way;  // of a single part: what tuning chose; null: the default
   // Computes the left operand into memory of the call; a_slot is -1 then.
   std::shared_ptr<const FusedKernel> prologue;
   std::vector<int> prologue_operands;

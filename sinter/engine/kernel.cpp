@@ -4,6 +4,7 @@
 
 #include "sinter/base/hash.h"
 #include "sinter/base/log.h"
+#include "sinter/base/stage_times.h"
 #include "sinter/base/thread_pool.h"
 #include "sinter/codegen/cpu/emit.h"
 #include "sinter/loops/schedule.h"
@@ -28,6 +29,7 @@ std::string kernel_name(const LoopNest& nest) {
 }  // namespace
 
 std::shared_ptr<const Kernel> compile_kernel(const LoopNest& nest, bool stream) {
+  StageTimer timer(CompileStage::kSchedule);
   auto plan = schedule(nest, stream);
   auto kernel = std::make_shared<Kernel>();
   kernel->name = kernel_name(nest);

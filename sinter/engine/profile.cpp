@@ -2,60 +2,274 @@
 
 #include <algorithm>
 #include <atomic>
-#include <vector>
+#include <cstdio>
+#include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "sinter/base/error.h"
+#include "sinter/base/stage_times.h"
 #include "sinter/base/table.h"
+#include "sinter/engine/report.h"
+#include "sinter/runtime/cpu/ceilings.h"
 
 namespace sinter {
 
 namespace {
 
-std::atomic<OpProfile*> g_current{nullptr};
+using Clock = std::chrono::steady_clock;
+
+// What is kept call by call; rows go on counting.
+constexpr size_t kMostEvents = 1 << 20, kMostEagerCalls = 1 << 16;
+// Compiling less than this shows nowhere.
+constexpr double kShortCompile = 1e-6;
+
+Profile::EagerCall::Ref ref_of(const TensorArg& arg) {
+  if (arg.is_scalar()) {
+    Scalar s = arg.scalar();
+    return {nullptr, nullptr, 0, {s.is_floating() ? kFloat32 : kInt64, {}, {}, true}, s};
+  }
+  auto& t = arg.tensor().impl();
+  return {&t, t.buffer.get(), t.offset, {t.dtype, Shape(t.sizes), t.device, false}, 0};
+}
+
+std::string rate(double per_second) { return per_second > 0 ? fixed(per_second / 1e9, per_second < 1e10 ? 2 : 1) : "-"; }
 
 }  // namespace
 
-OpProfile::OpProfile() {
-  OpProfile* none = nullptr;
-  check(g_current.compare_exchange_strong(none, this), "OpProfile: another profile is being collected");
+Profile::Profile() {
+  Profile* none = nullptr;
+  check(current_.compare_exchange_strong(none, this), "Profile: another profile is being collected");
 }
 
-OpProfile::~OpProfile() { g_current.store(nullptr); }
+Profile::Profile(FunctionRef<void()> work) : Profile() {
+  work();
+  stop();
+}
 
-OpProfile* OpProfile::current() { return g_current.load(std::memory_order_relaxed); }
+Profile::~Profile() { stop(); }
 
-void OpProfile::add(std::string_view op, double seconds, int64_t bytes) {
+void Profile::stop() {
+  Profile* self = this;
+  current_.compare_exchange_strong(self, nullptr);
+}
+
+int Profile::thread_number() {
+  return threads_.try_emplace(std::this_thread::get_id(), int(threads_.size())).first->second;
+}
+
+int Profile::row_of(const KernelRow& row) {
+  std::string key = row.name + "\n" + row.where + "\n" + row.program;
+  auto [it, fresh] = row_index_.try_emplace(std::move(key), int(rows_.size()));
+  if (fresh) rows_.push_back(row);
+  return it->second;
+}
+
+void Profile::KernelRow::add(double taken, const Cost& moved) {
+  best = calls == 0 ? taken : std::min(best, taken);
+  ++calls;
+  seconds += taken;
+  cost += moved;
+}
+
+void Profile::keep(const Event& e, double compiling) {
+  compile_seconds_ += compiling;
+  if (events_.size() >= kMostEvents) {
+    ++left_out_;
+    return;
+  }
+  events_.push_back(e);
+  if (compiling > kShortCompile)
+    events_.push_back({Event::Kind::kCompile, e.index, e.thread, e.begin, std::min(compiling, e.seconds)});
+}
+
+// --- recording -------------------------------------------------------------------------------------------------------
+
+Profile::Timer::Timer(Profile& profile)
+    : profile_(profile), begin_(Clock::now()), compiling_(stage_seconds_of_this_thread()) {}
+
+// Called under the lock, once.
+Profile::Event Profile::Timer::event(Event::Kind kind) {
+  auto since = [&](Clock::time_point t) { return std::chrono::duration<double>(t - profile_.start_).count(); };
+  Event out{.kind = kind, .thread = profile_.thread_number(), .begin = since(begin_)};
+  out.seconds = since(end_) - out.begin;
+  return out;
+}
+
+void Profile::Timer::eager(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs,
+                           std::span<const Tensor> outputs) {
+  end_ = Clock::now();
+  double compiling = stage_seconds_of_this_thread() - compiling_;
+  auto* where = UserPosition::current();
+  KernelRow row{.name = std::string(op.name), .ops = std::string(op.name), .where = {}, .program = {}};
+  if (where) row.where = to_string(*where);
+  EagerCall call{.op = &op, .attrs = attrs, .inputs = {}, .outputs = {}, .cost = {}};
+  std::vector<const TensorImpl*> from, to;
+  for (auto& arg : inputs) {
+    call.inputs.push_back(ref_of(arg));
+    from.push_back(arg.is_scalar() ? nullptr : &arg.tensor().impl());
+  }
+  for (auto& t : outputs) {
+    call.outputs.push_back(ref_of(t));
+    to.push_back(&t.impl());
+  }
+  if (op.kind != OpKind::kView) call.cost = cost_of(op, attrs, from, to);
+
+  std::lock_guard lock(profile_.mutex_);
+  Event e = event(Event::Kind::kKernel);
+  call.row = e.index = profile_.row_of(row);
+  call.thread = e.thread;
+  call.begin = e.begin;
+  call.end = e.begin + e.seconds;
+  call.seconds = std::max(e.seconds - compiling, 0.0);
+  profile_.rows_[size_t(e.index)].add(call.seconds, call.cost);
+  profile_.keep(e, compiling);
+  if (profile_.eager_.size() < kMostEagerCalls) profile_.eager_.push_back(std::move(call));
+}
+
+void Profile::Timer::kernel(const void* key, FunctionRef<KernelRow()> describe) {
+  end_ = Clock::now();
+  double compiling = stage_seconds_of_this_thread() - compiling_;
+  std::lock_guard lock(profile_.mutex_);
+  auto known = profile_.kernel_index_.find(key);
+  if (known == profile_.kernel_index_.end()) {
+    KernelRow row = describe();
+    Cost once = row.cost;
+    row.cost = {};
+    known = profile_.kernel_index_.try_emplace(key, profile_.row_of(row), once).first;
+  }
+  Event e = event(Event::Kind::kKernel);
+  e.index = known->second.first;
+  profile_.rows_[size_t(e.index)].add(std::max(e.seconds - compiling, 0.0), known->second.second);
+  profile_.keep(e, compiling);
+}
+
+void Profile::Timer::program(const std::string& name) {
+  end_ = Clock::now();
+  std::lock_guard lock(profile_.mutex_);
+  Event e = event(Event::Kind::kProgram);
+  auto& names = profile_.programs_;
+  auto it = std::find(names.begin(), names.end(), name);
+  e.index = int(it - names.begin());
+  if (it == names.end()) names.push_back(name);
+  profile_.keep(e, 0);
+}
+
+// --- reading ---------------------------------------------------------------------------------------------------------
+
+std::map<std::string, Profile::Row, std::less<>> Profile::rows() const {
   std::lock_guard lock(mutex_);
-  auto it = rows_.find(op);
-  if (it == rows_.end()) it = rows_.emplace(std::string(op), Row()).first;
-  ++it->second.calls;
-  it->second.seconds += seconds;
-  it->second.bytes += bytes;
+  std::map<std::string, Row, std::less<>> out;
+  for (auto& kernel : rows_) {
+    Row& row = out[kernel.name];
+    row.calls += kernel.calls;
+    row.seconds += kernel.seconds;
+    row.bytes += kernel.cost.bytes();
+  }
+  return out;
 }
 
-std::map<std::string, OpProfile::Row, std::less<>> OpProfile::rows() const {
+std::vector<Profile::KernelRow> Profile::kernels() const {
+  std::vector<KernelRow> out;
+  {
+    std::lock_guard lock(mutex_);
+    out = rows_;
+  }
+  std::stable_sort(out.begin(), out.end(), [](auto& a, auto& b) { return a.seconds > b.seconds; });
+  return out;
+}
+
+std::vector<Profile::Event> Profile::events() const {
   std::lock_guard lock(mutex_);
-  return rows_;
+  return events_;
 }
 
-std::string OpProfile::table() const {
-  auto all = rows();
-  std::vector<std::pair<std::string, Row>> sorted(all.begin(), all.end());
-  std::stable_sort(sorted.begin(), sorted.end(), [](auto& a, auto& b) { return a.second.seconds > b.second.seconds; });
-  Table table({"op", "calls", "time (us)", "us/call", "MB moved", "GB/s"});
-  Row total;
-  auto add_row = [&](const std::string& name, const Row& r) {
-    table.row(name, r.calls, fixed(r.seconds * 1e6, 1), fixed(r.seconds * 1e6 / double(r.calls), 2),
-              fixed(double(r.bytes) / 1e6, 3), fixed(double(r.bytes) / 1e9 / r.seconds, 2));
+double Profile::compile_seconds() const {
+  std::lock_guard lock(mutex_);
+  return compile_seconds_;
+}
+
+std::string Profile::table(size_t most) const {
+  auto all = kernels();
+  KernelRow total{.name = "total", .ops = {}, .where = {}, .program = {}}, rest = total;
+  double floors = 0;
+  auto& ceilings = runtime::measured_ceilings();
+  // Of all calls together; the cache that decides is that of one call.
+  auto floor = [&](const KernelRow& r) {
+    return ceilings.seconds(double(r.cost.read), double(r.cost.written), r.cost.flops,
+                            double(r.cost.bytes()) / double(std::max<int64_t>(r.calls, 1)));
   };
-  for (auto& [name, row] : sorted) {
-    add_row(name, row);
+  for (auto& row : all) {
     total.calls += row.calls;
     total.seconds += row.seconds;
-    total.bytes += row.bytes;
+    total.cost += row.cost;
+    floors += floor(row);
   }
-  if (total.calls) add_row("total", total);
-  return table.text();
+  Table table({"kernel", "where", "calls", "total ms", "mean us", "best us", "share", "MB moved", "GB/s", "GFLOP/s", "of ceiling"});
+  auto add = [&](const std::string& name, const KernelRow& r, double least) {
+    double seconds = std::max(r.seconds, 1e-12);
+    table.row(name, r.where.substr(r.where.rfind('/') + 1), r.calls,
+              fixed(r.seconds * 1e3, 3), fixed(r.seconds * 1e6 / double(std::max<int64_t>(r.calls, 1)), 2),
+              r.best > 0 ? fixed(r.best * 1e6, 2) : "-",
+              fixed(100 * r.seconds / std::max(total.seconds, 1e-12), 0) + "%", fixed(double(r.cost.bytes()) / 1e6, 3),
+              rate(double(r.cost.bytes()) / seconds), rate(r.cost.flops / seconds),
+              r.cost.bytes() ? fixed(100 * least / seconds, 0) + "%" : "-");
+  };
+  double rest_floor = 0;
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (i < most) {
+      add((all[i].program.empty() ? "" : all[i].program + ": ") + all[i].name, all[i], floor(all[i]));
+      continue;
+    }
+    rest.calls += all[i].calls;
+    rest.seconds += all[i].seconds;
+    rest.cost += all[i].cost;
+    rest_floor += floor(all[i]);
+  }
+  if (rest.calls) add(format("{} others", all.size() - most), rest, rest_floor);
+  if (total.calls) add("total", total, floors);
+  std::string out = table.text();
+  if (double compiling = compile_seconds(); compiling > kShortCompile)
+    out += format("compiling kernels took {} more\n", seconds_text(compiling));
+  return out + "ceilings: " + ceilings.text() + "\n";
+}
+
+std::string Profile::chrome_trace() const {
+  using nlohmann::json;
+  std::lock_guard lock(mutex_);
+  json list = json::array();
+  for (auto& [id, number] : threads_)
+    list.push_back({{"ph", "M"}, {"pid", 1}, {"tid", number}, {"name", "thread_name"},
+                    {"args", {{"name", format("thread {}", number)}}}});
+  // Whole nanoseconds: what was inside stays inside when it is rounded.
+  auto microseconds = [](double seconds) { return double(int64_t(seconds * 1e9)) / 1e3; };
+  for (auto& e : events_) {
+    double begin = microseconds(e.begin);
+    json event = {{"ph", "X"}, {"pid", 1}, {"tid", e.thread}, {"ts", begin},
+                  {"dur", microseconds(e.begin + e.seconds) - begin}};
+    if (e.kind == Event::Kind::kProgram) {
+      event["name"] = programs_[size_t(e.index)];
+      event["cat"] = "program";
+    } else {
+      auto& row = rows_[size_t(e.index)];
+      bool compile = e.kind == Event::Kind::kCompile;
+      event["name"] = compile ? "compile " + row.name : row.name;
+      event["cat"] = compile ? "compile" : row.program.empty() ? "eager" : "kernel";
+      double calls = double(std::max<int64_t>(row.calls, 1));
+      event["args"] = {{"ops", row.ops},
+                       {"where", row.where},
+                       {"bytes", double(row.cost.bytes()) / calls},
+                       {"flops", row.cost.flops / calls}};
+    }
+    list.push_back(std::move(event));
+  }
+  return json{{"displayTimeUnit", "ns"}, {"traceEvents", std::move(list)}, {"otherData", {{"left_out", left_out_}}}}.dump();
+}
+
+void Profile::write_chrome_trace(const std::string& path) const {
+  std::ofstream file(path, std::ios::binary);
+  file << chrome_trace();
+  file.close();
+  check(bool(file), "Profile: {} cannot be written", path);
 }
 
 }  // namespace sinter

@@ -1,37 +1,152 @@
 #pragma once
-// A record of the eager ops that ran: how often, how long, how many bytes of tensors they touched.
+// A record of what ran: every eager op and every kernel of compiled functions, how often, how long, how many bytes.
+//
+//   Profile profile;                                  // collects while it is alive, or until stop()
+//   for (int i = 0; i < 10; ++i) model(x);
+//   std::cout << profile.table() << profile.advice();
+//   profile.write_chrome_trace("trace.json");         // chrome://tracing, or Perfetto
+#include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <thread>
+#include <vector>
+
+#include "sinter/base/function_ref.h"
+#include "sinter/engine/cost.h"
 
 namespace sinter {
 
-// While alive, collects every op run by any thread. One at a time.
-class OpProfile {
+// A part of an eager run that would be worth compiling.
+struct Advice {
+  std::string where;                    // "model.cpp:41-47"
+  int64_t calls = 0;                    // how often it ran
+  int64_t ops = 0, kernels = 0;         // of one run: eagerly, and compiled
+  int64_t bytes = 0, compiled_bytes = 0;  // moved by one run
+  double seconds = 0;                   // of one run: each op in the shortest time measured
+  // What a compiled run would take: memory at four fifths of the measured bandwidth, and the arithmetic of now.
+  double expected_seconds = 0;
+
+  double gain() const { return seconds / expected_seconds; }
+};
+
+// Collects what any thread runs. One at a time; it must not end while another thread is inside a call.
+class Profile {
  public:
+  // By name, over all places.
   struct Row {
     int64_t calls = 0;
     double seconds = 0;
     int64_t bytes = 0;  // operands read and results written, each once
   };
+  // One kernel as one place of the program uses it. Compiling it, where a call had to, is no part of its time.
+  struct KernelRow {
+    std::string name, ops, where;
+    std::string program;  // the compiled function it belongs to; empty for an eager op
+    int64_t calls = 0;
+    double seconds = 0, best = 0;  // of all calls together; of the shortest
+    Cost cost = {};                // of all calls
 
-  OpProfile();
-  ~OpProfile();
-  OpProfile(const OpProfile&) = delete;
+    void add(double taken, const Cost& moved);
+  };
+  // A stretch of time on one thread, in seconds since the profile began. Those of one thread nest.
+  struct Event {
+    enum class Kind : uint8_t { kKernel, kProgram, kCompile };
+    Kind kind = Kind::kKernel;
+    int index = 0;  // of the row, or of the program's name
+    int thread = 0;
+    double begin = 0, seconds = 0;
+  };
+
+  Profile();
+  // Collects what happens inside `work`, and nothing after.
+  explicit Profile(FunctionRef<void()> work);
+  ~Profile();
+  Profile(const Profile&) = delete;
+  // Collects no more; what there is stays to be read.
+  void stop();
 
   std::map<std::string, Row, std::less<>> rows() const;
-  // The rows as an aligned table, longest first.
-  std::string table() const;
+  // Longest first.
+  std::vector<KernelRow> kernels() const;
+  std::vector<Event> events() const;
+  double compile_seconds() const;
+  // The kernels as an aligned table, longest first, at most `rows` of them: calls, time, share, bytes and operations a
+  // second, and how near that is to the ceilings of this machine (measured now if they have not been).
+  std::string table(size_t rows = 40) const;
+  // The events in the Trace Event Format, one line a thread.
+  std::string chrome_trace() const;
+  void write_chrome_trace(const std::string& path) const;
 
-  void add(std::string_view op, double seconds, int64_t bytes);
+  // The eager parts that would gain by compiling, what that saves most first.
+  std::vector<Advice> advise() const;
+  // The same as a short list.
+  std::string advice() const;
+
   // Null when nobody is collecting.
-  static OpProfile* current();
+  static Profile* current() { return current_.load(std::memory_order_relaxed); }
+
+  // --- for the engine
+  // A call that is being timed, from its making on.
+  class Timer {
+   public:
+    explicit Timer(Profile& profile);
+    // An eager op has run; it and its operands are remembered for advice.
+    void eager(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, std::span<const Tensor> outputs);
+    // A kernel of a program has run. What does not change between calls is asked for once for each `key`.
+    void kernel(const void* key, FunctionRef<KernelRow()> describe);
+    // A whole program has run.
+    void program(const std::string& name);
+
+   private:
+    Event event(Event::Kind kind);
+    Profile& profile_;
+    std::chrono::steady_clock::time_point begin_, end_;
+    double compiling_;
+  };
+
+  // An eager op as advice needs it.
+  struct EagerCall {
+    // A tensor by its body and memory: enough to know it again while the run goes on.
+    struct Ref {
+      const void* impl = nullptr;
+      const void* memory = nullptr;
+      int64_t offset = 0;
+      Type type;
+      Scalar number = 0;  // where the type is weak
+    };
+    const Op* op = nullptr;
+    Attrs attrs;
+    std::vector<Ref> inputs, outputs;
+    int row = 0, thread = 0;
+    double begin = 0, seconds = 0;  // seconds: without compiling
+    double end = 0;
+    Cost cost;
+  };
 
  private:
-  mutable std::mutex mutex_;
-  std::map<std::string, Row, std::less<>> rows_;
+  int thread_number();
+  int row_of(const KernelRow& row);
+  // The event, and in it what it spent compiling.
+  void keep(const Event& event, double compiling);
+
+  static inline std::atomic<Profile*> current_{nullptr};
+  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  mutable std::mutex mutex_;  // guards what follows
+  std::vector<KernelRow> rows_;
+  std::map<std::string, int, std::less<>> row_index_;  // by name, place and program
+  std::map<const void*, std::pair<int, Cost>> kernel_index_;
+  std::vector<std::string> programs_;
+  std::vector<Event> events_;
+  std::vector<EagerCall> eager_;
+  std::map<std::thread::id, int> threads_;
+  int64_t left_out_ = 0;  // events beyond the limit: counted in rows, absent from the trace
+  double compile_seconds_ = 0;
 };
+
+using OpProfile = Profile;
 
 }  // namespace sinter

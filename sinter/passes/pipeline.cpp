@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "sinter/base/log.h"
+#include "sinter/base/stage_times.h"
 #include "sinter/graph/text_scan.h"
 #include "sinter/passes/common_subexpressions.h"
 #include "sinter/passes/dead_code.h"
@@ -56,6 +57,7 @@ void log_change(const PassReport& report, const Graph& graph) {
 
 Graph run_passes(Graph graph, std::span<const Pass> passes, const PipelineOptions& options,
                  std::vector<PassReport>* reports) {
+  StageTimer timer(CompileStage::kPasses);
   // A capture in progress is not asked about sizes of a graph that exists already.
   TracerScope untraced(nullptr);
   auto skip = skipped(passes, options);

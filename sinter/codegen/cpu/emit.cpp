@@ -1,6 +1,7 @@
 #include "sinter/codegen/cpu/emit.h"
 
 #include "sinter/base/error.h"
+#include "sinter/base/stage_times.h"
 #include "sinter/codegen/cpu/combine_text.h"
 #include "sinter/codegen/cpu/text_writer.h"
 #include "sinter_embedded.h"
@@ -378,6 +379,7 @@ class KernelWriter : TextWriter {
 }  // namespace
 
 KernelText emit_cpu(const LoopNest& nest, const Schedule& schedule, const std::string& name) {
+  StageTimer timer(CompileStage::kEmit);
   return KernelWriter(nest, schedule).write(name);
 }
 

@@ -1,4 +1,5 @@
 // Fused kernels: rows in parallel, for each row its sweeps, in lanes along the last inner axis.
+#include "sinter/base/stage_times.h"
 #include "sinter/codegen/cpu/combine_text.h"
 #include "sinter/codegen/cpu/emit.h"
 #include "sinter/codegen/cpu/text_writer.h"
@@ -279,6 +280,9 @@ class FusedWriter : TextWriter {
 
 }  // namespace
 
-KernelText emit_cpu(const FusedNest& nest, const std::string& name) { return FusedWriter(nest).write(name); }
+KernelText emit_cpu(const FusedNest& nest, const std::string& name) {
+  StageTimer timer(CompileStage::kEmit);
+  return FusedWriter(nest).write(name);
+}
 
 }  // namespace sinter::codegen

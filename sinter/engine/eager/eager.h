@@ -49,6 +49,8 @@ std::vector<Type> operand_types(std::span<const TensorArg> inputs);
 using Template = bool (*)(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor* out,
                           TensorList& outputs);
 Template find_template(const Op& op);
+// "gemm", "attention", …; null where there is none.
+const char* template_name(const Op& op);
 // Whether a composite op has a template for all operands of these types, whatever their memory looks like: it need not
 // be taken apart.
 bool takes_whole(const OpCall& call);

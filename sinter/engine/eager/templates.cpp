@@ -44,15 +44,16 @@ bool matrix_product(const Op& op, std::span<const TensorArg> inputs, const Attrs
 struct Entry {
   const Op* op;
   Template function;
+  const char* name;  // for people
   bool (*takes)(const OpCall& call) = nullptr;  // of composites
 };
 
 const Entry* find_entry(const Op& op) {
   static const Entry entries[] = {
-      {find_op("mm"), matrix_product},
-      {find_op("bmm"), matrix_product},
-      {find_op("convolution"), convolution_template},
-      {find_op("scaled_dot_product_attention"), attention_template, takes_attention},
+      {find_op("mm"), matrix_product, "gemm"},
+      {find_op("bmm"), matrix_product, "gemm"},
+      {find_op("convolution"), convolution_template, "convolution"},
+      {find_op("scaled_dot_product_attention"), attention_template, "attention", takes_attention},
   };
   for (auto& entry : entries)
     if (entry.op == &op) return &entry;
@@ -64,6 +65,11 @@ const Entry* find_entry(const Op& op) {
 Template find_template(const Op& op) {
   auto* entry = find_entry(op);
   return entry ? entry->function : nullptr;
+}
+
+const char* template_name(const Op& op) {
+  auto* entry = find_entry(op);
+  return entry ? entry->name : nullptr;
 }
 
 bool takes_whole(const OpCall& call) {

@@ -1,11 +1,10 @@
 #include "sinter/engine/executable/frame.h"
 
-#include <chrono>
-
 #include "sinter/autograd/autograd.h"
 #include "sinter/base/error.h"
 #include "sinter/engine/eager/eager.h"
 #include "sinter/engine/profile.h"
+#include "sinter/engine/report.h"
 #include "sinter/tensor/tracer.h"
 
 namespace sinter {
@@ -17,8 +16,12 @@ const Op& clone_op() {
   return clone;
 }
 
-int64_t bytes_of(const TensorArg& arg) {
-  return arg.is_scalar() ? 0 : arg.tensor().impl().numel * item_size(arg.tensor().dtype());
+// What a profile says of a step.
+Profile::KernelRow describe(const Plan& plan, const Step& step) {
+  KernelReport report = report_of(plan, step);
+  std::string ops;
+  for (auto& op : report.ops) ops += (ops.empty() ? "" : ", ") + op;
+  return {.name = report.name, .ops = ops, .where = report.where, .program = plan.name, .cost = report.cost};
 }
 
 }  // namespace
@@ -140,12 +143,18 @@ void Frame::run(std::span<const TensorArg> inputs, std::span<Tensor> outputs) {
   Unbind unbind(*this);
   bind_inputs(inputs);
   bind_outputs();
-  run_calls();
+  if (auto* profile = Profile::current()) [[unlikely]] {
+    Profile::Timer timer(*profile);
+    run_calls();
+    timer.program(plan_->name);
+  } else {
+    run_calls();
+  }
   hand_out(inputs, outputs);
 }
 
 void Frame::run_calls() {
-  auto* profile = OpProfile::current();
+  auto* profile = Profile::current();
   size_t at = 0;
   try {
     for (; at < calls_.size(); ++at) {
@@ -153,14 +162,10 @@ void Frame::run_calls() {
         run(calls_[at]);
         continue;
       }
-      auto begin = std::chrono::steady_clock::now();
+      Profile::Timer timer(*profile);
       run(calls_[at]);
-      double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-      int64_t bytes = 0;
-      for (auto& arg : calls_[at].args) bytes += bytes_of(arg);
-      for (int r : calls_[at].step->results) bytes += bytes_of(tensors_[size_t(r)]);
-      auto& fused = calls_[at].step->fused;
-      profile->add(fused ? fused->name : std::string(calls_[at].step->op->name), seconds, bytes);
+      const Step& step = *calls_[at].step;
+      timer.kernel(&step, [&] { return describe(*plan_, step); });
     }
   } catch (const OutOfMemoryError&) {
     throw;
@@ -184,7 +189,9 @@ void Frame::run(const Call& call) {
       return;
     case Step::Kind::kKernel:
       // A view that comes here has no alias of this shape: its own loops copy.
-      if (step.op->kind == OpKind::kView)
+      if (step.way)
+        step.way(call.args, call.out);
+      else if (step.op->kind == OpKind::kView)
         eager::run_loops(*step.op, call.args, step.attrs, &call.out);
       else
         eager::execute(*step.op, call.args, step.attrs, &call.out);

@@ -4,6 +4,8 @@
 #include <unordered_map>
 
 #include "sinter/base/hash.h"
+#include "sinter/base/progress.h"
+#include "sinter/base/stage_times.h"
 #include "sinter/base/thread_pool.h"
 
 namespace sinter {
@@ -28,7 +30,8 @@ bool same_kernel(const KernelJob& a, const KernelJob& b) {
 
 }  // namespace
 
-std::vector<std::pair<size_t, std::shared_ptr<const FusedKernel>>> compile_kernels(const std::vector<KernelJob>& jobs) {
+std::vector<std::pair<size_t, std::shared_ptr<const FusedKernel>>> compile_kernels(const std::vector<KernelJob>& jobs,
+                                                                                   const std::string& name) {
   // The layers of a network differ in addresses only: the first one of each kind stands for all.
   std::unordered_multimap<uint64_t, size_t> seen;
   std::vector<size_t> same_as(jobs.size()), fresh;
@@ -42,11 +45,15 @@ std::vector<std::pair<size_t, std::shared_ptr<const FusedKernel>>> compile_kerne
     fresh.push_back(i);
   }
   std::vector<std::shared_ptr<const FusedKernel>> kernels(jobs.size());
+  StageTimer waiting(CompileStage::kNone);  // each thread counts its own kernels
+  Progress progress("compiling " + name, int64_t(fresh.size()), " kernels");
   parallel_for(0, int64_t(fresh.size()), 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
+      StageTimer timer(CompileStage::kSchedule);
       auto& job = jobs[fresh[size_t(i)]];
       kernels[fresh[size_t(i)]] =
           std::make_shared<const FusedKernel>(compile_fused(job.attrs->as<FusedAttrs>(), job.operands, job.outputs));
+      progress.advance();
     }
   });
   std::vector<std::pair<size_t, std::shared_ptr<const FusedKernel>>> out;

@@ -14,7 +14,8 @@ struct KernelJob {
   std::vector<const TensorImpl*> operands, outputs;
 };
 
-// By step.
-std::vector<std::pair<size_t, std::shared_ptr<const FusedKernel>>> compile_kernels(const std::vector<KernelJob>& jobs);
+// By step. `name` is the program's, for the progress of long compiles.
+std::vector<std::pair<size_t, std::shared_ptr<const FusedKernel>>> compile_kernels(const std::vector<KernelJob>& jobs,
+                                                                                   const std::string& name);
 
 }  // namespace sinter

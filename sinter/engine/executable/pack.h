@@ -16,4 +16,7 @@ struct Block {
 // Gives each block its offset, so that blocks in use at the same step are apart. Returns the bytes that all need.
 int64_t pack(std::span<Block* const> blocks);
 
+// The most bytes that blocks in use at one step have together, each rounded up to the alignment: a bound for `pack`.
+int64_t largest_live(std::span<const Block* const> blocks);
+
 }  // namespace sinter

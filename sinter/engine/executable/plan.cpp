@@ -5,9 +5,12 @@
 #include <set>
 
 #include "sinter/base/error.h"
+#include "sinter/base/stage_times.h"
 #include "sinter/engine/eager/eager.h"
 #include "sinter/engine/executable/kernel_jobs.h"
 #include "sinter/engine/executable/specialize.h"
+#include "sinter/engine/executable/tune.h"
+#include "sinter/engine/executable/tune.h"
 #include "sinter/ops/fused.h"
 #include "sinter/ops/view_path.h"
 #include "sinter/tensor/memory_format.h"
@@ -86,8 +89,10 @@ class Planner {
       if (is_needed(node)) add(node);
     add_outputs();
     place();
-    for (auto& [step, kernel] : compile_kernels(to_compile_)) plan_->steps[step].fused = kernel;
+    for (auto& [step, kernel] : compile_kernels(to_compile_, program_.name)) plan_->steps[step].fused = kernel;
+    if (options_.tune_seconds > 0) tune(*plan_, options_.tune_seconds);
     plan_->captured = specialized_.captured;
+    plan_->name = program_.name;
     return std::move(plan_);
   }
 
@@ -462,6 +467,7 @@ class Planner {
     for (auto& storage : plan_->storages)
       if (storage.kind == Storage::Kind::kArena) blocks.push_back(&storage.block);
     plan_->arena_bytes = pack(blocks);
+    plan_->live_bytes = largest_live(blocks);
   }
 
   const Program& program_;
@@ -482,6 +488,7 @@ class Planner {
 
 std::shared_ptr<const Plan> make_plan(const Program& program, std::span<const int64_t> sizes,
                                       const PlanOptions& options) {
+  StageTimer timer(CompileStage::kSchedule);
   return Planner(program, sizes, options).run();
 }
 

@@ -54,6 +54,9 @@ struct Step {
   bool in_place = false;   // the result took over the memory of an operand, or of an input that the program changes
   std::string where = {};  // the user's line
   std::shared_ptr<const FusedKernel> fused = {};
+  // kKernel: the way that tuning chose; empty: the default.
+  std::function<void(std::span<const TensorArg> inputs, const Tensor& out)> way = {};
+  std::string way_name = {};  // where tuning chose another way than the default
 };
 
 // How an output comes about once all steps have run.
@@ -78,7 +81,9 @@ struct Plan {
   TensorList captured;
   std::vector<int> changed_inputs;  // those whose memory the plan writes, whenever it does
   std::vector<int> changed_early;   // those among them that are written while steps may still read other inputs
+  std::string name;  // the program's
   int64_t arena_bytes = 0;
+  int64_t live_bytes = 0;    // the largest sum of blocks of the arena in use at one step: no arena can be smaller
   int64_t copied_bytes = 0;  // moved by writes and copies in one call
 
   // One line a step.
@@ -90,6 +95,8 @@ struct PlanOptions {
   std::vector<IntList> input_strides;
   // Whether inputs that the program changes may be written before the end: not where they overlap with others.
   bool write_inputs_early = true;
+  // Spent at most on each choice between several ways of a step; 0: the default ways, whatever was remembered.
+  double tune_seconds = 0;
 };
 
 std::shared_ptr<const Plan> make_plan(const Program& program, std::span<const int64_t> sizes,

@@ -4,9 +4,11 @@
 #include <mutex>
 
 #include "sinter/base/error.h"
+#include "sinter/base/stage_times.h"
 #include "sinter/engine/eager/eager.h"
 #include "sinter/engine/executable/checks.h"
 #include "sinter/engine/executable/frame.h"
+#include "sinter/engine/report.h"
 #include "sinter/passes/fuse.h"
 #include "sinter/passes/nest.h"
 
@@ -41,13 +43,13 @@ class Planned final : public Executable {
   }
 
   std::string text() const override {
-    std::shared_ptr<const Plan> latest;
-    {
-      std::lock_guard lock(mutex_);
-      if (!plans_.empty()) latest = plans_.front().plan;
-    }
-    if (!latest && program_.symbols.empty()) latest = make_plan(program_, {}, {});
+    auto latest = latest_plan();
     return latest ? latest->text() : "planned when it is first called:\n" + program_.graph.text();
+  }
+
+  std::shared_ptr<const PlanReport> report() const override {
+    auto latest = latest_plan();
+    return latest ? std::make_shared<const PlanReport>(report_of(*latest)) : nullptr;
   }
 
   int64_t arena_bytes() const override {
@@ -56,6 +58,15 @@ class Planned final : public Executable {
   }
 
  private:
+  // Of the call before; where there was none, the only one there can be, if sizes are numbers.
+  std::shared_ptr<const Plan> latest_plan() const {
+    {
+      std::lock_guard lock(mutex_);
+      if (!plans_.empty()) return plans_.front().plan;
+    }
+    return program_.symbols.empty() ? make_plan(program_, {}, {}) : nullptr;
+  }
+
   struct Entry {
     Key key;
     std::shared_ptr<const Plan> plan;
@@ -107,7 +118,7 @@ class Planned final : public Executable {
     }
     if (!plan) {
       // Outside the lock: a second thread may make the same plan, and the first to come back is kept.
-      auto made = make_plan(program_, sizes, {strides_of(inputs), key[0] != 0});
+      auto made = make_plan(program_, sizes, {strides_of(inputs), key[0] != 0, program_.tune_seconds});
       std::lock_guard lock(mutex_);
       plan = find(key);
       if (!plan) plan = remember(key, made);
@@ -172,6 +183,7 @@ class Planned final : public Executable {
 }  // namespace
 
 std::shared_ptr<Executable> make_planned(Program program) {
+  StageTimer timer(CompileStage::kSchedule);
   FuseOptions options;
   options.takes_epilogue = takes_epilogue;
   NestOptions nest;

@@ -8,6 +8,7 @@
 #include "sinter/base/error.h"
 #include "sinter/base/hash.h"
 #include "sinter/base/log.h"
+#include "sinter/base/stage_times.h"
 #include "sinter/runtime/cpu/clang_plugin/interface.h"
 #include "sinter/runtime/cpu/compilers.h"
 #include "sinter/runtime/cpu/elf_loader.h"
@@ -74,6 +75,7 @@ Toolchain::Toolchain(ToolchainOptions options) : options_(std::move(options)), s
 
 std::shared_ptr<const CpuCode> Toolchain::compile(const std::string& source, const std::string& label,
                                                   std::string_view prelude) {
+  StageTimer timer(CompileStage::kToolchain);
   // What identifies the code: the source, and the prelude by its hash.
   std::string text = prelude.empty() ? source : "prelude " + hash_hex(prelude) + "\n" + source;
   std::shared_ptr<Slot> slot;

@@ -1,0 +1,45 @@
+#pragma once
+// Where compile time goes: seconds by stage, summed over all threads of the process.
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+namespace sinter {
+
+enum class CompileStage : uint8_t {
+  kCapture,    // recording the function, differentiating it, guards
+  kPasses,     // graph to graph
+  kSchedule,   // fusion, lowering, the memory plan
+  kEmit,       // kernel text
+  kToolchain,  // from text to loaded code: a compiler, the disk, or waiting for another thread's compiler
+  kNone        // not counted: kernels that run in the middle
+};
+
+struct StageTimes {
+  double capture = 0, passes = 0, schedule = 0, emit = 0, toolchain = 0;  // seconds
+  int64_t kernels = 0;                                                    // texts emitted
+
+  double total() const { return capture + passes + schedule + emit + toolchain; }
+  StageTimes operator-(const StageTimes& before) const;
+  // "12.3 ms: capture 1.0, passes 0.5, schedule 2.1, emit 0.2, toolchain 8.5; 3 kernels"
+  std::string text() const;
+};
+
+// Since the process began.
+StageTimes stage_times();
+// What this thread has spent in all stages.
+double stage_seconds_of_this_thread();
+
+// The time from its making to its end belongs to the stage, but for what timers made in between on this thread take: no
+// moment counts twice.
+class StageTimer {
+ public:
+  explicit StageTimer(CompileStage stage);
+  ~StageTimer();
+  StageTimer(const StageTimer&) = delete;
+
+ private:
+  CompileStage outer_;
+};
+
+}  // namespace sinter

@@ -1,0 +1,233 @@
+#include "sinter/engine/autotune.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <ctime>
+#include <limits>
+#include <vector>
+
+#include "sinter/base/error.h"
+#include "sinter/base/log.h"
+#include "sinter/base/thread_pool.h"
+#include "sinter/runtime/cpu/cpu_features.h"
+
+namespace sinter {
+
+namespace {
+
+// Raised when the kernels behind the candidates change so much that old winners mean nothing.
+constexpr int kKernelsVersion = 1;
+constexpr int kRounds = 12;              // of all candidates in turn; the best time of each counts
+constexpr double kSample = 100e-6;       // seconds of one sample: short candidates are repeated
+constexpr double kClearlyFaster = 0.97;  // of the default's time, to be preferred to it
+
+// How much slower than the best one a candidate leaves the race at; the first rounds may be disturbed.
+double clearly_slower(int round) { return round < 3 ? 2 : 1.3; }
+
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+// Seconds that candidates took. What runs on the calling thread alone is measured by that thread's own clock, which does
+// not count what other programs take.
+double work_clock() {
+  if (num_threads() > 1) return now();
+  timespec t;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return double(t.tv_sec) + double(t.tv_nsec) * 1e-9;
+}
+
+// The model as the CPU names itself, with its numbers: names are shared by machines that differ.
+std::string cpu_model() {
+#if defined(__x86_64__)
+  unsigned words[12] = {}, a = 0, b, c, d;
+  for (unsigned i = 0; i < 3; ++i)
+    __get_cpuid(0x80000002 + i, &words[4 * i], &words[4 * i + 1], &words[4 * i + 2], &words[4 * i + 3]);
+  __get_cpuid(1, &a, &b, &c, &d);
+  char name[49] = {};
+  std::memcpy(name, words, 48);
+  return format("{} {}", name, a);
+#else
+  return "unknown";
+#endif
+}
+
+std::string store_key(int threads) {
+  return format("autotune\n{} {}\n{}\n{}\n{} threads", SINTER_VERSION, kKernelsVersion, cpu_model(),
+                runtime::host_target().name, threads);
+}
+
+// One line a choice: what was chosen from, a tab, the winner.
+std::string to_text(const std::map<std::string, std::string>& winners) {
+  std::string text;
+  for (auto& [choice, winner] : winners) text += choice + "\t" + winner + "\n";
+  return text;
+}
+
+std::map<std::string, std::string> parse(const std::string& text) {
+  std::map<std::string, std::string> winners;
+  for (size_t at = 0; at < text.size();) {
+    size_t end = std::min(text.find('\n', at), text.size()), tab = text.find('\t', at);
+    if (tab < end) winners[text.substr(at, tab - at)] = text.substr(tab + 1, end - tab - 1);
+    at = end + 1;
+  }
+  return winners;
+}
+
+// Processes that add winners at the same time take turns, so that none of them is lost.
+class FileLock {
+ public:
+  explicit FileLock(const std::string& path) : fd_(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600)) {
+    if (fd_ >= 0) flock(fd_, LOCK_EX);
+  }
+  ~FileLock() {
+    if (fd_ >= 0) close(fd_);
+  }
+  FileLock(const FileLock&) = delete;
+
+ private:
+  int fd_;
+};
+
+struct Racer {
+  double best = std::numeric_limits<double>::infinity();
+  int repeats = 1;
+  bool in_race = true;
+};
+
+// False when the candidate cannot run.
+bool sample(const Candidate& candidate, Racer& racer, bool must_run) {
+  try {
+    double begin = work_clock();
+    for (int i = 0; i < racer.repeats; ++i) candidate.run();
+    racer.best = std::min(racer.best, (work_clock() - begin) / racer.repeats);
+    return true;
+  } catch (const Error& error) {
+    if (must_run) throw;
+    log(LogTopic::kAutotune, "  {} failed: {}", candidate.name, error.message());
+    racer.best = std::numeric_limits<double>::infinity();
+    return racer.in_race = false;
+  }
+}
+
+std::vector<Racer> race(std::span<const Candidate> candidates, double seconds) {
+  std::vector<Racer> racers(candidates.size());
+  double deadline = now() + seconds;
+  // The first run makes what is made on first use and does not count.
+  for (size_t i = 0; i < racers.size(); ++i) {
+    if (!sample(candidates[i], racers[i], i == 0)) continue;
+    racers[i].best = std::numeric_limits<double>::infinity();
+    if (!sample(candidates[i], racers[i], i == 0)) continue;
+    racers[i].repeats = int(std::clamp(kSample / std::max(racers[i].best, 1e-9), 1.0, 1e5));
+  }
+  for (int round = 0; round < kRounds && now() < deadline; ++round) {
+    for (size_t i = 0; i < racers.size() && now() < deadline; ++i)
+      if (racers[i].in_race) sample(candidates[i], racers[i], i == 0);
+    if (round == 0) continue;
+    double best = std::numeric_limits<double>::infinity();
+    for (auto& racer : racers) best = std::min(best, racer.best);
+    for (auto& racer : racers) racer.in_race = racer.in_race && racer.best < clearly_slower(round) * best;
+    if (std::count_if(racers.begin(), racers.end(), [](auto& r) { return r.in_race; }) < 2) break;
+  }
+  return racers;
+}
+
+size_t winner_of(const std::vector<Racer>& racers) {
+  size_t best = 0;
+  for (size_t i = 1; i < racers.size(); ++i)
+    if (racers[i].best < racers[best].best) best = i;
+  return racers[best].best < kClearlyFaster * racers[0].best ? best : 0;
+}
+
+}  // namespace
+
+Autotuner::Autotuner(std::string directory) : store_(std::move(directory)) {}
+
+std::string Autotuner::path(int threads) const {
+  return store_.directory().empty() ? "" : store_.path_of(store_key(threads));
+}
+
+Autotuner::Winners Autotuner::read(int threads) const {
+  std::string file = path(threads);
+  if (file.empty()) return {};
+  auto text = store_.load(store_key(threads));
+  if (!text && access(file.c_str(), F_OK) == 0)
+    warn_once(file, "the winners of earlier tuning in {} cannot be read; candidates are timed again", file);
+  return text ? parse(*text) : Winners();
+}
+
+void Autotuner::save(int threads, const std::string& choice, const std::string& winner) const {
+  std::string file = path(threads);
+  if (file.empty()) return;
+  FileLock lock(file + ".lock");
+  Winners all = read(threads);
+  all[choice] = winner;
+  store_.save(store_key(threads), to_text(all));
+}
+
+size_t Autotuner::choose(std::string_view point, std::string_view key, std::span<const Candidate> candidates,
+                         double seconds) {
+  SINTER_INTERNAL_ASSERT(!candidates.empty(), "{} has no candidates", point);
+  if (candidates.size() == 1) return 0;
+  int threads = num_threads();
+  std::string choice = format("{} {} of", point, key);
+  for (auto& candidate : candidates) choice += (&candidate == &candidates[0] ? " " : ", ") + candidate.name;
+  auto number_of = [&](const Winners& winners) -> int64_t {
+    auto it = winners.find(choice);
+    if (it == winners.end()) return -1;
+    for (size_t i = 0; i < candidates.size(); ++i)
+      if (candidates[i].name == it->second) return int64_t(i);
+    return -1;
+  };
+
+  std::lock_guard lock(mutex_);
+  auto& known = known_[threads];
+  if (int64_t found = number_of(known); found >= 0) {
+    ++stats_.from_memory;
+    return size_t(found);
+  }
+  if (!on_disk_.contains(threads)) on_disk_[threads] = read(threads);
+  if (int64_t found = number_of(on_disk_[threads]); found >= 0) {
+    ++stats_.from_disk;
+    known[choice] = candidates[size_t(found)].name;
+    log(LogTopic::kAutotune, "{} {}, {} threads: {} (remembered)", point, key, threads, candidates[size_t(found)].name);
+    return size_t(found);
+  }
+
+  double begin = now();
+  auto racers = race(candidates, seconds);
+  size_t winner = winner_of(racers);
+  stats_.seconds += now() - begin;
+  ++stats_.timed;
+  if (log_enabled(LogTopic::kAutotune)) {
+    std::string lines = format("{} {}, {} threads:", point, key, threads);
+    for (size_t i = 0; i < candidates.size(); ++i) {
+      if (!std::isfinite(racers[i].best)) continue;  // its failure has been told
+      lines += format("\n  {} us  {}{}{}", double(std::llround(racers[i].best * 1e8)) / 100, candidates[i].name,
+                      racers[i].in_race ? "" : " (left early)", i == winner ? "  <- winner" : "");
+    }
+    log(LogTopic::kAutotune, "{}", lines);
+  }
+  known[choice] = candidates[winner].name;
+  save(threads, choice, candidates[winner].name);
+  return winner;
+}
+
+AutotuneStats Autotuner::stats() const {
+  std::lock_guard lock(mutex_);
+  return stats_;
+}
+
+Autotuner& autotuner() {
+  static auto* tuner = new Autotuner(runtime::CodeStore::default_directory());
+  return *tuner;
+}
+
+}  // namespace sinter

@@ -1,0 +1,129 @@
+#include "sinter/engine/cost.h"
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+
+#include "sinter/ops/fused.h"
+#include "sinter/passes/decompose.h"
+
+namespace sinter {
+
+namespace {
+
+// 0 where a size is a symbol.
+int64_t count(const Shape& shape) {
+  int64_t n = 1;
+  for (auto& d : shape) n *= d.is_number() ? d.number() : 0;
+  return n;
+}
+
+// How many elements an op visits: those of its domain, times what each is reduced over.
+int64_t points(const OpCall& call, std::span<const Type> results) {
+  if (call.op.kind == OpKind::kScatter) return count(call.op.domain(call));
+  bool reduces = call.op.combine != Combine::kNone && call.op.reduction;
+  return count(results[0].shape) * (reduces ? count(call.op.reduction(call)) : 1);
+}
+
+double flops_of(const OpCall& call, std::span<const Type> results);
+
+double flops_of(const Graph& graph) {
+  double flops = 0;
+  for (auto& node : graph.nodes()) {
+    std::vector<Type> types;
+    for (auto& v : node.inputs) types.push_back(v.type());
+    flops += flops_of(OpCall{*node.op, types, node.attrs}, node.types);
+  }
+  return flops;
+}
+
+double flops_of(const OpCall& call, std::span<const Type> results) {
+  const Op& op = call.op;
+  if (&op == &fused_op()) return flops_of(*call.as<FusedAttrs>().body);
+  if (op.kind == OpKind::kLoop && op.combine == Combine::kSum && op.reduction && call.inputs.size() > 1)
+    return 2.0 * double(points(call, results));
+  if (op.kind != OpKind::kComposite) return 0;
+  Graph whole;
+  std::vector<Value> inputs;
+  for (auto& type : call.inputs) inputs.push_back(whole.add_input(type));
+  auto& node = whole.add(op, inputs, call.attrs);
+  whole.set_outputs({node.result()});
+  Graph body = decompose(whole);
+  // One that could not be taken apart stays, and would come here again.
+  bool apart = std::none_of(body.nodes().begin(), body.nodes().end(),
+                            [](auto& each) { return each.op->kind == OpKind::kComposite; });
+  return apart ? flops_of(body) : 0;
+}
+
+Cost cost_of(const OpCall& call, std::span<const Type> results, std::span<const int64_t> operands,
+             std::span<const int64_t> written, bool in_place) {
+  Cost cost;
+  const Op& op = call.op;
+  bool by_index = op.kind == OpKind::kLoop || op.kind == OpKind::kScatter || op.kind == OpKind::kView;
+  int64_t visited = by_index ? points(call, results) : 0;
+  auto at_most = [&](int64_t bytes, DType dtype) {
+    return by_index ? std::min(bytes, visited * item_size(dtype)) : bytes;
+  };
+  bool scatter = op.kind == OpKind::kScatter;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (scatter && i == 0)
+      cost.read += in_place ? 0 : operands[i];
+    else
+      cost.read += at_most(operands[i], call.inputs[i].dtype);
+  }
+  for (size_t r = 0; r < written.size(); ++r)
+    cost.written += scatter && in_place ? at_most(written[r], results[r].dtype) : written[r];
+  cost.flops = flops_of(call, results);
+  return cost;
+}
+
+}  // namespace
+
+Cost& Cost::operator+=(const Cost& other) {
+  read += other.read;
+  written += other.written;
+  flops += other.flops;
+  return *this;
+}
+
+int64_t footprint(const TensorImpl& t) {
+  int64_t n = 1;
+  for (size_t d = 0; d < t.sizes.size(); ++d)
+    if (t.strides[d] != 0 || t.sizes[d] == 0) n *= t.sizes[d];
+  return n * item_size(t.dtype);
+}
+
+Cost cost_of(const Op& op, const Attrs& attrs, std::span<const TensorImpl* const> inputs,
+             std::span<const TensorImpl* const> outputs, bool in_place) {
+  std::vector<Type> types, results;
+  std::vector<int64_t> operands, written;
+  std::set<std::tuple<const void*, int64_t, int64_t>> seen;
+  for (auto* t : inputs) {
+    types.push_back(t ? Type{t->dtype, Shape(t->sizes), t->device, false} : Type{kFloat32, {}, {}, true});
+    // The same tensor twice is read once.
+    const void* memory = t && t->buffer ? static_cast<const void*>(t->buffer.get()) : t;
+    bool fresh = t && seen.emplace(memory, t->offset * item_size(t->dtype), t->numel).second;
+    operands.push_back(fresh ? footprint(*t) : 0);
+  }
+  for (auto* t : outputs) {
+    results.push_back({t->dtype, Shape(t->sizes), t->device, false});
+    written.push_back(footprint(*t));
+  }
+  return cost_of(OpCall{op, types, attrs}, results, operands, written, in_place);
+}
+
+Cost cost_of(const Node& node) {
+  if (node.op->kind == OpKind::kView || node.op->kind == OpKind::kInput || node.op->kind == OpKind::kScalar) return {};
+  std::vector<Type> types;
+  std::vector<int64_t> operands, written;
+  std::set<std::pair<const Node*, int>> seen;
+  auto bytes = [](const Type& type) { return type.weak ? 0 : count(type.shape) * item_size(type.dtype); };
+  for (auto& v : node.inputs) {
+    types.push_back(v.type());
+    operands.push_back(seen.emplace(v.node, v.index).second ? bytes(v.type()) : 0);
+  }
+  for (auto& type : node.types) written.push_back(bytes(type));
+  return cost_of(OpCall{*node.op, types, node.attrs}, node.types, operands, written, false);
+}
+
+}  // namespace sinter

@@ -1,0 +1,27 @@
+#pragma once
+// What an op moves and computes at the least, from its definition: for profiles, fusion reports and advice.
+#include <span>
+
+#include "sinter/graph/graph.h"
+
+namespace sinter {
+
+struct Cost {
+  int64_t read = 0, written = 0;  // bytes of memory, each place once
+  double flops = 0;               // of contractions: two for each product added up
+
+  int64_t bytes() const { return read + written; }
+  Cost& operator+=(const Cost& other);
+};
+
+// Bytes of the places that a tensor shows: dimensions of stride 0 show one.
+int64_t footprint(const TensorImpl& tensor);
+
+// One application on tensors (null for a number); tensors without memory will do. An indirect index reads no more
+// elements than the op visits. `in_place`: a scatter changes its first operand.
+Cost cost_of(const Op& op, const Attrs& attrs, std::span<const TensorImpl* const> inputs,
+             std::span<const TensorImpl* const> outputs, bool in_place = false);
+// The same for a node whose sizes are numbers. Views cost nothing.
+Cost cost_of(const Node& node);
+
+}  // namespace sinter

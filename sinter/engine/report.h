@@ -1,0 +1,49 @@
+#pragma once
+// The fusion report: what an executable does, kernel by kernel, in bytes and operations, and the memory it needs.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sinter/engine/cost.h"
+
+namespace sinter {
+
+struct KernelReport {
+  std::string name;              // "exp_sum_div"; the op's where it stands alone
+  std::vector<std::string> ops;  // what it computes, views left out
+  // What runs it: "loops" (generated), "gemm" or "gemv" (few rows) or "convolution" (with what is fused behind it),
+  // "attention", "opaque" (an op's own code), "copy".
+  std::string by;
+  std::string where;  // the user's lines: "model.cpp:41-47"
+  Cost cost;
+};
+
+struct PlanReport {
+  std::string name;
+  std::vector<KernelReport> kernels;
+  int64_t arena_bytes = 0;   // of temporaries
+  int64_t live_bytes = 0;    // the largest live set: no arena can be smaller
+  int64_t output_bytes = 0;  // results made fresh at each call
+  int64_t loose_bytes = 0;   // temporaries outside the arena
+  int64_t working_bytes = 0; // inputs, outputs and arena together: decides from which cache the floors are told
+
+  Cost total() const;
+  // The least time at this machine's measured bandwidth and peak; the first call in a process measures them.
+  double floor_seconds(const KernelReport& kernel) const;
+  double floor_seconds() const;
+  std::string text() const;
+  std::string json() const;
+};
+
+struct Plan;
+struct Step;
+PlanReport report_of(const Plan& plan);
+KernelReport report_of(const Plan& plan, const Step& step);
+
+// Places in source files as short ranges: "model.cpp:41-47, main.cpp:3".
+std::string join_places(const std::vector<std::string>& places);
+// A number of bytes for people: "18.2 MB".
+std::string bytes_text(double bytes);
+std::string seconds_text(double seconds);
+
+}  // namespace sinter

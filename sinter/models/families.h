@@ -1,0 +1,50 @@
+#pragma once
+// The families of models: how each is recognised, made from config.json, and how its checkpoint names the parameters.
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sinter/models/model.h"
+
+namespace sinter::models {
+
+// A piece of a checkpoint's name and what the module calls it.
+struct Rename {
+  const char *from, *to;
+};
+
+struct Family {
+  const char* model_type;                  // as in config.json
+  std::vector<const char*> architectures;  // as in config.json
+  std::shared_ptr<Model> (*make)(const ConfigFile& file);
+  const char* prefix = "";                // of the base model's parameters in a checkpoint with a head; may be absent
+  std::vector<Rename> renames = {};       // applied in order, each wherever it occurs
+  std::vector<const char*> ignored = {};  // names that contain one of these are no parameters of ours
+  std::vector<const char*> transposed = {};  // names that end so are stored as [in, out]
+};
+
+// All of them.
+std::span<const Family> families();
+// The one of a config.json; an Error lists the known ones.
+const Family& family_of(const ConfigFile& file);
+
+// One a family's file.
+Family llama_family();
+Family mistral_family();
+Family qwen2_family();
+Family qwen3_family();
+Family phi3_family();
+Family gemma_family();
+Family gemma2_family();
+Family gemma3_family();
+Family gpt2_family();
+Family gpt_neox_family();
+Family opt_family();
+Family bert_family();
+Family roberta_family();
+Family distilbert_family();
+Family vit_family();
+Family resnet_family();
+
+}  // namespace sinter::models

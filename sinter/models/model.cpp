@@ -1,0 +1,99 @@
+#include "sinter/models/model.h"
+
+#include "sinter/autograd/autograd.h"
+#include "sinter/base/error.h"
+#include "sinter/ops/binary.h"
+#include "sinter/ops/creation.h"
+
+namespace sinter::models {
+
+namespace {
+
+std::optional<Tensor> find(const NamedTensors& tensors, std::string_view name) {
+  for (auto& [its_name, tensor] : tensors)
+    if (its_name == name) return tensor;
+  return {};
+}
+
+Tensor required(const Model& model, const NamedTensors& tensors, std::string_view name) {
+  auto found = find(tensors, name);
+  check(found.has_value(), "{}: needs the input '{}'", model.config().architecture, name);
+  return *found;
+}
+
+}  // namespace
+
+ModelConfig ModelConfig::named(const ConfigFile& file) {
+  ModelConfig c;
+  auto names = file.texts("architectures");
+  c.model_type = file.text("model_type", "");
+  c.architecture = names.empty() ? c.model_type : names[0];
+  return c;
+}
+
+void ModelConfig::check_sizes(const ConfigFile& file) const {
+  constexpr int64_t kMostLayers = 4096;
+  check(layers <= kMostLayers, "config: '{}' has {} layers", file.name(), layers);
+  check(head_dim > 0, "config: '{}' has {} heads for a hidden size of {}", file.name(), heads, hidden_size);
+  check(heads % kv_heads == 0, "config: '{}' has {} heads, no multiple of {} key-value heads", file.name(), heads,
+        kv_heads);
+}
+
+ModelConfig ModelConfig::common(const ConfigFile& file) {
+  ModelConfig c = named(file);
+  c.vocab_size = file.size("vocab_size");
+  c.hidden_size = file.size("hidden_size");
+  c.intermediate_size = file.size("intermediate_size", 4 * c.hidden_size);
+  c.layers = file.size("num_hidden_layers");
+  c.heads = file.size("num_attention_heads");
+  c.kv_heads = file.size("num_key_value_heads", c.heads);
+  c.head_dim = file.size("head_dim", c.hidden_size / c.heads);
+  c.max_positions = file.size("max_position_embeddings");
+  c.activation = file.text("hidden_act", c.activation);
+  c.tie_embeddings = file.boolean("tie_word_embeddings", false);
+  c.check_sizes(file);
+  return c;
+}
+
+int64_t Model::parameter_count() const {
+  int64_t count = 0;
+  for (auto& parameter : parameters()) count += parameter.numel();
+  return count;
+}
+
+Tensor CausalLM::forward(const Tensor& ids) {
+  return forward(ids, arange_of_size(ids.size(1), TensorOptions(kInt64).device(ids.device())), {}, nullptr);
+}
+
+KvCache CausalLM::make_cache(int64_t batch, int64_t length, std::optional<DType> dtype) const {
+  check(batch > 0 && length > 0, "make_cache: a batch of {} with length {} holds nothing", batch, length);
+  TensorList all = parameters();
+  TensorOptions options = all.at(0).options();
+  if (dtype) options = options.dtype(*dtype);
+  KvCache cache;
+  for (int64_t layer = 0; layer < config_.layers; ++layer) {
+    cache.keys.push_back(zeros({batch, config_.kv_heads, length, config_.head_dim}, options));
+    cache.values.push_back(zeros({batch, config_.kv_heads, length, config_.head_dim}, options));
+  }
+  return cache;
+}
+
+NamedTensors CausalLM::run(const NamedTensors& inputs) {
+  Tensor ids = required(*this, inputs, "input_ids");
+  std::optional<Tensor> mask = find(inputs, "attention_mask");
+  if (mask) mask = (*mask != 0).unsqueeze(1).unsqueeze(1);
+  Tensor positions = find(inputs, "position_ids").value_or(Tensor());
+  if (!positions.defined()) positions = arange_of_size(ids.size(1), TensorOptions(kInt64).device(ids.device()));
+  return {{"logits", forward(ids, positions, mask, nullptr)}};
+}
+
+NamedTensors TextEncoder::run(const NamedTensors& inputs) {
+  return {{"last_hidden_state", forward(required(*this, inputs, "input_ids"), find(inputs, "attention_mask"),
+                                        find(inputs, "token_type_ids"))}};
+}
+
+NamedTensors ImageClassifier::run(const NamedTensors& inputs) {
+  return {{"logits", forward(required(*this, inputs, "pixel_values"))}};
+}
+
+}  // namespace sinter::models

@@ -1,0 +1,110 @@
+#pragma once
+// What every model is: a module with a configuration, called with named tensors where the kind of model does not
+// matter. Models are made for inference: they start in eval mode, and their parameters do not require gradients.
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sinter/io/config.h"
+#include "sinter/models/parts/rope.h"
+#include "sinter/nn/module.h"
+#include "sinter/ops/custom.h"
+
+namespace sinter::models {
+
+// Sizes and switches of a model; a family's file says which of them it reads, and how they follow from config.json.
+struct ModelConfig {
+  std::string architecture, model_type;  // "LlamaForCausalLM", "llama"
+  int64_t vocab_size = 0, hidden_size = 0, intermediate_size = 0, layers = 0;
+  int64_t heads = 0, kv_heads = 0, head_dim = 0;
+  int64_t max_positions = 0;
+  double norm_eps = 1e-5;
+  std::string activation = "silu";  // as activate() knows it
+  bool tie_embeddings = false;
+
+  // Decoders of the Llama kind.
+  bool qkv_bias = false, output_bias = false, mlp_bias = false;
+  bool qk_norm = false;            // norms of each head's query and key
+  bool fused_projections = false;  // qkv_proj and gate_up_proj
+  bool unit_offset_norm = false;   // norms multiply by 1 + weight
+  bool sandwich_norms = false;     // also norms behind attention and MLP
+  double embedding_scale = 1;
+  std::optional<double> attention_scale, attention_softcap, logit_softcap;
+  std::vector<RopeConfig> ropes;    // the distinct ones
+  std::vector<int64_t> layer_rope;  // by layer, into ropes; empty: the first for all
+  std::vector<int64_t> windows;     // by layer: how many positions a token sees, itself included; 0: all. Empty: all
+
+  int64_t window(int64_t layer) const { return windows.empty() ? 0 : windows[size_t(layer)]; }
+  // Only the names filled in.
+  static ModelConfig named(const ConfigFile& file);
+  // Also the sizes and the like, as nearly all families call them.
+  static ModelConfig common(const ConfigFile& file);
+  // An Error that names the file where heads do not divide the rest, or a size is beyond reason.
+  void check_sizes(const ConfigFile& file) const;
+};
+
+class Model : public nn::Module {
+ public:
+  explicit Model(ModelConfig config) : config_(std::move(config)) {}
+  const ModelConfig& config() const { return config_; }
+  int64_t parameter_count() const;
+
+  // "input_ids", "attention_mask", "pixel_values" … in; "logits" or "last_hidden_state" out.
+  virtual NamedTensors run(const NamedTensors& inputs) = 0;
+
+ protected:
+  ModelConfig config_;
+};
+
+// Keys and values of the positions so far, in memory of a fixed length: per layer [batch, kv_heads, length, head_dim].
+// A forward pass writes the rows of its positions in place.
+struct KvCache {
+  TensorList keys, values;
+  SINTER_FIELDS(keys, values)
+};
+
+// A model that predicts the next token.
+class CausalLM : public Model {
+ public:
+  using Model::Model;
+
+  // Logits [batch, tokens, vocab] of ids [batch, tokens] (i64). positions, [tokens] or [batch, tokens], are those of
+  // the ids in their sequences, and the rows of the cache that they take. With a cache a token sees the rows 0 to its
+  // own position; so a prompt shorter than its row of ids is padded behind, with any ids: nobody looks at what follows
+  // before it is overwritten. Without a cache a token sees the ids up to itself. `mask`, where given, restricts that
+  // further: a bool one says what may be seen, a floating one is added; it broadcasts to [batch, 1, tokens, length].
+  //
+  // To compile a step, hand the cache in as an argument, so that one program serves every cache and every position:
+  //   compile([model](const Tensor& ids, const Tensor& positions, KvCache cache) {
+  //     return model->forward(ids, positions, {}, &cache);
+  //   });
+  virtual Tensor forward(const Tensor& ids, const Tensor& positions, const std::optional<Tensor>& mask,
+                         KvCache* cache) = 0;
+  // The same for whole sequences without a cache.
+  Tensor forward(const Tensor& ids);
+
+  // Zeros, in the type and on the device of the parameters unless told otherwise.
+  KvCache make_cache(int64_t batch, int64_t length, std::optional<DType> dtype = {}) const;
+  NamedTensors run(const NamedTensors& inputs) override;
+};
+
+// A model that gives hidden states of a text: [batch, tokens, hidden].
+class TextEncoder : public Model {
+ public:
+  using Model::Model;
+  // attention_mask [batch, tokens]: not zero where there is a token. token_types: 0 without.
+  virtual Tensor forward(const Tensor& ids, const std::optional<Tensor>& attention_mask,
+                         const std::optional<Tensor>& token_types) = 0;
+  Tensor forward(const Tensor& ids) { return forward(ids, {}, {}); }
+  NamedTensors run(const NamedTensors& inputs) override;
+};
+
+// A model that classifies images: [batch, channels, height, width] to [batch, classes].
+class ImageClassifier : public Model {
+ public:
+  using Model::Model;
+  virtual Tensor forward(const Tensor& pixels) = 0;
+  NamedTensors run(const NamedTensors& inputs) override;
+};
+
+}  // namespace sinter::models

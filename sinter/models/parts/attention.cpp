@@ -1,0 +1,125 @@
+#include "sinter/models/parts/attention.h"
+
+#include <cmath>
+#include <limits>
+
+#include "sinter/base/error.h"
+#include "sinter/ops/activation.h"
+#include "sinter/ops/attention.h"
+#include "sinter/ops/binary.h"
+#include "sinter/ops/creation.h"
+#include "sinter/ops/indexing.h"
+#include "sinter/ops/matmul.h"
+#include "sinter/ops/reduce.h"
+#include "sinter/ops/unary.h"
+#include "sinter/ops/view.h"
+
+namespace sinter::models {
+
+DecoderPass::DecoderPass(const Tensor& ids, const Tensor& positions, const std::optional<Tensor>& mask, KvCache* cache)
+    : positions_(positions), mask_(mask), cache_(cache), tokens_(ids.size(1)) {
+  check(ids.dim() == 2 && !ids.is_floating_point(), "forward: ids are [batch, tokens] integers, not {} {}", ids.dtype(),
+        ids.sizes());
+  check(positions.dim() == 1 || positions.dim() == 2, "forward: positions are [tokens] or [batch, tokens], not {}",
+        positions.sizes());
+  if (positions.dim() == 2 && positions.size(0) == 1) positions_ = positions.squeeze(0);
+  check(positions_.size(-1) == tokens_, "forward: {} positions for {} tokens", positions_.size(-1), tokens_);
+}
+
+Tensor DecoderPass::mask_for(int64_t window) {
+  auto [it, is_new] = masks_.try_emplace(window);
+  if (!is_new) return it->second;
+  TensorOptions options = TensorOptions(kInt64).device(positions_.device());
+  Dim length = cache_ ? cache_->keys.at(0).size(2) : tokens_;
+  Tensor rows = (cache_ ? positions_ : arange_of_size(tokens_, options)).unsqueeze(-1);
+  if (rows.dim() == 3) rows = rows.unsqueeze(1);
+  Tensor columns = arange_of_size(length, options);
+  Tensor seen = columns <= rows;
+  if (window > 0) seen = logical_and(seen, columns > rows - window);
+  if (mask_ && mask_->dtype() == kBool)
+    seen = logical_and(seen, *mask_);
+  else if (mask_)
+    seen = where(seen, *mask_, -std::numeric_limits<double>::infinity());
+  return it->second = seen;
+}
+
+void DecoderPass::write(Tensor& cache, const Tensor& rows) const {
+  if (positions_.dim() == 1) {
+    cache.index_copy_(2, positions_, rows);
+    return;
+  }
+  Tensor batch = arange_of_size(rows.size(0), positions_.options()).unsqueeze(1);
+  cache.index_put_({batch, Slice(), positions_}, rows.transpose(1, 2));
+}
+
+Tensor DecoderPass::attend(int64_t layer, const Tensor& query, const Tensor& given_key, const Tensor& given_value,
+                           const AttendOptions& options) {
+  Tensor key = given_key, value = given_value;
+  if (cache_) {
+    auto& keys = cache_->keys.at(size_t(layer));
+    auto& values = cache_->values.at(size_t(layer));
+    write(keys, key.to(keys.dtype()));
+    write(values, value.to(values.dtype()));
+    key = keys.to(query.dtype());
+    value = values.to(query.dtype());
+  }
+  bool plain = !cache_ && !mask_ && (options.window == 0 || tokens_ <= options.window);
+  bool grouped = query.size(1) != key.size(1);
+  if (!options.softcap) {
+    Tensor mask = plain ? Tensor() : mask_for(options.window);
+    return merge_heads(scaled_dot_product_attention(query, key, value, mask, 0, plain, options.scale, grouped));
+  }
+  // Capped scores: no single op has them. Query heads that share a key head become rows of one product.
+  Dim batch = query.size(0), heads = query.size(1), kv_heads = key.size(1), size = query.size(3);
+  double scale = options.scale.value_or(1 / std::sqrt(double(size.to_int())));
+  Tensor q = query.reshape({batch, kv_heads, heads / kv_heads * tokens_, size});
+  Tensor scores = matmul(q, key.transpose(-1, -2)).to(kFloat32).view({batch, heads, tokens_, -1});
+  scores = (scores * (scale / *options.softcap)).tanh() * *options.softcap;
+  Tensor mask = mask_for(options.window);
+  scores = mask.dtype() == kBool ? where(mask, scores, -std::numeric_limits<double>::infinity()) : scores + mask;
+  Tensor weights = scores.softmax(-1).to(query.dtype());
+  Tensor y = matmul(weights.view({batch, kv_heads, heads / kv_heads * tokens_, -1}), value);
+  return merge_heads(y.view({batch, heads, tokens_, -1}));
+}
+
+Tensor split_heads(const Tensor& x, int64_t heads) { return x.view({x.size(0), x.size(1), heads, -1}).transpose(1, 2); }
+
+Tensor merge_heads(const Tensor& x) { return x.transpose(1, 2).reshape({x.size(0), x.size(2), x.size(1) * x.size(3)}); }
+
+namespace {
+
+struct NamedActivation {
+  const char* name;
+  Tensor (*function)(const Tensor&);
+};
+
+constexpr NamedActivation kActivations[] = {
+    {"silu", [](const Tensor& x) { return silu(x); }},
+    {"swish", [](const Tensor& x) { return silu(x); }},
+    {"gelu", [](const Tensor& x) { return gelu(x); }},
+    {"gelu_new", [](const Tensor& x) { return gelu(x, "tanh"); }},
+    {"gelu_fast", [](const Tensor& x) { return gelu(x, "tanh"); }},
+    {"gelu_pytorch_tanh", [](const Tensor& x) { return gelu(x, "tanh"); }},
+    {"quick_gelu", [](const Tensor& x) { return x * sigmoid(x * 1.702); }},
+    {"relu", [](const Tensor& x) { return relu(x); }},
+    {"tanh", [](const Tensor& x) { return tanh(x); }},
+};
+
+}  // namespace
+
+Tensor activate(const Tensor& x, const std::string& name) {
+  for (auto& known : kActivations)
+    if (name == known.name) return known.function(x);
+  throw_error(format("activate: no activation is named '{}'", name));
+}
+
+void check_activation(const std::string& name, const ConfigFile& file) {
+  std::string names;
+  for (auto& known : kActivations) {
+    if (name == known.name) return;
+    names += (names.empty() ? "" : ", ") + std::string(known.name);
+  }
+  throw_error(format("config: '{}' has the activation '{}'; known are {}", file.name(), name, names));
+}
+
+}  // namespace sinter::models

@@ -1,0 +1,47 @@
+#pragma once
+// Attention of decoders, with or without a cache: what the layers of one forward pass share.
+#include <map>
+#include <optional>
+
+#include "sinter/models/model.h"
+
+namespace sinter::models {
+
+struct AttendOptions {
+  int64_t window = 0;  // how many positions a token sees, itself included; 0: all
+  std::optional<double> scale, softcap;
+};
+
+class DecoderPass {
+ public:
+  DecoderPass(const Tensor& ids, const Tensor& positions, const std::optional<Tensor>& mask, KvCache* cache);
+
+  // [tokens], or [batch, tokens] where rows differ.
+  const Tensor& positions() const { return positions_; }
+  // Query [batch, heads, tokens, head_dim], key and value [batch, kv_heads, tokens, head_dim] to [batch, tokens, heads
+  // * head_dim]. Key and value are written to the layer's cache first, where there is one.
+  Tensor attend(int64_t layer, const Tensor& query, const Tensor& key, const Tensor& value,
+                const AttendOptions& options);
+
+ private:
+  Tensor mask_for(int64_t window);
+  void write(Tensor& cache, const Tensor& rows) const;
+
+  Tensor positions_;
+  std::optional<Tensor> mask_;
+  KvCache* cache_;
+  Dim tokens_;
+  std::map<int64_t, Tensor> masks_;  // by window, made once for all layers
+};
+
+// [batch, tokens, heads * head_dim] as [batch, heads, tokens, head_dim].
+Tensor split_heads(const Tensor& x, int64_t heads);
+// And back.
+Tensor merge_heads(const Tensor& x);
+
+// The function of this name as config.json has it: "silu", "gelu", "gelu_new", "gelu_pytorch_tanh", "relu" …
+Tensor activate(const Tensor& x, const std::string& name);
+// An Error that lists the names unless this is one.
+void check_activation(const std::string& name, const ConfigFile& file);
+
+}  // namespace sinter::models
