@@ -28,6 +28,22 @@ IntList memory_order(const FusedAttrs& attrs, std::span<const TensorImpl* const>
   return {};
 }
 
+FusedKernel compile_sink(const SinkNest& sink, const KernelParameters& parameters) {
+  FusedKernel out;
+  out.name = sink.nest.name;
+  out.indexing = sink.indexing;
+  for (auto& name : sink.nest.params()) out.params.push_back(parameters.value(name));
+  int64_t all = 1, work = 1;
+  for (auto& axis : sink.nest.parallel) all *= parameters.evaluate(axis.extent);
+  for (auto& axis : sink.nest.sequential) work *= parameters.evaluate(axis.extent);
+  if (all == 0) return out;
+  out.kernel = compile_kernel(sink.nest);
+  out.range = all;
+  if (out.kernel->split_last) out.range /= parameters.evaluate(sink.nest.parallel.back().extent);
+  out.work = std::max<int64_t>(1, all / out.range * work);
+  return out;
+}
+
 // The kernels of the body, each by itself.
 FusedKernel compile_siblings(const FusedAttrs& attrs, std::span<const TensorImpl* const> inputs,
                              std::span<const TensorImpl* const> outputs) {
@@ -51,6 +67,7 @@ FusedKernel compile_siblings(const FusedAttrs& attrs, std::span<const TensorImpl
       }
     sibling.kernel = std::make_shared<const FusedKernel>(compile_fused(node.attrs.as<FusedAttrs>(), own_inputs, own_outputs));
     out.name += (out.name.empty() ? "" : " | ") + sibling.kernel->name;
+    if (out.indexing.empty()) out.indexing = sibling.kernel->indexing;
     out.siblings.push_back(std::move(sibling));
   }
   return out;
@@ -65,6 +82,7 @@ void launch_siblings(const FusedKernel& fused, std::span<const int64_t> slots) {
   };
   SmallVector<Ready, 8> all;
   SmallVector<int64_t, 128> args;
+  IndexError error(fused.indexing);
   int64_t pieces = 0;
   for (auto& sibling : fused.siblings) {
     auto& kernel = *sibling.kernel;
@@ -72,6 +90,7 @@ void launch_siblings(const FusedKernel& fused, std::span<const int64_t> slots) {
     Ready ready{&kernel, args.size(), grain_of(*kernel.kernel, kernel.work), pieces};
     for (int at : sibling.operands) args.push_back(slots[size_t(at)]);
     args.append({kernel.params.data(), kernel.params.size()});
+    args.push_back(error.cell());
     pieces += (kernel.range + ready.grain - 1) / ready.grain;
     all.push_back(ready);
   }
@@ -84,6 +103,7 @@ void launch_siblings(const FusedKernel& fused, std::span<const int64_t> slots) {
       all[i].kernel->kernel->function(args.data() + all[i].args, from, std::min(from + all[i].grain, all[i].kernel->range));
     }
   });
+  error.check();
 }
 
 }  // namespace
@@ -109,10 +129,13 @@ FusedKernel compile_fused(const FusedAttrs& concrete, std::span<const TensorImpl
   if (holds_siblings(concrete)) return compile_siblings(concrete, inputs, outputs);
   KernelParameters parameters;
   NamedFused named = name_sizes(concrete, inputs, outputs, parameters);
-  FusedNest nest = lower_fused(named.attrs.as<FusedAttrs>(), named.layouts, memory_order(concrete, outputs));
+  auto& attrs = named.attrs.as<FusedAttrs>();
+  if (auto sink = lower_sink(attrs, named.layouts)) return compile_sink(*sink, parameters);
+  FusedNest nest = lower_fused(attrs, named.layouts, memory_order(concrete, outputs));
 
   FusedKernel out;
   out.name = nest.name;
+  out.indexing = nest.indexing;
   for (auto& name : nest.params()) out.params.push_back(parameters.value(name));
   int64_t rows = 1, inner = 1;
   for (auto& axis : nest.rows) rows *= parameters.evaluate(axis.extent);
@@ -146,7 +169,10 @@ void launch(const FusedKernel& fused, std::span<const int64_t> slots) {
   SmallVector<int64_t, 64> args;
   args.append(slots);
   args.append({fused.params.data(), fused.params.size()});
+  IndexError error(fused.indexing);
+  args.push_back(error.cell());
   launch(*fused.kernel, args.data(), fused.range, fused.work);
+  error.check();
 }
 
 }  // namespace sinter

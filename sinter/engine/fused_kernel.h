@@ -14,6 +14,7 @@ struct FusedKernel {
   std::shared_ptr<const Kernel> kernel;  // null when there is nothing to compute
   std::vector<int64_t> params;           // sizes and strides, as the kernel takes them behind its operands
   int64_t range = 0, work = 1;
+  std::string indexing;                  // the ops that read by an index; "" when none does
 
   std::optional<FusedProduct> product;   // in place of all that, where the group begins with matrix products
 

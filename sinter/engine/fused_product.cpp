@@ -202,6 +202,7 @@ class ProductCompiler {
     FusedNest nest = lower_fused(named.attrs.as<FusedAttrs>(), named.layouts);
     FusedProduct::Follow follow;
     follow.operands = operands;
+    if (out_.indexing.empty()) out_.indexing = nest.indexing;
     for (auto& name : nest.params()) follow.params.push_back(parameters.value(name));
     std::string name = kernel_name(nest.name);
     auto emitted = codegen::emit_cpu(nest, name);
@@ -247,10 +248,12 @@ void launch(const FusedProduct& product, std::span<const int64_t> slots) {
     SmallVector<size_t, 8> first;  // by part: where its arguments begin
     SmallVector<int64_t, 128> args;
   } context{product, {}, {}};
+  IndexError error(product.indexing);
   for (auto& follow : product.follows) {
     context.first.push_back(context.args.size());
     for (int slot : follow.operands) context.args.push_back(slots[size_t(slot)]);
     context.args.append({follow.params.data(), follow.params.size()});
+    context.args.push_back(error.cell());
   }
   runtime::JointEpilogue epilogue;
   epilogue.context = &context;
@@ -282,13 +285,15 @@ void launch(const FusedProduct& product, std::span<const int64_t> slots) {
     options.batch = product.batch;
     if (any) options.epilogue = &single;
     auto& part = parts[0];
-    return run_product(product.way.get(), product.m, part.n, product.k, a, part.b, part.c, options);
+    run_product(product.way.get(), product.m, part.n, product.k, a, part.b, part.c, options);
+    return error.check();
   }
   runtime::JointOptions options;
   options.batch = product.batch;
   options.together = product.together;
   if (any) options.epilogue = &epilogue;
   runtime::gemm_joint(product.m, product.k, a, {parts.data(), parts.size()}, options);
+  error.check();
 }
 
 }  // namespace sinter

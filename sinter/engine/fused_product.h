@@ -30,6 +30,7 @@ struct FusedProduct {
   };
 
   std::string name;
+  std::string indexing;  // the ops of the epilogue that read by an index
   int64_t m = 0, k = 0, batch = 1;
   runtime::GemmOperand a = {};
   int a_slot = -1;

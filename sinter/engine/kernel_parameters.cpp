@@ -1,8 +1,48 @@
 #include "sinter/engine/kernel_parameters.h"
 
+#include <algorithm>
 #include <cctype>
 
+#include "sinter/base/error.h"
+#include "sinter/ops/reshape.h"
+
 namespace sinter {
+
+namespace {
+
+// Runs of dimensions that hold as many elements, one on one side.
+void find_products(IntList from, IntList to, std::map<int64_t, IntList>& parts_of) {
+  auto drop_ones = [](IntList& sizes) {
+    sizes.erase(std::remove(sizes.begin(), sizes.end(), 1), sizes.end());
+    return std::find(sizes.begin(), sizes.end(), 0) == sizes.end();
+  };
+  if (!drop_ones(from) || !drop_ones(to)) return;
+  for (size_t f = 0, t = 0; f < from.size() && t < to.size();) {
+    size_t first_f = f, first_t = t;
+    int64_t a = from[f++], b = to[t++];
+    while (a != b) a < b ? a *= from[f++] : b *= to[t++];
+    if (f - first_f == 1 && t - first_t > 1) parts_of.try_emplace(a, IntList(to.begin() + first_t, to.begin() + t));
+    if (t - first_t == 1 && f - first_f > 1) parts_of.try_emplace(a, IntList(from.begin() + first_f, from.begin() + f));
+  }
+}
+
+}  // namespace
+
+void KernelParameters::relate_products(const Graph& body) {
+  std::map<int64_t, IntList> parts_of;
+  for (auto& node : body.nodes()) {
+    if (node.op != &reshape_op()) continue;
+    find_products(node.inputs[0].type().shape.numbers(), node.types[0].shape.numbers(), parts_of);
+  }
+  for (auto& [product, parts] : parts_of)
+    if (parts.back() == 2) two_is_text_ = true;
+  if (two_is_text_) sizes_[2] = 2;
+  for (auto& [product, parts] : parts_of) {
+    Dim lifted = 1;
+    for (int64_t part : parts) lifted *= size(part);
+    sizes_.try_emplace(product, lifted);
+  }
+}
 
 Layout layout_of(const TensorImpl* impl, const Shape& shape, int operand, KernelParameters& parameters) {
   if (!impl) return {.scalar = true, .strides = {}};
@@ -14,6 +54,7 @@ Layout layout_of(const TensorImpl* impl, const Shape& shape, int operand, Kernel
 
 NamedFused name_sizes(const FusedAttrs& attrs, std::span<const TensorImpl* const> inputs,
                       std::span<const TensorImpl* const> outputs, KernelParameters& parameters) {
+  parameters.relate_products(*attrs.body);
   NamedFused out{Attrs(attrs).map_dims([&](const Dim& d) { return parameters.size(d); }), {}};
   auto& body = *out.attrs.as<FusedAttrs>().body;
   for (size_t i = 0; i < inputs.size(); ++i)
@@ -21,6 +62,10 @@ NamedFused name_sizes(const FusedAttrs& attrs, std::span<const TensorImpl* const
   for (size_t j = 0; j < outputs.size(); ++j)
     out.layouts.push_back(layout_of(outputs[j], body.outputs()[j].type().shape, int(inputs.size() + j), parameters));
   return out;
+}
+
+void IndexError::check() const {
+  sinter::check(error_[0] == 0, "{}: index {} is out of range for size {}", ops_, error_[1], error_[2]);
 }
 
 std::string kernel_name(const std::string& name) {

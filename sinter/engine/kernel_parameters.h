@@ -23,8 +23,12 @@ class KernelParameters {
     }
     return it->second;
   }
+  // Sizes that a body splits or joins are products of each other, so that what the text does with coordinates cancels.
+  // Where the last part is 2, neighbours may take turns: that 2 is part of the text.
+  void relate_products(const Graph& body);
+
   Dim stride(int operand, size_t axis, int64_t value) {
-    if (value == 0 || value == 1) return value;
+    if (value == 0 || value == 1 || (value == 2 && two_is_text_)) return value;
     std::string name = "p" + std::to_string(operand) + "_" + std::to_string(axis);
     values_[name] = value;
     return Dim::symbol(name);
@@ -36,6 +40,7 @@ class KernelParameters {
 
  private:
   std::map<int64_t, Dim> sizes_;
+  bool two_is_text_ = false;
   std::map<std::string, int64_t> values_;
 };
 
@@ -49,6 +54,19 @@ struct NamedFused {
 };
 NamedFused name_sizes(const FusedAttrs& attrs, std::span<const TensorImpl* const> inputs,
                       std::span<const TensorImpl* const> outputs, KernelParameters& parameters);
+
+// Where a kernel notes an index that is out of range: its last argument.
+class IndexError {
+ public:
+  explicit IndexError(const std::string& ops) : ops_(ops) {}
+  int64_t cell() { return int64_t(reinterpret_cast<uintptr_t>(error_)); }
+  // Throws when one was.
+  void check() const;
+
+ private:
+  const std::string& ops_;
+  int64_t error_[3] = {};
+};
 
 // A name that compilers take.
 std::string kernel_name(const std::string& name);

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "sinter/base/error.h"
+#include "sinter/loops/sweep_builder.h"
 
 namespace sinter {
 
@@ -12,203 +13,13 @@ namespace {
 
 bool is_reduction(const Node& node) { return node.op->kind == OpKind::kReduce; }
 
-// A value that one sweep computes and leaves in the memory of a result, for the sweeps after it; the result itself is
-// stored by the last one.
-struct KeptValue {
-  const Node* node = nullptr;
-  int operand = -1;
-  Dim offset = 0;
-};
-
-// Turns values of the body at symbolic coordinates into instructions of one sweep.
-class SweepBuilder {
- public:
-  SweepBuilder(const Graph& body, FusedNest& nest, std::span<const Layout> layouts, const std::map<const Node*, int>& outers,
-               Sweep& sweep)
-      : body_(body), nest_(nest), layouts_(layouts), outers_(outers), sweep_(sweep) {
-    for (size_t i = 0; i < body.inputs().size(); ++i) input_of_[body.inputs()[i].node] = int(i);
-  }
-
-  int element(Value v, const Index& at) {
-    std::string key = std::to_string(v.node->id);
-    for (auto& d : at) key += "," + to_string(d);
-    auto known = done_.find(key);
-    if (known != done_.end()) return known->second;
-    int id = make(v, at);
-    done_.emplace(std::move(key), id);
-    return id;
-  }
-
-  // From here on the value is read from where it was kept.
-  void read_kept(const KeptValue& kept) { kept_ = &kept; }
-
-  // The value that a reduction combines, at the row's coordinates and those of the inner axes.
-  int reduced(const Node& node, const Index& row, const Index& inner);
-
-  int push(Instr instr) {
-    sweep_.body.push_back(std::move(instr));
-    return int(sweep_.body.size()) - 1;
-  }
-  DType dtype_of(int id) const { return sweep_.body[size_t(id)].dtype; }
-
- private:
-  int make(Value v, const Index& at) {
-    const Node& node = *v.node;
-    if (kept_ && kept_->node == &node) {
-      Instr instr{.kind = InstrKind::kLoad, .dtype = v.type().dtype};
-      instr.operand = kept_->operand;
-      instr.offset = kept_->offset;
-      return push(std::move(instr));
-    }
-    switch (node.op->kind) {
-      case OpKind::kInput: return load(input_of_.at(&node), at);
-      case OpKind::kScalar: {
-        Instr instr{.kind = InstrKind::kConstant, .dtype = v.type().dtype};
-        instr.value = node.attrs.as<ScalarAttrs>().value;
-        return push(std::move(instr));
-      }
-      case OpKind::kPointwise: return pointwise(node, at);
-      case OpKind::kView:
-        if (is_tile(&node)) return tile(node);
-        return by_definition(node, at, {});
-      case OpKind::kReduce: {
-        Instr instr{.kind = InstrKind::kOuter, .dtype = v.type().dtype};
-        instr.operand = outers_.at(&node);
-        check_row(at);
-        return push(std::move(instr));
-      }
-      default:
-        return is_contraction(node) ? tile(node) : by_definition(node, at, {});
-    }
-  }
-
-  // Whether a value is a contraction's result, perhaps with its rows counted in another way.
-  static bool is_tile(const Node* node) {
-    while (node->op->kind == OpKind::kView) node = node->inputs[0].node;
-    return is_contraction(*node);
-  }
-
-  int tile(const Node& node) {
-    const Node* from = &node;
-    while (from->op->kind == OpKind::kView) from = from->inputs[0].node;
-    auto all = contractions_of(body_);
-    Instr instr{.kind = InstrKind::kTile, .dtype = node.types[0].dtype};
-    instr.operand = int(std::find(all.begin(), all.end(), from) - all.begin());
-    return push(std::move(instr));
-  }
-
-  int load(int operand, const Index& at) {
-    Instr instr{.kind = InstrKind::kLoad, .dtype = body_.inputs()[size_t(operand)].type().dtype};
-    instr.operand = operand;
-    auto& layout = layouts_[size_t(operand)];
-    if (!layout.scalar) {
-      SINTER_INTERNAL_ASSERT(at.size() == layout.strides.size(), "{} coordinates for {} strides", at.size(),
-                             layout.strides.size());
-      for (size_t d = 0; d < at.size(); ++d) instr.offset += at[d] * layout.strides[d];
-    }
-    return push(std::move(instr));
-  }
-
-  int pointwise(const Node& node, const Index& at) {
-    SmallVector<int, 4> args;
-    std::vector<Type> types;
-    for (auto& v : node.inputs) {
-      auto& shape = v.type().shape;
-      size_t shift = at.size() - shape.size();
-      Index part;
-      for (size_t d = 0; d < shape.size(); ++d) part.push_back(shape[d].same_as(1) ? Dim(0) : at[d + shift]);
-      args.push_back(element(v, part));
-      types.push_back(v.type());
-    }
-    DType result = node.types[0].dtype, operands = types.empty() ? result : promote_operands(types);
-    Instr instr{.kind = InstrKind::kApply, .dtype = result};
-    instr.op = node.op;
-    instr.compute = pointwise_compute_dtype(node.op->pointwise->typing, operands, result);
-    instr.args = args;
-    return push(std::move(instr));
-  }
-
-  // A view, a creation or the inside of a reduction: by the op's own definition, operands being values of the body.
-  class Definition final : public ElementBuilder {
-   public:
-    Definition(const OpCall& call, SweepBuilder& builder, const Node& node)
-        : ElementBuilder(call), builder_(builder), node_(node) {}
-    Elem load(int operand, const Index& at) override { return {builder_.element(node_.inputs[size_t(operand)], at)}; }
-    Elem load_if(const Conditions& inside, int operand, const Index& at, const Scalar&) override {
-      SINTER_INTERNAL_ASSERT(inside.empty(), "{} reads under a condition and cannot be fused", call.op.name);
-      return load(operand, at);
-    }
-    Dim load_index(int, const Index&, const Dim&) override {
-      SINTER_INTERNAL_ASSERT(false, "{} reads by index and cannot be fused", call.op.name);
-    }
-    Elem select(const Conditions& conditions, Elem yes, Elem no) override {
-      Instr instr{.kind = InstrKind::kSelect, .dtype = builder_.dtype_of(yes.id)};
-      instr.conditions = conditions;
-      instr.args = {yes.id, no.id};
-      return {builder_.push(std::move(instr))};
-    }
-    Elem apply(const Op& op, DType dtype, std::initializer_list<Elem> args) override {
-      Typing typing = op.pointwise->typing;
-      Instr instr{.kind = InstrKind::kApply, .dtype = typing == Typing::kCompare || typing == Typing::kBool ? kBool : dtype};
-      instr.op = &op;
-      instr.compute = pointwise_compute_dtype(typing, dtype, instr.dtype);
-      for (auto& a : args) instr.args.push_back(a.id);
-      return {builder_.push(std::move(instr))};
-    }
-    Elem number(const Dim& value) override {
-      Instr instr{.kind = InstrKind::kIndex, .dtype = kInt64};
-      instr.offset = value;
-      return {builder_.push(std::move(instr))};
-    }
-    Elem constant(const Scalar& value) override {
-      Instr instr{.kind = InstrKind::kConstant, .dtype = value.dtype()};
-      instr.value = value;
-      return {builder_.push(std::move(instr))};
-    }
-
-   private:
-    SweepBuilder& builder_;
-    const Node& node_;
-  };
-
-  int by_definition(const Node& node, const Index& i, const Index& k) {
-    std::vector<Type> types;
-    for (auto& v : node.inputs) types.push_back(v.type());
-    OpCall call{*node.op, types, node.attrs};
-    Definition definition(call, *this, node);
-    definition.i = i;
-    definition.k = k;
-    return node.op->element(definition).id;
-  }
-
-  // A row value is the same for the whole row, and exists for this row only.
-  void check_row(const Index& at) const {
-    for (auto& d : at) {
-      bool own = d.same_as(0);
-      for (auto& axis : nest_.rows) own = own || d.same_as(axis.symbol);
-      // An inner dimension of one element has one place.
-      for (auto& axis : nest_.inner) own = own || (d.same_as(axis.symbol) && axis.extent.same_as(1));
-      SINTER_INTERNAL_ASSERT(own, "a fused kernel reads the row value of another row, at {}", d);
-    }
-  }
-
-  const Graph& body_;
-  FusedNest& nest_;
-  std::span<const Layout> layouts_;
-  const std::map<const Node*, int>& outers_;
-  Sweep& sweep_;
-  const KeptValue* kept_ = nullptr;
-  std::map<const Node*, int> input_of_;
-  std::map<std::string, int> done_;
-};
-
-int SweepBuilder::reduced(const Node& node, const Index& row, const Index& inner) { return by_definition(node, row, inner); }
-
-// Coordinates of a value over the domain: dimensions of size 1 are read again and again.
-Index coordinates(const Shape& shape) {
+// Coordinates of a value over the domain: dimensions of size 1 are read again and again. Of `pair`ed places those of the
+// last axis are counted in twos.
+Index coordinates(const Shape& shape, std::optional<int> pair = {}) {
   Index at;
   for (size_t d = 0; d < shape.size(); ++d)
     at.push_back(shape[d].same_as(1) ? Dim(0) : Dim::symbol("i" + std::to_string(d)));
+  if (pair) at.back() = at.back() * 2 + *pair;
   return at;
 }
 
@@ -216,14 +27,6 @@ Dim offset_in(const Layout& layout, const Index& at) {
   Dim offset = 0;
   for (size_t d = 0; d < at.size(); ++d) offset += at[d] * layout.strides[d];
   return offset;
-}
-
-// Costs far more than a load and a store.
-bool is_expensive(const Op& op) {
-  static const std::set<std::string_view> names{"exp",  "exp2", "expm1", "log",  "log2",    "log10", "log1p", "pow",  "sin",
-                                                "cos",  "tan",  "asin",  "acos", "atan",    "atan2", "sinh",  "cosh", "tanh",
-                                                "erf",  "erfc", "erfinv", "gelu", "sigmoid", "silu",  "mish",  "softplus"};
-  return op.kind == OpKind::kPointwise && names.count(op.name);
 }
 
 // What a sweep that needs these values computes: everything behind them up to reductions, and up to `kept`.
@@ -264,7 +67,8 @@ std::pair<KeptValue, size_t> find_kept(const FusedAttrs& attrs, std::span<const 
       Value out = body.outputs()[j];
       if (out.node == &node || !full(out) || out.type().dtype != node.types[0].dtype) continue;
       size_t operand = body.inputs().size() + j;
-      return {{&node, int(operand), offset_in(layouts[operand], coordinates(attrs.domain))}, sweeps[0]};
+      Index at = coordinates(attrs.domain);
+      return {{&node, at, int(operand), offset_in(layouts[operand], at)}, sweeps[0]};
     }
   }
   return {};
@@ -314,18 +118,19 @@ std::string name_of(const Graph& body) {
   return count > 5 ? name + "_and_" + std::to_string(count - 5) : name;
 }
 
-}  // namespace
-
-bool is_contraction(const Node& node) { return node.op->kind == OpKind::kLoop && node.op->combine != Combine::kNone; }
-
-std::vector<const Node*> contractions_of(const Graph& body) {
-  std::vector<const Node*> out;
-  for (auto& node : body.nodes())
-    if (is_contraction(node)) out.push_back(&node);
-  return out;
+// Whether lanes along the last axis move by a stride, if at all, everywhere.
+bool is_regular(const FusedNest& nest) {
+  Dim axis = nest.inner.back().symbol;
+  for (auto& sweep : nest.sweeps)
+    for (auto& instr : sweep.body) {
+      for (auto& c : instr.conditions)
+        if (!c.value.coefficient_of(axis)) return false;
+      if (!instr.offset.coefficient_of(axis)) return false;
+    }
+  return true;
 }
 
-FusedNest lower_fused(const FusedAttrs& attrs, std::span<const Layout> layouts, const IntList& order) {
+FusedNest lower_places(const FusedAttrs& attrs, std::span<const Layout> layouts, const IntList& order, bool pairs) {
   const Graph& body = *attrs.body;
   FusedNest nest;
   nest.name = name_of(body);
@@ -341,6 +146,7 @@ FusedNest lower_fused(const FusedAttrs& attrs, std::span<const Layout> layouts, 
     size_t d = inner || order.empty() ? n : size_t(order[n]);
     (n + lanes < rank ? nest.rows : nest.inner).push_back({Dim::symbol("i" + std::to_string(d)), attrs.domain[d]});
   }
+  if (pairs) nest.inner.back().extent = nest.inner.back().extent / 2;
 
   // Reductions by how many others they wait for: those of one depth share a sweep.
   std::map<const Node*, int> depth, outers;
@@ -384,8 +190,13 @@ FusedNest lower_fused(const FusedAttrs& attrs, std::span<const Layout> layouts, 
     Value v = body.outputs()[j];
     auto& shape = v.type().shape;
     bool full = shape.same_as(attrs.domain);
-    Index at = coordinates(shape);
     auto& layout = layouts[body.inputs().size() + j];
+    for (int place = 0; pairs && place < 2; ++place) {
+      Index at = coordinates(shape, place);
+      elements.stores.push_back({int(body.inputs().size() + j), offset_in(layout, at), element_builder.element(v, at)});
+    }
+    if (pairs) continue;
+    Index at = coordinates(shape);
     Dim offset = offset_in(layout, at);
     // A contraction's result as it is, its rows counted in one.
     if (nest.tiles && !full) offset = Dim::symbol("r") * attrs.domain[rank - 1] + nest.inner.back().symbol;
@@ -404,6 +215,98 @@ FusedNest lower_fused(const FusedAttrs& attrs, std::span<const Layout> layouts, 
   if (!inner && !nest.rows.empty() && !nest.inner.empty())
     if (try_join(nest, nest.rows.back(), nest.inner.front())) nest.rows.pop_back();
   return nest;
+}
+
+}  // namespace
+
+bool is_contraction(const Node& node) { return node.op->kind == OpKind::kLoop && node.op->combine != Combine::kNone; }
+
+std::vector<const Node*> contractions_of(const Graph& body) {
+  std::vector<const Node*> out;
+  for (auto& node : body.nodes())
+    if (is_contraction(node)) out.push_back(&node);
+  return out;
+}
+
+FusedNest lower_fused(const FusedAttrs& attrs, std::span<const Layout> layouts, const IntList& order) {
+  FusedNest nest = lower_places(attrs, layouts, order, false);
+  // Where neighbours take turns, each of the two is regular by itself.
+  bool even = !attrs.inner && !nest.tiles && !attrs.domain.empty();
+  even = even && (attrs.domain[attrs.domain.size() - 1] % 2).same_as(0);
+  if (!even || nest.inner.empty() || is_regular(nest)) return nest;
+  for (auto& v : attrs.body->outputs()) even = even && v.type().shape.same_as(attrs.domain);
+  if (!even) return nest;
+  FusedNest apart = lower_places(attrs, layouts, {}, true);
+  return is_regular(apart) ? apart : nest;
+}
+
+std::optional<SinkNest> lower_sink(const FusedAttrs& attrs, std::span<const Layout> layouts) {
+  const Graph& body = *attrs.body;
+  const Node& sink = *body.outputs()[0].node;
+  bool scan = sink.op->kind == OpKind::kScan;
+  if (attrs.inner || body.outputs().size() != 1 || (!scan && !is_reduction(sink))) return std::nullopt;
+  // As a fused nest of one sweep, for what they share.
+  FusedNest whole;
+  for (size_t i = 0; i < body.inputs().size(); ++i)
+    whole.operands.push_back({.dtype = body.inputs()[i].type().dtype, .scalar = layouts[i].scalar});
+  whole.operands.push_back({.dtype = sink.types[0].dtype, .output = true});
+  std::vector<Type> types{sink.inputs[0].type()};
+  OpCall call{*sink.op, types, sink.attrs};
+  auto& shape = sink.types[0].shape;
+  Index at = coordinates(shape), k;
+  for (size_t d = 0; d < shape.size(); ++d)
+    if (bool along = scan && d == size_t(sink.op->scan_dim(call)); along || !at[d].is_number())
+      (along ? whole.inner : whole.rows).push_back({Dim::symbol("i" + std::to_string(d)), shape[d]});
+  if (!scan) {
+    auto extents = sink.op->reduction(call);
+    for (size_t d = 0; d < extents.size(); ++d) {
+      k.push_back(Dim::symbol("k" + std::to_string(d)));
+      whole.inner.push_back({k[d], extents[d]});
+    }
+  }
+  Sweep sweep;
+  const std::map<const Node*, int> outers;
+  SweepBuilder builder(body, whole, layouts, outers, sweep);
+  LoopNest nest;
+  nest.kind = scan ? NestKind::kScan : NestKind::kReduce;
+  nest.value = builder.reduced(sink, at, k);
+  nest.combine = sink.op->combine;
+  DType result = sink.types[0].dtype;
+  nest.accumulator = accumulator_dtype(nest.combine, scan ? result : builder.dtype_of(nest.value), result);
+  if (sink.op->payload) nest.payload = builder.payload(sink, at, k);
+  nest.output = int(body.inputs().size());
+  sweep.stores.push_back({nest.output, offset_in(layouts.back(), at), nest.value});
+  whole.sweeps.push_back(std::move(sweep));
+  if (!scan) join_axes(whole, whole.inner);
+  join_axes(whole, whole.rows);
+  nest.name = name_of(body);
+  nest.operands = whole.operands;
+  nest.parallel = whole.rows;
+  nest.sequential = whole.inner;
+  nest.body = std::move(whole.sweeps[0].body);
+  nest.offset = whole.sweeps[0].stores[0].offset;
+  return SinkNest{std::move(nest), whole.indexing};
+}
+
+std::vector<bool> read_elsewhere(const Graph& body) {
+  static const Op* permute = find_op("permute");
+  auto without_ones = [](const Shape& shape) {
+    Shape out;
+    for (auto& d : shape)
+      if (!d.same_as(1)) out.push_back(d);
+    return out;
+  };
+  std::vector<const Node*> moved;
+  for (auto& node : body.nodes()) {
+    bool view = node.op->kind == OpKind::kView;
+    bool plain = view && node.op != permute &&
+                 without_ones(node.types[0].shape).same_as(without_ones(node.inputs[0].type().shape));
+    if (node.op->kind == OpKind::kLoop || (view && !plain)) moved.push_back(&node);
+  }
+  auto behind = computed_for(moved);
+  std::vector<bool> out;
+  for (auto& v : body.inputs()) out.push_back(behind.count(v.node) != 0);
+  return out;
 }
 
 LoopNest FusedNest::as_nest(const Sweep& sweep) const {

@@ -9,6 +9,8 @@
 //     sweep i1 < n1
 //       …
 //       store f32 out1[i0*n1 + i1] = %5
+#include <optional>
+
 #include "sinter/loops/lower.h"
 #include "sinter/ops/fused.h"
 
@@ -37,6 +39,7 @@ struct Sweep {
 
 struct FusedNest {
   std::string name;
+  std::string indexing;  // the ops that read by an index, for the message when one is out of range
   int tiles = 0;  // contractions whose results it works on, piece by piece: rows are counted by `r`
   int back = -1;  // the output that goes back into the first tile
   std::vector<KernelOperand> operands;  // inputs, then outputs
@@ -53,6 +56,18 @@ struct FusedNest {
 bool is_contraction(const Node& node);
 // Those of a body, in its order.
 std::vector<const Node*> contractions_of(const Graph& body);
+
+// By input of a fused body: whether an element of a result depends on another element of it than the one in its own place,
+// other than through a reduction.
+std::vector<bool> read_elsewhere(const Graph& body);
+
+// The nest of a fused node whose only result is a reduction over other than the last dimensions, a search or a scan:
+// everything before it is computed where it is read. Nothing for other nodes; `indexing` is as in FusedNest.
+struct SinkNest {
+  LoopNest nest;
+  std::string indexing;
+};
+std::optional<SinkNest> lower_sink(const FusedAttrs& attrs, std::span<const Layout> layouts);
 
 // The nest of a fused node. `layouts`: of its operands, then of its results. Axes that every access walks as one are
 // joined. `order` has the dimensions of the domain from the outermost loop to the innermost; it counts only where nothing

@@ -85,6 +85,7 @@ std::string instr_text(const LoopNest& nest, const Instr& instr, int id) {
       if (!instr.conditions.empty()) out += conditions_text(instr.conditions) + " else " + to_string(instr.value);
       return out;
     case InstrKind::kLoadIndex:
+      if (!instr.args.empty()) return out + format("{} = index {} < {}", instr.symbol, args, instr.extent);
       return out + format("{} = index {}[{}] < {}", instr.symbol, operand_name(nest, instr.operand), instr.offset, instr.extent);
     case InstrKind::kConstant: return out + format("constant {} {}", instr.dtype, instr.value);
     case InstrKind::kIndex: return out + format("coordinate {}", instr.offset);

@@ -25,7 +25,8 @@ struct KernelOperand {
 
 enum class InstrKind : uint8_t {
   kLoad,       // an element of `operand` at `offset`; `value` instead where a condition fails
-  kLoadIndex,  // an integer element as a coordinate: wrapped when negative, checked against `extent`, bound to `symbol`
+  kLoadIndex,  // an integer element as a coordinate: wrapped when negative, checked against `extent`, bound to `symbol`;
+               // in a fused kernel it is args[0], where the conditions hold, else 0
   kConstant,   // `value`
   kIndex,      // the coordinate `offset` as an i64
   kApply,      // `op`'s body, computing in `compute`

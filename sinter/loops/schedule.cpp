@@ -16,6 +16,15 @@ struct AxisFit {
   int unit = 0, strided = 0;
 };
 
+// Whether the instruction's value differs along the axis.
+bool varies(const LoopNest& nest, int id, const Dim& axis) {
+  auto& instr = nest.body[size_t(id)];
+  if (movement(instr.offset, axis) != Movement::kFixed) return true;
+  for (int a : instr.args)
+    if (varies(nest, a, axis)) return true;
+  return false;
+}
+
 // Whether lanes along `axis` can run the body: every access regular, every condition and index the same for all lanes.
 AxisFit fit(const LoopNest& nest, const Dim& axis) {
   AxisFit out;
@@ -26,6 +35,9 @@ AxisFit fit(const LoopNest& nest, const Dim& axis) {
     Movement m = movement(instr.offset, axis);
     if (m == Movement::kIrregular) out.possible = false;
     if (instr.kind == InstrKind::kLoadIndex && m != Movement::kFixed) out.possible = false;
+    if (instr.kind == InstrKind::kLoadIndex)
+      for (int a : instr.args)
+        if (varies(nest, a, axis)) out.possible = false;
     if (instr.kind == InstrKind::kLoad) {
       out.unit += m == Movement::kUnit;
       out.strided += m == Movement::kStrided;

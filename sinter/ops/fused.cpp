@@ -1,5 +1,7 @@
 #include "sinter/ops/fused.h"
 
+#include <set>
+
 #include "sinter/graph/interpreter.h"
 #include "sinter/graph/run.h"
 #include "sinter/ops/define.h"
@@ -51,6 +53,13 @@ struct Fused : Opaque {
 }  // namespace
 
 const Op& fused_op() { return op_of<Fused>; }
+
+bool is_expensive(const Op& op) {
+  static const std::set<std::string_view> names{"exp",  "exp2", "expm1", "log",  "log2",    "log10", "log1p", "pow",  "sin",
+                                                "cos",  "tan",  "asin",  "acos", "atan",    "atan2", "sinh",  "cosh", "tanh",
+                                                "erf",  "erfc", "erfinv", "gelu", "sigmoid", "silu",  "mish",  "softplus"};
+  return op.kind == OpKind::kPointwise && names.count(op.name);
+}
 
 OpFamily fused_ops() {
   static const Op* const ops[] = {&op_of<Fused>};

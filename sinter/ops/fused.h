@@ -1,7 +1,8 @@
 #pragma once
-// `fused`: several ops as one kernel. What the fusion pass makes of a group: its body is a graph of pointwise ops, views
-// and reductions over one domain, rows × inner. Each element of an inner result is computed where it is stored; reductions
-// run over the inner dimensions, one number a row.
+// `fused`: several ops as one kernel. What the fusion pass makes of a group: its body is a graph of pointwise ops, views,
+// copies and reductions over one domain, rows × inner. Each element of an inner result is computed where it is stored;
+// reductions run over the inner dimensions, one number a row. Or it ends in one reduction over other dimensions, a search or
+// a scan, with all that it reads computed where it is read.
 #include "sinter/graph/subgraph.h"
 
 namespace sinter {
@@ -14,5 +15,8 @@ struct FusedAttrs {
 };
 
 const Op& fused_op();
+
+// Whether computing the op costs far more than a load and a store.
+bool is_expensive(const Op& op);
 
 }  // namespace sinter

@@ -107,7 +107,8 @@ struct ViewOp : View {
  private:
   // Which side to extend first; symbolic products that do not compare are extended on the source side.
   static bool smaller(const Dim& a, const Dim& b) {
-    return a.is_number() && (!b.is_number() || a.number() < b.number());
+    if (a.is_number()) return !b.is_number() || a.number() < b.number();
+    return !b.is_number() && (b % a).same_as(0);
   }
   static Shape target_shape_unasked(const OpCall& call) {
     Shape out = call.as<ViewAttrs>().size;

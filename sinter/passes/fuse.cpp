@@ -5,8 +5,8 @@
 #include <set>
 
 #include "sinter/base/error.h"
-#include "sinter/ops/define.h"
 #include "sinter/ops/fused.h"
+#include "sinter/passes/fuse_views.h"
 #include "sinter/passes/known_ops.h"
 
 namespace sinter {
@@ -28,6 +28,8 @@ struct Group {
   // read several of them; of different shapes, each has members of its own, over a domain of its own.
   std::vector<Product> products;
   bool reads_several = false;  // a member does
+  bool closed = false;         // a sink: nothing joins it
+  bool pairs = false;          // some member keeps to lanes only with even and odd places apart
   std::vector<const Node*> members;
   std::vector<const Node*> readers;  // outside, behind views too
 
@@ -45,22 +47,12 @@ Shape without_ones(const Shape& shape) {
   return out;
 }
 
-// The last dimensions that a reduction runs over; 0 when they are not the last ones.
-size_t reduced_tail(const Node& node) {
-  std::vector<Type> types{node.inputs[0].type()};
-  OpCall call{*node.op, types, node.attrs};
-  IntList dims = reduced_dims(call, node.attrs.as<ReduceAttrs>().dims);
-  int64_t rank = types[0].rank();
-  for (size_t i = 0; i < dims.size(); ++i)
-    if (dims[i] != rank - int64_t(dims.size()) + int64_t(i)) return 0;
-  return dims.size();
-}
-
 class Fuser {
  public:
   Fuser(const Graph& graph, const FuseOptions& options)
       : graph_(graph),
         options_(options),
+        inlining_(graph, options),
         order_(graph.nodes().size(), 0),
         group_of_(graph.nodes().size(), nullptr),
         product_of_(graph.nodes().size(), kNoProduct) {}
@@ -75,6 +67,8 @@ class Fuser {
   // --- who works with whom
 
   void visit(const Node& node) {
+    if (inlining_.inlined(node)) return;
+    if (is_sink(node, options_) && has_inlined(node)) return join(node, domain_of(node), 0);
     switch (node.op->kind) {
       case OpKind::kInput:
       case OpKind::kScalar:
@@ -83,10 +77,10 @@ class Fuser {
         if (node.op->random || node.types[0].rank() == 0) break;
         return join(node, node.types[0].shape, 0);
       case OpKind::kReduce:
-        if (size_t tail = node.op->payload ? 0 : reduced_tail(node); tail && worth_a_row(node, tail))
-          return join(node, node.inputs[0].type().shape, tail);
+        if (is_row_reduction(node, options_)) return join(node, node.inputs[0].type().shape, reduced_tail(node));
         break;
       default:
+        if (is_map(node) && joins_by_map(node)) return join(node, node.types[0].shape, 0);
         if (!options_.takes_epilogue || !options_.takes_epilogue(node)) break;
         return begin_with(node);
     }
@@ -138,7 +132,7 @@ class Fuser {
   // Which product the values come from that a node reads of the group.
   int product_read(const Group& group, const Node& node) const {
     int read = kNoProduct;
-    for (auto& v : node.inputs) {
+    for (auto& v : inlining_.operands(node)) {
       const Node* from = source(v.node);
       if (group_of_[size_t(from->id)] != &group) continue;
       int product = product_of_[size_t(from->id)];
@@ -168,6 +162,14 @@ class Fuser {
     return a.size() >= 1 && b.size() >= 1 && a[a.size() - 1].same_as(b[b.size() - 1]) && a.numel().same_as(b.numel());
   }
 
+  // A copy belongs to a kernel where that keeps to its lanes.
+  bool joins_by_map(const Node& node) const {
+    for (auto& v : node.inputs)
+      if (inlining_.transparent(*v.node)) return true;
+    auto found = inlining_.readings(node);
+    return found.bounded && (found.in_lanes || found.pairs);
+  }
+
   // When a node runs; a view as soon as what it looks at.
   int order_of(const Node* node) const {
     node = source(node);
@@ -176,31 +178,19 @@ class Fuser {
   }
 
   void note_readings(const Node& node) {
-    for (auto& v : node.inputs)
+    for (auto& v : inlining_.operands(node))
       if (auto* group = group_of_[size_t(source(v.node)->id)]; group && group != group_of_[size_t(node.id)])
         group->readers.push_back(&node);
   }
 
-  // One thread takes a whole row.
-  bool worth_a_row(const Node& node, size_t tail) const {
-    auto& shape = node.inputs[0].type().shape;
-    Dim rows = 1, length = 1;
-    for (size_t d = 0; d < shape.size(); ++d) (d + tail < shape.size() ? rows : length) *= shape[d];
-    if (!rows.is_number() || !length.is_number()) return true;
-    return rows.number() >= options_.few_rows || length.number() < options_.long_row;
-  }
-
   // Behind views.
-  static const Node* source(const Node* node) {
-    while (node->op->kind == OpKind::kView) node = node->inputs[0].node;
-    return node;
-  }
+  static const Node* source(const Node* node) { return Inlining::source(node); }
 
   void join(const Node& node, const Shape& domain, size_t tail) {
     int latest = 0;
-    for (auto& v : node.inputs) latest = std::max(latest, order_of(v.node));
+    for (auto& v : inlining_.operands(node)) latest = std::max(latest, order_of(v.node));
     Group* group = nullptr;
-    for (auto& v : node.inputs)
+    for (auto& v : inlining_.operands(node))
       if (auto* g = group_of_[size_t(source(v.node)->id)]; g && g->order == latest) group = g;
     int product = group ? product_read(*group, node) : kNoProduct;
     if (product >= 0 || (product == kSeveral && !group->apart())) count_rows(*group, std::max(product, 0), domain);
@@ -214,11 +204,13 @@ class Fuser {
       group->domain = domain;
       group->inner = tail;
     }
+    group->closed = is_sink(node, options_);
+    group->pairs = group->pairs || needs_pairs(node);
     group->members.push_back(&node);
     group_of_[size_t(node.id)] = group;
     note_readings(node);
     // Earlier groups that it reads come along where nothing in between waits for them.
-    for (auto& v : node.inputs)
+    for (auto& v : inlining_.operands(node))
       if (auto* other = group_of_[size_t(source(v.node)->id)]; other && other != group) try_merge(*other, *group);
   }
 
@@ -231,7 +223,10 @@ class Fuser {
   // Moves the members of an earlier group into a later one, if what they compute and read still is in its place.
   bool try_merge(Group& earlier, Group& later) {
     bool alike = earlier.domain.same_as(later.domain) && (!earlier.inner || !later.inner || earlier.inner == later.inner);
-    if (!earlier.products.empty() || (!later.products.empty() && (earlier.inner || later.apart()))) alike = false;
+    if (!earlier.products.empty()) alike = false;
+    if (!later.products.empty() && (earlier.inner || earlier.pairs || later.apart())) alike = false;
+    if ((earlier.pairs && later.inner) || (later.pairs && earlier.inner)) alike = false;
+    if (earlier.closed || later.closed) alike = false;
     if (!alike || earlier.order > later.order || waits_between(earlier, later)) return false;
     if (earlier.members.size() + later.members.size() > options_.most_members) return false;
     for (auto* member : earlier.members) group_of_[size_t(member->id)] = &later;
@@ -239,14 +234,16 @@ class Fuser {
     size_t count = later.members.size();
     later.members.insert(later.members.begin(), earlier.members.begin(), earlier.members.end());
     bool fine = operands_with(later, *later.members.front()) <= options_.most_operands;
-    for (auto* member : later.members)
+    for (auto* member : later.members) {
+      if (!product_in(later, member)) fine = fine && reads_well(later, *member, domain_of(*member));
       for (auto& v : member->inputs)
-        fine = fine && (product_in(later, member) ? group_of_[size_t(source(v.node)->id)] != &later
-                                                   : reads_well(later, v, domain_of(*member)));
+        fine = fine && (!product_in(later, member) || group_of_[size_t(source(v.node)->id)] != &later);
+    }
     if (fine) {
       // Operands before results.
       std::sort(later.members.begin(), later.members.end(), [](auto* a, auto* b) { return a->id < b->id; });
       later.readers.insert(later.readers.end(), earlier.readers.begin(), earlier.readers.end());
+      later.pairs = later.pairs || earlier.pairs;
       earlier.members.clear();
       return true;
     }
@@ -256,26 +253,32 @@ class Fuser {
     return false;
   }
 
-  static const Shape& domain_of(const Node& member) {
-    return member.op->kind == OpKind::kReduce ? member.inputs[0].type().shape : member.types[0].shape;
-  }
-
   // Groups that read the same values over the same domain read them once.
   void merge_siblings() {
     std::map<int, std::vector<Group*>> readers;  // by what they read, in their order
     for (auto& group : groups_)
       for (auto* member : group.members)
-        for (auto& v : member->inputs) {
+        for (auto& v : inlining_.operands(*member)) {
           if (v.type().rank() == 0) continue;
           auto& list = readers[source(v.node)->id];
           if (list.empty() || list.back() != &group) list.push_back(&group);
         }
-    for (auto& [id, list] : readers)
-      for (size_t i = 0; i + 1 < list.size(); ++i)
-        if (!list[i]->members.empty() && !list[i + 1]->members.empty()) try_merge(*list[i], *list[i + 1]);
+    for (auto& [id, list] : readers) merge_neighbours(list);
+    // A launch costs more than a small kernel.
+    std::map<std::string, std::vector<Group*>> small;
+    for (auto& group : groups_)
+      if (Dim numel = group.domain.numel(); numel.is_number() && numel.number() <= options_.small)
+        if (!group.members.empty()) small[to_string(group.domain)].push_back(&group);
+    for (auto& [domain, list] : small) merge_neighbours(list);
+  }
+
+  void merge_neighbours(const std::vector<Group*>& list) {
+    for (size_t i = 0; i + 1 < list.size(); ++i)
+      if (!list[i]->members.empty() && !list[i + 1]->members.empty()) try_merge(*list[i], *list[i + 1]);
   }
 
   bool fits(const Group& group, const Node& node, const Shape& domain, size_t tail) const {
+    if (group.closed || is_sink(node, options_)) return false;
     if (group.members.size() >= options_.most_members || operands_with(group, node) > options_.most_operands) return false;
     if (!group.products.empty() && group.apart()) {
       int product = product_read(group, node);
@@ -285,8 +288,30 @@ class Fuser {
     } else if (!domain.same_as(group.domain) && !is_row_shape(group, domain)) {
       return false;
     }
+    if (needs_pairs(node) && (group.inner || !group.products.empty())) return false;
+    if (group.pairs && tail) return false;
+    return reads_well(group, node, domain);
+  }
+
+  bool needs_pairs(const Node& node) const {
+    return inlining_.reads_by_map(node) && inlining_.readings(node).pairs;
+  }
+
+  // What is inlined into a member reads the group itself only at the element, or the row, that is being computed.
+  bool reads_well(const Group& group, const Node& node, const Shape& domain) const {
     for (auto& v : node.inputs)
-      if (!reads_well(group, v, domain)) return false;
+      if (!inlining_.transparent(*v.node) && !is_map(node) && !reads_well(group, v, domain)) return false;
+    if (!inlining_.reads_by_map(node)) return true;
+    size_t rows = group.domain.size() - group.inner;
+    for (auto& reading : inlining_.readings(node, false).all) {
+      if (group_of_[size_t(reading.root->id)] != &group) continue;
+      if (group.apart()) return false;
+      auto& shape = reading.root->types[0].shape;
+      bool whole = shape.same_as(group.domain) && reading.root->op->kind != OpKind::kReduce;
+      if (product_in(group, reading.root) || (!whole && shape.size() < rows)) return false;
+      for (size_t d = 0; d < (whole ? shape.size() : rows); ++d)
+        if (!reading.at[d].same_as(shape[d].same_as(1) ? Dim(0) : Dim::symbol("i" + std::to_string(d)))) return false;
+    }
     return true;
   }
 
@@ -331,12 +356,19 @@ class Fuser {
   size_t operands_with(const Group& group, const Node& node) const {
     std::set<std::pair<const Node*, int>> outside;
     auto add = [&](const Node& n) {
-      for (auto& v : n.inputs)
+      for (auto& v : inlining_.operands(n))
         if (group_of_[size_t(source(v.node)->id)] != &group) outside.insert({v.node, v.index});
     };
     for (auto* member : group.members) add(*member);
     add(node);
     return outside.size();
+  }
+
+  bool is_fused(const Group& group) const {
+    return group.members.size() > 1 || (group.members.size() == 1 && group.products.empty() && has_inlined(*group.members[0]));
+  }
+  bool has_inlined(const Node& node) const {
+    return std::any_of(node.inputs.begin(), node.inputs.end(), [&](auto& v) { return inlining_.transparent(*v.node); });
   }
 
   // --- the new graph
@@ -346,8 +378,9 @@ class Fuser {
     // Items in the order of their making; views right behind what they look at.
     std::vector<std::pair<std::pair<int, int>, const Node*>> items;
     for (auto& node : graph_.nodes()) {
+      if (inlining_.transparent(node)) continue;
       auto* group = group_of_[size_t(node.id)];
-      if (group && group->members.size() > 1) {
+      if (group && is_fused(*group)) {
         if (group->members.back() == &node) items.push_back({{group->order, 0}, &node});
         continue;
       }
@@ -360,7 +393,7 @@ class Fuser {
     for (auto& [key, node] : items) {
       if (node->op->kind == OpKind::kInput) continue;
       auto* group = group_of_[size_t(node->id)];
-      if (group && group->members.size() > 1)
+      if (group && is_fused(*group))
         emit(*group);
       else
         copy(*node);
@@ -374,9 +407,11 @@ class Fuser {
   void mark_uses() {
     needed_outside_.assign(graph_.nodes().size(), false);
     for (auto& node : graph_.nodes()) {
+      if (inlining_.inlined(node)) continue;  // who reads it decides
       auto* reader = group_of_[size_t(node.id)];
-      bool fused = reader && reader->members.size() > 1;
-      for (auto& v : node.inputs) {
+      bool fused = reader && is_fused(*reader);
+      if (node.op->kind == OpKind::kView && inlining_.transparent(node)) continue;
+      for (auto& v : inlining_.operands(node)) {
         const Node* from = source(v.node);
         auto* writer = group_of_[size_t(from->id)];
         if (node.op->kind == OpKind::kView && writer) continue;  // who reads the view decides
@@ -401,7 +436,7 @@ class Fuser {
     if (node.op->kind == OpKind::kView) {
       const Node* from = source(&node);
       auto* group = group_of_[size_t(from->id)];
-      if (group && group->members.size() > 1 && !needed_outside_[size_t(from->id)]) return;
+      if (group && is_fused(*group) && !needed_outside_[size_t(from->id)]) return;
     }
     std::vector<Value> inputs;
     for (auto& v : node.inputs) inputs.push_back(value(v));
@@ -420,9 +455,10 @@ class Fuser {
       Value made;
       if (v.node->op->kind == OpKind::kScalar) {
         made = body.add_scalar(v.node->attrs.template as<ScalarAttrs>().value);
-      } else if (group_of_[size_t(from->id)] == &group) {
-        // A view of a member.
-        std::vector<Value> inputs{self(self, v.node->inputs[0])};
+      } else if (group_of_[size_t(from->id)] == &group || inlining_.inlined(*from)) {
+        // A view of a member, or what is computed here at other coordinates.
+        std::vector<Value> inputs;
+        for (auto& behind : v.node->inputs) inputs.push_back(self(self, behind));
         made = body.add_typed(*v.node->op, std::move(inputs), v.node->attrs, v.node->types, v.node->where).result();
       } else {
         made = body.add_input(v.type());
@@ -463,6 +499,7 @@ class Fuser {
 
   const Graph& graph_;
   const FuseOptions& options_;
+  const Inlining inlining_;
   std::deque<Group> groups_;
   std::vector<int> order_;  // by node: when it runs
   std::vector<Group*> group_of_;

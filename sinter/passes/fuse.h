@@ -4,8 +4,9 @@
 // A group works on one domain, rows × inner. Its values are of the whole domain, or one number a row; its reductions run
 // over the inner dimensions, which are the last ones. A node joins the group of its latest operand, so that groups can
 // run in the order of their making and no cycle can arise. Matrix products of one left operand may be the first of their
-// group: the others then work on their results while they are hot. What is fused saves the bytes of every value that only the
-// group reads, and of every operand that its members share.
+// group: the others then work on their results while they are hot. What is read at other coordinates than its own may be
+// inlined: see fuse_views.h. What is fused saves the bytes of every value that only the group reads, and of every operand
+// that its members share.
 #include <functional>
 
 #include "sinter/graph/graph.h"
@@ -15,6 +16,8 @@ namespace sinter {
 struct FuseOptions {
   // Reductions of fewer rows than this with longer rows than that are left to kernels that split a row over threads.
   int64_t few_rows = 8, long_row = 1 << 16;
+  // Kernels of one domain with at most this many elements run as one, whatever they read.
+  int64_t small = 1 << 14;
   size_t most_operands = 30, most_members = 64, most_products = 8;
   // Contractions whose kernel runs pointwise ops on each finished piece of its result; they join the group that follows.
   std::function<bool(const Node& node)> takes_epilogue = {};

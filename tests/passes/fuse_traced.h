@@ -32,7 +32,7 @@ struct Fused {
   std::string list; // their names
 };
 
-inline Fused fuse_traced(const Function& f, const TensorList& inputs, bool nest = false) {
+inline Fused fuse_traced(const Function& f, const TensorList& inputs, double tolerance = 1e-4, bool nest = false) {
   std::vector<Type> types;
   for (auto& t : inputs) types.push_back({t.dtype(), t.sizes(), t.device()});
   Fused out;
@@ -66,7 +66,6 @@ inline Fused fuse_traced(const Function& f, const TensorList& inputs, bool nest 
     for (int64_t at = 0; at < expected[i].numel(); ++at) {
       double want = expected[i].number(at);
       EXPECT_EQ(referee[i].number(at), want);
-      double tolerance = is_floating(results[i].dtype()) && item_size(results[i].dtype()) == 2 ? 1e-2 : 1e-4;
       EXPECT_NEAR(got.number(at), want, tolerance * std::max(1.0, std::abs(want))) << "result " << i << " at " << at;
     }
   }
@@ -80,6 +79,6 @@ inline Tensor normal(const Shape& shape) {
 }
 
 // With prologues and siblings.
-inline Fused nest_traced(const Function& f, const TensorList& inputs) { return fuse_traced(f, inputs, true); }
+inline Fused nest_traced(const Function& f, const TensorList& inputs) { return fuse_traced(f, inputs, 1e-4, true); }
 
 }  // namespace sinter

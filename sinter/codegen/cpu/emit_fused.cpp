@@ -1,4 +1,6 @@
 // Fused kernels: rows in parallel, for each row its sweeps, in lanes along the last inner axis.
+#include <algorithm>
+
 #include "sinter/base/stage_times.h"
 #include "sinter/codegen/cpu/combine_text.h"
 #include "sinter/codegen/cpu/emit.h"
@@ -20,15 +22,17 @@ class FusedWriter : TextWriter {
     prologue();
     if (nest_.rows.empty() && is_map()) {
       // No rows: the range is a piece of the inner axis itself.
+      common_cuts("begin", "end");
       sweep(nest_.sweeps[0], "begin", "end");
     } else if (turns()) {
       turned_map();
     } else {
+      common_cuts("0", inner_extent());
       open("for (i64 at = begin; at < end; ++at) {");
       unpack();
       for (auto& s : nest_.sweeps) {
         open("{");
-        sweep(s, "0", nest_.inner.empty() ? "1" : index_text(nest_.inner.back().extent));
+        sweep(s, "0", inner_extent());
         close();
       }
       close();
@@ -44,6 +48,7 @@ class FusedWriter : TextWriter {
   KernelText write_epilogue(const std::string& name) {
     open("extern \"C\" void " + name + "(const i64* a, void* const* tiles, i64 row, i64 col, i64 rows, i64 cols, i64 stride) {");
     prologue();
+    common_cuts("col", "col + cols");
     open("for (i64 t = 0; t < rows; ++t) {");
     line("const i64 r = row + t, at = r;");
     for (int i = 0; i < nest_.tiles; ++i)
@@ -65,15 +70,22 @@ class FusedWriter : TextWriter {
     return memory_text(kFloat32);
   }
 
-  // Lanes need every access to move along the last axis by some stride, and nothing that differs from lane to lane.
+  std::string inner_extent() const { return nest_.inner.empty() ? "1" : index_text(nest_.inner.back().extent); }
+
+  // Lanes need every access to move along the last axis by some stride. A condition may change along it where the loop can
+  // be cut; nothing else may differ from lane to lane.
   static bool lanes_fit(const FusedNest& nest) {
     if (nest.inner.empty()) return false;
     Dim axis = nest.inner.back().symbol;
     for (auto& sweep : nest.sweeps) {
       if (sweep.once) continue;
-      for (auto& instr : sweep.body) {
+      const LoopNest shape = nest.as_nest(sweep);
+      const BodyWriter body(shape, axis, LaneMode::kFull);
+      for (size_t id = 0; id < sweep.body.size(); ++id) {
+        auto& instr = sweep.body[id];
         for (auto& c : instr.conditions)
-          if (movement(c.value, axis) != Movement::kFixed) return false;
+          if (movement(c.value, axis) != Movement::kFixed && !can_cut(c, axis)) return false;
+        if (instr.kind == InstrKind::kLoadIndex && !body.uniform(int(id))) return false;
         if ((instr.kind == InstrKind::kLoad || instr.kind == InstrKind::kIndex) &&
             movement(instr.offset, axis) == Movement::kIrregular)
           return false;
@@ -86,12 +98,63 @@ class FusedWriter : TextWriter {
     return true;
   }
 
+  static bool can_cut(const Condition& c, const Dim& axis) {
+    auto step = c.value.coefficient_of(axis);
+    return step && (step->same_as(1) || step->same_as(-1)) && c.multiple == 1 && !c.extent.depends_on(axis);
+  }
+
+  // The places of the last axis at which some condition of the sweep changes.
+  std::vector<Dim> cuts(const Sweep& s) const {
+    std::vector<Dim> places;
+    if (!in_lanes_ || s.once) return places;
+    Dim axis = nest_.inner.back().symbol;
+    auto add = [&](const Dim& place) {
+      bool known = place.same_as(0) || place.same_as(nest_.inner.back().extent);
+      for (auto& other : places) known = known || other.same_as(place);
+      if (!known) places.push_back(place);
+    };
+    for (auto& instr : s.body)
+      for (auto& c : instr.conditions) {
+        if (movement(c.value, axis) == Movement::kFixed) continue;
+        bool upward = c.value.coefficient_of(axis)->same_as(1), bounded = !c.extent.same_as(kUnbounded);
+        Dim rest = upward ? c.value - axis : c.value + axis;
+        add(upward ? -rest : rest + 1);
+        if (bounded) add(upward ? c.extent - rest : rest + 1 - c.extent);
+      }
+    return places;
+  }
+
+  // Cuts that are the same for all rows are found once.
+  void common_cuts(const std::string& lo, const std::string& hi) {
+    for (size_t i = 0; i < nest_.sweeps.size(); ++i) {
+      auto places = cuts(nest_.sweeps[i]);
+      if (!places.empty() && are_common(places)) write_cuts(places, format("cuts{}", i), lo, hi);
+    }
+  }
+
+  bool are_common(const std::vector<Dim>& places) const {
+    auto params = nest_.params();
+    for (auto& place : places)
+      for (auto& name : place.symbols())
+        if (std::find(params.begin(), params.end(), name) == params.end()) return false;
+    return true;
+  }
+
+  void write_cuts(const std::vector<Dim>& places, const std::string& name, const std::string& lo, const std::string& hi) {
+    std::string list = format("(i64)({})", lo);
+    for (auto& place : places)
+      list += format(", minimum(maximum((i64)({}), (i64)({})), (i64)({}))", index_text(place), lo, hi);
+    line(format("i64 {}[] = {{}, (i64)({})};", name, list, hi));
+    line(format("sort_cuts({}, {});", name, places.size() + 2));
+  }
+
   // Where lanes would gather from columns: as many rows as lanes at a time, so that columns are loaded as vectors.
   bool turns() const {
     if (!in_lanes_ || nest_.rows.empty() || !is_map()) return false;
     Dim axis = nest_.inner.back().symbol;
     for (auto& store : nest_.sweeps[0].stores)
       if (movement(store.offset, axis) != Movement::kUnit) return false;
+    if (!nest_.indexing.empty() || !cuts(nest_.sweeps[0]).empty()) return false;
     return !turnable_loads(nest_.as_nest(nest_.sweeps[0]), axis, nest_.rows.back().symbol).empty();
   }
 
@@ -111,7 +174,8 @@ class FusedWriter : TextWriter {
   bool is_map() const { return nest_.sweeps.size() == 1 && nest_.sweeps[0].reductions.empty() && !nest_.sweeps[0].once && nest_.inner.size() == 1; }
 
   void prologue() {
-    take_arguments(nest_.as_nest({}), nest_.params());
+    size_t slot = take_arguments(nest_.as_nest({}), nest_.params());
+    if (!nest_.indexing.empty()) line(format("i64* error = (i64*)a[{}];", slot));
     // What sweeps find for the row.
     for (auto& s : nest_.sweeps)
       for (auto& r : s.reductions) line(format("{} row{};", type_text(compute_dtype(r.dtype), false), r.outer));
@@ -143,7 +207,18 @@ class FusedWriter : TextWriter {
       open(format("for (i64 {} = 0; {} < {}; ++{}) {", outer.symbol, outer.symbol, index_text(outer.extent), outer.symbol));
     }
     std::string k = to_string(axis);
-    if (in_lanes_)
+    auto places = cuts(s);
+    if (!places.empty()) {
+      std::string name = format("cuts{}", &s - nest_.sweeps.data());
+      if (!are_common(places)) write_cuts(places, name, lo, hi);
+      full.decide_at(Dim::symbol("cut"));
+      partial.decide_at(Dim::symbol("cut"));
+      open(format("for (i64 piece = 0; piece <= {}; ++piece) {", places.size()));
+      line(format("const i64 cut = {}[piece], stop = {}[piece + 1];", name, name));
+      line("if (cut >= stop) continue;");
+      walk_lanes(s, full, partial, scalar, k, "cut", "stop");
+      close();
+    } else if (in_lanes_)
       walk_lanes(s, full, partial, scalar, k, lo, hi);
     else
       walk(s, scalar, k, lo, hi);
@@ -196,7 +271,23 @@ class FusedWriter : TextWriter {
   void full_step(const Sweep& s, BodyWriter& full, int u) {
     lines(full.write(inside(), true));
     for (auto& r : s.reductions) accumulate(r, format("acc{}_{}", r.outer, u), full.value(r.value, r.accumulator));
-    for (auto& store : s.stores) line(store_lanes(store, full, LaneMode::kFull));
+    for (size_t i = 0; i < s.stores.size(); ++i) {
+      bool paired = i + 1 < s.stores.size() && is_pair(s.stores[i], s.stores[i + 1]);
+      line(paired ? store_pair(s.stores[i], s.stores[i + 1], full) : store_lanes(s.stores[i], full, LaneMode::kFull));
+      i += paired;
+    }
+  }
+
+  // Even and odd places of one result.
+  bool is_pair(const FusedStore& even, const FusedStore& odd) const {
+    auto step = even.offset.coefficient_of(nest_.inner.back().symbol);
+    return even.operand == odd.operand && step && step->same_as(2) && (odd.offset - even.offset).same_as(1);
+  }
+
+  std::string store_pair(const FusedStore& even, const FusedStore& odd, const BodyWriter& body) const {
+    DType dtype = dtype_of(even), compute = compute_dtype(dtype);
+    return format("store_pairs<{}>(out{}, {}, {}, {});", memory_text(dtype), even.operand, index_text(even.offset),
+                  body.value(even.value, compute), body.value(odd.value, compute));
   }
 
   static std::string identity_lanes(const FusedReduction& r) {

@@ -123,8 +123,8 @@ bool BodyWriter::uniform(int id) const {
   switch (instr.kind) {
     case InstrKind::kTile: return false;
     case InstrKind::kConstant:
-    case InstrKind::kOuter:
-    case InstrKind::kLoadIndex: return true;
+    case InstrKind::kOuter: return true;
+    case InstrKind::kLoadIndex: return instr.args.empty() || uniform(instr.args[0]);
     case InstrKind::kLoad:
     case InstrKind::kIndex: return movement(instr.offset, axis_) == Movement::kFixed;
     default: break;
@@ -148,6 +148,8 @@ std::string BodyWriter::load(const Instr& instr) const {
   bool lanes = m != Movement::kFixed;
   if (!lanes)
     text = format("load1<{}>({}, {})", dtype, name, at);
+  else if (m == Movement::kStrided && instr.offset.coefficient_of(axis_)->same_as(2))
+    text = format("load_pairs<{}>({}, {})", dtype, name, at);
   else if (m == Movement::kStrided)
     text = format("load_strided<{}>({}, {}, {})", dtype, name, at, index_text(*instr.offset.coefficient_of(axis_)));
   else if (mode_ == LaneMode::kPartial)
@@ -158,7 +160,16 @@ std::string BodyWriter::load(const Instr& instr) const {
   DType compute = compute_dtype(instr.dtype);
   std::string otherwise = literal_text(instr.value, compute);
   if (lanes) otherwise = splat(otherwise, compute);
-  return format("({}) ? {} : {}", conditions_text(instr.conditions), text, otherwise);
+  return format("({}) ? {} : {}", conditions(instr), text, otherwise);
+}
+
+std::string BodyWriter::conditions(const Instr& instr) const {
+  if (!place_) return conditions_text(instr.conditions);
+  Conditions decided = instr.conditions;
+  std::string axis = to_string(axis_);
+  for (auto& c : decided)
+    c.value = c.value.substitute([&](const std::string& name) { return name == axis ? *place_ : Dim::symbol(name); });
+  return conditions_text(decided);
 }
 
 std::string BodyWriter::apply(const Instr& instr, bool uniform) const {
@@ -192,6 +203,14 @@ std::string BodyWriter::statement(int id) const {
         return left + format("load<k::f32>(turned{}, turned_row * kLanes);", id);
       return left + load(instr) + ";";
     case InstrKind::kLoadIndex: {
+      if (!instr.args.empty()) {
+        int from = instr.args[0];
+        std::string index = format("checked_index({}, {}, error)",
+                                   cast_text(variable(from), compute_dtype(nest_.body[size_t(from)].dtype), kInt64),
+                                   index_text(instr.extent));
+        if (!instr.conditions.empty()) index = format("({}) ? {} : 0", conditions(instr), index);
+        return format("const i64 {} = {};", instr.symbol, index);
+      }
       std::string dtype = memory_text(nest_.operands[size_t(instr.operand)].dtype);
       return format("const i64 {} = checked_index(cast_i64(load1<{}>({}, {})), {}, error);", instr.symbol, dtype,
                     operand_text(nest_, instr.operand), index_text(instr.offset), index_text(instr.extent));
@@ -212,7 +231,7 @@ std::string BodyWriter::statement(int id) const {
       auto arm = [&](int a) {
         return lanes ? value(a, compute) : cast_text(variable(a), compute_dtype(nest_.body[size_t(a)].dtype), compute);
       };
-      return left + format("({}) ? {} : {};", conditions_text(instr.conditions), arm(instr.args[0]), arm(instr.args[1]));
+      return left + format("({}) ? {} : {};", conditions(instr), arm(instr.args[0]), arm(instr.args[1]));
     }
   }
   return left;

@@ -1,5 +1,6 @@
 #pragma once
 // The straight-line part of a CPU kernel: instructions of a nest's body as C++ text, scalar or in lanes.
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,8 @@ class BodyWriter {
   std::string value(int id, DType compute) const;
   // These loads have been turned: lanes of row `turned_row` lie in `turned<id>`.
   void read_turned(std::vector<int> ids) { turned_ = std::move(ids); }
+  // Conditions that change along the lanes' axis are taken to be what they are at this place of it.
+  void decide_at(const Dim& place) { place_ = place; }
   // Whether it holds one number for all lanes.
   bool uniform(int id) const;
 
@@ -49,11 +52,13 @@ class BodyWriter {
   std::string apply(const Instr& instr, bool uniform) const;
   std::string statement(int id) const;
   bool depends(int id, const std::vector<Dim>& inside) const;
+  std::string conditions(const Instr& instr) const;
 
   const LoopNest& nest_;
   Dim axis_;
   LaneMode mode_;
   std::vector<int> turned_;
+  std::optional<Dim> place_;
 };
 
 // The loads of f32 that lanes along `axis` gather, but that lie side by side along `other`, or may do so: then several

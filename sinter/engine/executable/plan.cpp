@@ -286,10 +286,14 @@ class Planner {
                         std::set<int>& taken_storages) {
     // A product writes partial sums where its result will be.
     bool product = !contractions_of(*attrs.body).empty();
-    std::vector<const TensorImpl*> operands;
-    for (size_t i : own) operands.push_back(step.inputs[i].slot < 0 ? nullptr : &geometry(step.inputs[i].slot));
+    std::vector<bool> elsewhere = product ? std::vector<bool>(own.size(), true) : read_elsewhere(*attrs.body);
+    std::vector<const TensorImpl*> followed;
+    for (size_t n = 0; n < own.size(); ++n) {
+      int slot = step.inputs[own[n]].slot;
+      followed.push_back(slot < 0 || elsewhere[n] ? nullptr : &geometry(slot));
+    }
     IntList sizes = node.types[size_t(r)].shape.numbers();
-    IntList strides = attrs.inner || product ? contiguous_strides(sizes) : eager::pointwise_strides(operands, sizes);
+    IntList strides = attrs.inner || product ? contiguous_strides(sizes) : eager::pointwise_strides(followed, sizes);
     Tensor fresh = geometry_of(node.types[size_t(r)].dtype, sizes, strides);
     // Elements are computed where they are stored, so an operand in the very same place may be overwritten.
     auto may_take = [&](int slot) {
@@ -299,7 +303,8 @@ class Planner {
       for (size_t i = 0; i < step.inputs.size(); ++i) {
         const Operand& o = step.inputs[i];
         if (o.slot < 0 || plan_->slots[size_t(o.slot)].storage != storage) continue;
-        if (std::find(own.begin(), own.end(), i) == own.end() || !same_place(geometry(o.slot), geometry(slot))) return false;
+        size_t n = size_t(std::find(own.begin(), own.end(), i) - own.begin());
+        if (n == own.size() || elsewhere[n] || !same_place(geometry(o.slot), geometry(slot))) return false;
       }
       return true;
     };

@@ -1,0 +1,243 @@
+#include "sinter/loops/sweep_builder.h"
+
+#include "sinter/base/error.h"
+
+namespace sinter {
+
+namespace {
+
+// What is known of a condition without knowing the coordinates.
+std::optional<bool> decided(const Condition& c) {
+  if (!c.value.is_number()) return std::nullopt;
+  int64_t value = c.value.number();
+  if (value < 0 || value % c.multiple != 0) return false;
+  if (!c.extent.is_number()) return std::nullopt;
+  return value < c.extent.number();
+}
+
+std::string text_of(const Conditions& conditions) {
+  std::string out;
+  for (auto& c : conditions) out += format("|{}<{}%{}", c.value, c.extent, c.multiple);
+  return out;
+}
+
+}  // namespace
+
+SweepBuilder::SweepBuilder(const Graph& body, FusedNest& nest, std::span<const Layout> layouts,
+                           const std::map<const Node*, int>& outers, Sweep& sweep)
+    : body_(body), nest_(nest), layouts_(layouts), outers_(outers), sweep_(sweep) {
+  for (size_t i = 0; i < body.inputs().size(); ++i) input_of_[body.inputs()[i].node] = int(i);
+}
+
+int SweepBuilder::push(Instr instr) {
+  sweep_.body.push_back(std::move(instr));
+  return int(sweep_.body.size()) - 1;
+}
+
+int SweepBuilder::element(Value v, const Index& at) {
+  std::string key = std::to_string(v.node->id);
+  for (auto& d : at) key += "," + to_string(d);
+  key += text_of(guards_);
+  auto known = done_.find(key);
+  if (known != done_.end()) return known->second;
+  int id = make(v, at);
+  done_.emplace(std::move(key), id);
+  return id;
+}
+
+int SweepBuilder::make(Value v, const Index& at) {
+  const Node& node = *v.node;
+  if (kept_ && kept_->node == &node) {
+    bool own = at.size() == kept_->at.size();
+    for (size_t d = 0; own && d < at.size(); ++d) own = at[d].same_as(kept_->at[d]);
+    if (own) {
+      Instr instr{.kind = InstrKind::kLoad, .dtype = v.type().dtype};
+      instr.operand = kept_->operand;
+      instr.offset = kept_->offset;
+      return push(std::move(instr));
+    }
+  }
+  switch (node.op->kind) {
+    case OpKind::kInput: return load(input_of_.at(&node), at);
+    case OpKind::kScalar: return constant(node.attrs.as<ScalarAttrs>().value, v.type().dtype);
+    case OpKind::kPointwise: return pointwise(node, at);
+    case OpKind::kView:
+      if (is_tile(&node)) return tile(node);
+      return by_definition(node, at, {});
+    case OpKind::kReduce: {
+      Instr instr{.kind = InstrKind::kOuter, .dtype = v.type().dtype};
+      instr.operand = outers_.at(&node);
+      check_row(at);
+      return push(std::move(instr));
+    }
+    default:
+      return is_contraction(node) ? tile(node) : by_definition(node, at, {});
+  }
+}
+
+// Whether a value is a contraction's result, perhaps with its rows counted in another way.
+bool SweepBuilder::is_tile(const Node* node) {
+  while (node->op->kind == OpKind::kView) node = node->inputs[0].node;
+  return is_contraction(*node);
+}
+
+int SweepBuilder::tile(const Node& node) {
+  const Node* from = &node;
+  while (from->op->kind == OpKind::kView) from = from->inputs[0].node;
+  auto all = contractions_of(body_);
+  Instr instr{.kind = InstrKind::kTile, .dtype = node.types[0].dtype};
+  instr.operand = int(std::find(all.begin(), all.end(), from) - all.begin());
+  return push(std::move(instr));
+}
+
+int SweepBuilder::load(int operand, const Index& at) {
+  Instr instr{.kind = InstrKind::kLoad, .dtype = body_.inputs()[size_t(operand)].type().dtype};
+  instr.operand = operand;
+  auto& layout = layouts_[size_t(operand)];
+  if (!layout.scalar) {
+    SINTER_INTERNAL_ASSERT(at.size() == layout.strides.size(), "{} coordinates for {} strides", at.size(),
+                           layout.strides.size());
+    for (size_t d = 0; d < at.size(); ++d) instr.offset += at[d] * layout.strides[d];
+    instr.conditions = guards_;
+    instr.value = 0;
+  }
+  return push(std::move(instr));
+}
+
+int SweepBuilder::constant(const Scalar& value, DType dtype) {
+  Instr instr{.kind = InstrKind::kConstant, .dtype = dtype};
+  instr.value = value;
+  return push(std::move(instr));
+}
+
+int SweepBuilder::pointwise(const Node& node, const Index& at) {
+  SmallVector<int, 4> args;
+  std::vector<Type> types;
+  for (auto& v : node.inputs) {
+    auto& shape = v.type().shape;
+    size_t shift = at.size() - shape.size();
+    Index part;
+    for (size_t d = 0; d < shape.size(); ++d) part.push_back(shape[d].same_as(1) ? Dim(0) : at[d + shift]);
+    args.push_back(element(v, part));
+    types.push_back(v.type());
+  }
+  DType result = node.types[0].dtype, operands = types.empty() ? result : promote_operands(types);
+  Instr instr{.kind = InstrKind::kApply, .dtype = result};
+  instr.op = node.op;
+  instr.compute = pointwise_compute_dtype(node.op->pointwise->typing, operands, result);
+  instr.args = args;
+  return push(std::move(instr));
+}
+
+// A view, a copy, a creation or the inside of a reduction: by the op's own definition, operands being values of the body.
+class SweepBuilder::Definition final : public ElementBuilder {
+ public:
+  Definition(const OpCall& call, SweepBuilder& builder, const Node& node)
+      : ElementBuilder(call), builder_(builder), node_(node) {}
+
+  Elem load(int operand, const Index& at) override { return {builder_.element(node_.inputs[size_t(operand)], at)}; }
+
+  Elem load_if(const Conditions& inside, int operand, const Index& at, const Scalar& otherwise) override {
+    DType dtype = node_.inputs[size_t(operand)].type().dtype;
+    Conditions open;
+    for (auto& c : inside) {
+      auto holds = decided(c);
+      if (holds && !*holds) return {builder_.constant(otherwise, dtype)};
+      if (!holds) open.push_back(c);
+    }
+    if (open.empty()) return load(operand, at);
+    Conditions before = builder_.guards_;
+    builder_.guards_.append({open.data(), open.size()});
+    int value = load(operand, at).id;
+    builder_.guards_ = before;
+    return select(open, {value}, {builder_.constant(otherwise, dtype)});
+  }
+
+  Dim load_index(int operand, const Index& at, const Dim& extent) override {
+    Instr instr{.kind = InstrKind::kLoadIndex, .dtype = kInt64};
+    instr.args = {load(operand, at).id};
+    instr.extent = extent;
+    instr.conditions = builder_.guards_;
+    instr.symbol = Dim::symbol("x" + std::to_string(builder_.sweep_.body.size()));
+    Dim symbol = instr.symbol;
+    std::string& names = builder_.nest_.indexing;
+    std::string name(call.op.name);
+    if (names.find(name) == std::string::npos) names += (names.empty() ? "" : " or ") + name;
+    builder_.push(std::move(instr));
+    return symbol;
+  }
+
+  Elem select(const Conditions& conditions, Elem yes, Elem no) override {
+    Conditions open;
+    for (auto& c : conditions) {
+      auto holds = decided(c);
+      if (holds && !*holds) return no;
+      if (!holds) open.push_back(c);
+    }
+    if (open.empty()) return yes;
+    // What is chosen under the same conditions already: its first choice.
+    auto& chosen = builder_.sweep_.body[size_t(yes.id)];
+    if (chosen.kind == InstrKind::kSelect && text_of(chosen.conditions) == text_of(open)) yes = {chosen.args[0]};
+    Instr instr{.kind = InstrKind::kSelect, .dtype = builder_.dtype_of(yes.id)};
+    instr.conditions = open;
+    instr.args = {yes.id, no.id};
+    return {builder_.push(std::move(instr))};
+  }
+
+  Elem apply(const Op& op, DType dtype, std::initializer_list<Elem> args) override {
+    Typing typing = op.pointwise->typing;
+    Instr instr{.kind = InstrKind::kApply, .dtype = typing == Typing::kCompare || typing == Typing::kBool ? kBool : dtype};
+    instr.op = &op;
+    instr.compute = pointwise_compute_dtype(typing, dtype, instr.dtype);
+    for (auto& a : args) instr.args.push_back(a.id);
+    return {builder_.push(std::move(instr))};
+  }
+
+  Elem number(const Dim& value) override {
+    Instr instr{.kind = InstrKind::kIndex, .dtype = kInt64};
+    instr.offset = value;
+    return {builder_.push(std::move(instr))};
+  }
+
+  Elem constant(const Scalar& value) override { return {builder_.constant(value, value.dtype())}; }
+
+ private:
+  SweepBuilder& builder_;
+  const Node& node_;
+};
+
+int SweepBuilder::by_definition(const Node& node, const Index& i, const Index& k) {
+  std::vector<Type> types;
+  for (auto& v : node.inputs) types.push_back(v.type());
+  OpCall call{*node.op, types, node.attrs};
+  Definition definition(call, *this, node);
+  definition.i = i;
+  definition.k = k;
+  int id = node.op->element(definition).id;
+  // A constant takes the type of what it fills.
+  Instr& made = sweep_.body[size_t(id)];
+  if (made.kind == InstrKind::kConstant && node.op->kind == OpKind::kLoop) made.dtype = node.types[0].dtype;
+  return id;
+}
+
+int SweepBuilder::payload(const Node& node, const Index& row, const Index& inner) {
+  std::vector<Type> types{node.inputs[0].type()};
+  OpCall call{*node.op, types, node.attrs};
+  Definition definition(call, *this, node);
+  definition.i = row;
+  definition.k = inner;
+  return definition.number(node.op->payload(definition)).id;
+}
+
+// A row value is the same for the whole row, and exists for this row only.
+void SweepBuilder::check_row(const Index& at) const {
+  for (auto& d : at) {
+    bool own = d.same_as(0);
+    for (auto& axis : nest_.rows) own = own || d.same_as(axis.symbol);
+    // An inner dimension of one element has one place.
+    for (auto& axis : nest_.inner) own = own || (d.same_as(axis.symbol) && axis.extent.same_as(1));
+    SINTER_INTERNAL_ASSERT(own, "a fused kernel reads the row value of another row, at {}", d);
+  }
+}
+
+}  // namespace sinter

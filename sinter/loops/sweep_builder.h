@@ -1,0 +1,61 @@
+#pragma once
+// Turns values of a fused body, at symbolic coordinates, into the instructions of one sweep. Views and copies are index
+// arithmetic: whatever is behind them is computed at the coordinates that they name.
+#include <map>
+#include <optional>
+
+#include "sinter/loops/fused.h"
+
+namespace sinter {
+
+// A value that one sweep computes and leaves in the memory of a result, for the sweeps after it; the result itself is
+// stored by the last one.
+struct KeptValue {
+  const Node* node = nullptr;
+  Index at = {};  // the element that a step of the sweep keeps
+  int operand = -1;
+  Dim offset = 0;
+};
+
+class SweepBuilder {
+ public:
+  // `outers`: the number of each reduction's row value.
+  SweepBuilder(const Graph& body, FusedNest& nest, std::span<const Layout> layouts, const std::map<const Node*, int>& outers,
+               Sweep& sweep);
+
+  // The instruction that has the value's element.
+  int element(Value v, const Index& at);
+  // The value that a reduction combines, at the row's coordinates and those of the inner axes.
+  int reduced(const Node& node, const Index& row, const Index& inner) { return by_definition(node, row, inner); }
+  // What is kept of an element that wins.
+  int payload(const Node& node, const Index& row, const Index& inner);
+  // From here on the value is read from where it was kept.
+  void read_kept(const KeptValue& kept) { kept_ = &kept; }
+  DType dtype_of(int id) const { return sweep_.body[size_t(id)].dtype; }
+
+ private:
+  class Definition;
+
+  int push(Instr instr);
+  int make(Value v, const Index& at);
+  int load(int operand, const Index& at);
+  int constant(const Scalar& value, DType dtype);
+  int pointwise(const Node& node, const Index& at);
+  int by_definition(const Node& node, const Index& i, const Index& k);
+  void check_row(const Index& at) const;
+  // Whether a value is a contraction's result, perhaps with its rows counted in another way.
+  static bool is_tile(const Node* node);
+  int tile(const Node& node);
+
+  const Graph& body_;
+  FusedNest& nest_;
+  std::span<const Layout> layouts_;
+  const std::map<const Node*, int>& outers_;
+  Sweep& sweep_;
+  const KeptValue* kept_ = nullptr;
+  Conditions guards_;  // nothing is read where one of them fails
+  std::map<const Node*, int> input_of_;
+  std::map<std::string, int> done_;
+};
+
+}  // namespace sinter

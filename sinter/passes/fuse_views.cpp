@@ -1,0 +1,392 @@
+#include "sinter/passes/fuse_views.h"
+
+#include <algorithm>
+
+#include "sinter/base/error.h"
+#include "sinter/ops/define.h"
+#include "sinter/ops/fused.h"
+#include "sinter/passes/known_ops.h"
+
+namespace sinter {
+
+namespace {
+
+// More than this many reads of one member make a kernel that no cache of instructions holds.
+constexpr size_t kMostReadings = 48;
+// What computing an element costs, in bytes that could be moved meanwhile.
+constexpr double kCheapOp = 0.25, kExpensiveOp = 10;
+// What a launch costs, in the same.
+constexpr double kLaunch = 4096;
+
+// Symbolic sizes count as middling ones.
+double estimate(const Shape& shape) {
+  Dim numel = shape.numel().substitute([](const std::string&) { return Dim(64); });
+  return numel.is_number() ? double(numel.number()) : 64.0;
+}
+
+double bytes_of(const Type& type) { return estimate(type.shape) * double(item_size(type.dtype)); }
+
+Shape without_ones(const Shape& shape) {
+  Shape out;
+  for (auto& d : shape)
+    if (!d.same_as(1)) out.push_back(d);
+  return out;
+}
+
+Index domain_coordinates(const Shape& shape) {
+  Index at;
+  for (size_t d = 0; d < shape.size(); ++d)
+    at.push_back(shape[d].same_as(1) ? Dim(0) : Dim::symbol("i" + std::to_string(d)));
+  return at;
+}
+
+// Follows a node's definition down to what it reads, with symbols for coordinates.
+class Walk {
+ public:
+  Walk(const Inlining& inlining, const Dim& lanes) : inlining_(inlining), lanes_(lanes) {}
+
+  void node(const Node& node, const Index& at, bool direct = true) {
+    if (node.op->kind == OpKind::kPointwise) {
+      for (auto& v : node.inputs)
+        if (direct || inlining_.transparent(*v.node)) value(v, broadcast(v, at));
+    } else if (node.op->kind == OpKind::kReduce || node.op->kind == OpKind::kScan) {
+      value(node.inputs[0], at);
+    } else {
+      define(node, at);
+    }
+  }
+
+  Readings out;
+
+ private:
+  static Index broadcast(Value v, const Index& at) {
+    auto& shape = v.type().shape;
+    size_t shift = at.size() - shape.size();
+    Index part;
+    for (size_t d = 0; d < shape.size(); ++d) part.push_back(shape[d].same_as(1) ? Dim(0) : at[d + shift]);
+    return part;
+  }
+
+  void value(Value v, const Index& at) {
+    if (!out.bounded) return;
+    if (inlining_.transparent(*v.node)) return node(*v.node, at);
+    note(at);
+    if (out.all.size() == kMostReadings) {
+      out.bounded = false;
+      return;
+    }
+    Reading reading{v, v.node, at};
+    if (v.node->op->kind == OpKind::kView) {
+      Walk behind(inlining_, lanes_);
+      behind.through_views(v, at, reading);
+    }
+    out.strided += is_strided(reading.at);
+    out.all.push_back(std::move(reading));
+  }
+
+  void through_views(Value v, const Index& at, Reading& reading) {
+    target_ = &reading;
+    reading.root = v.node;
+    reading.at = at;
+    if (v.node->op->kind == OpKind::kView) define(*v.node, at);
+  }
+
+  // Lanes want to move by a stride, if at all.
+  void note(const Index& at) {
+    if (lanes_.is_number()) return;
+    for (auto& d : at)
+      if (!d.coefficient_of(lanes_)) out.in_lanes = false;
+  }
+
+  // By the coordinates of what has memory of its own.
+  bool is_strided(const Index& at) const {
+    for (size_t d = 0; d < at.size() && !lanes_.is_number(); ++d) {
+      auto step = at[d].coefficient_of(lanes_);
+      if (step && !step->same_as(0) && (d + 1 < at.size() || !step->same_as(1))) return true;
+    }
+    return false;
+  }
+
+  class Definition final : public ElementBuilder {
+   public:
+    Definition(const OpCall& call, Walk& walk, const Node& node) : ElementBuilder(call), walk_(walk), node_(node) {}
+    Elem load(int operand, const Index& at) override {
+      Value v = node_.inputs[size_t(operand)];
+      if (walk_.target_)
+        walk_.through_views(v, at, *walk_.target_);
+      else
+        walk_.value(v, at);
+      return {0};
+    }
+    Elem load_if(const Conditions& inside, int operand, const Index& at, const Scalar&) override {
+      walk_.condition(inside);
+      return load(operand, at);
+    }
+    Dim load_index(int operand, const Index& at, const Dim&) override {
+      load(operand, at);
+      // One index for all lanes.
+      for (auto& d : at)
+        if (!walk_.lanes_.is_number() && d.depends_on(walk_.lanes_)) walk_.out.in_lanes = false;
+      return Dim::symbol("x" + std::to_string(walk_.indices_++));
+    }
+    Elem select(const Conditions& conditions, Elem, Elem) override {
+      walk_.condition(conditions);
+      return {0};
+    }
+    Elem apply(const Op&, DType, std::initializer_list<Elem>) override { return {0}; }
+    Elem number(const Dim& value) override {
+      walk_.note({value});
+      return {0};
+    }
+    Elem constant(const Scalar&) override { return {0}; }
+
+   private:
+    Walk& walk_;
+    const Node& node_;
+  };
+
+  // Loops are cut where such a condition changes: by a step of one along the lanes.
+  void condition(const Conditions& conditions) {
+    for (auto& c : conditions) {
+      auto step = lanes_.is_number() ? std::optional<Dim>(0) : c.value.coefficient_of(lanes_);
+      bool constant = step && step->same_as(0);
+      bool cuts = step && (step->same_as(1) || step->same_as(-1)) && c.multiple == 1;
+      if (!lanes_.is_number() && c.extent.depends_on(lanes_)) cuts = constant = false;
+      if (!constant && !cuts) out.in_lanes = false;
+      if (cuts) out.cut = true;
+    }
+  }
+
+  void define(const Node& node, const Index& at) {
+    std::vector<Type> types;
+    for (auto& v : node.inputs) types.push_back(v.type());
+    OpCall call{*node.op, types, node.attrs};
+    Definition definition(call, *this, node);
+    definition.i = at;
+    node.op->element(definition);
+  }
+
+  const Inlining& inlining_;
+  Dim lanes_;
+  Reading* target_ = nullptr;
+  int indices_ = 0;
+};
+
+// Random numbers are functions of their place: they may be drawn again, at a price.
+bool is_costly(const Node& node) { return node.op->random || is_expensive(*node.op); }
+
+// Made of numbers alone, no memory is read for it.
+bool is_creation(const Node& node) {
+  return is_map(node) && std::all_of(node.inputs.begin(), node.inputs.end(),
+                                     [](auto& v) { return v.node->op->kind == OpKind::kScalar; });
+}
+
+// Whether a view shows the elements at their own coordinates, but for dimensions of size 1 and repetition.
+bool is_plain(const Node& view) {
+  if (view.op == &known_ops().expand) return true;
+  if (view.op == &known_ops().permute) return false;
+  return without_ones(view.types[0].shape).same_as(without_ones(view.inputs[0].type().shape));
+}
+
+}  // namespace
+
+const Shape& domain_of(const Node& node) {
+  return node.op->kind == OpKind::kReduce ? node.inputs[0].type().shape : node.types[0].shape;
+}
+
+size_t reduced_tail(const Node& node) {
+  std::vector<Type> types{node.inputs[0].type()};
+  OpCall call{*node.op, types, node.attrs};
+  IntList dims = reduced_dims(call, node.attrs.as<ReduceAttrs>().dims);
+  int64_t rank = types[0].rank();
+  for (size_t i = 0; i < dims.size(); ++i)
+    if (dims[i] != rank - int64_t(dims.size()) + int64_t(i)) return 0;
+  return dims.size();
+}
+
+bool is_row_reduction(const Node& node, const FuseOptions& options) {
+  if (node.op->kind != OpKind::kReduce || node.op->payload) return false;
+  size_t tail = reduced_tail(node);
+  auto& shape = node.inputs[0].type().shape;
+  Dim rows = 1, length = 1;
+  for (size_t d = 0; d < shape.size(); ++d) (d + tail < shape.size() ? rows : length) *= shape[d];
+  if (tail == 0 || !rows.is_number() || !length.is_number()) return tail > 0;
+  return rows.number() >= options.few_rows || length.number() < options.long_row;
+}
+
+bool is_sink(const Node& node, const FuseOptions& options) {
+  if (node.op->kind == OpKind::kScan) return node.types[0].rank() > 0;
+  if (node.op->kind != OpKind::kReduce || node.inputs[0].type().rank() == 0) return false;
+  if (is_row_reduction(node, options)) return false;
+  // A reduction of few long rows has a kernel that splits them.
+  double results = estimate(node.types[0].shape), length = estimate(node.inputs[0].type().shape) / std::max(1.0, results);
+  return length < double(options.long_row) || results >= 1024;
+}
+
+bool is_map(const Node& node) {
+  return node.op->kind == OpKind::kLoop && node.op->combine == Combine::kNone && node.op->element &&
+         node.types.size() == 1 && node.types[0].rank() > 0;
+}
+
+Inlining::Inlining(const Graph& graph, const FuseOptions& options)
+    : graph_(graph),
+      options_(options),
+      inlined_(graph.nodes().size(), false),
+      stored_(graph.nodes().size(), false),
+      uses_(graph.nodes().size()),
+      evaluations_(graph.nodes().size(), 1),
+      final_readers_(graph.nodes().size()),
+      operands_(graph.nodes().size()),
+      known_(graph.nodes().size(), false) {
+  for (auto& node : graph.nodes()) {
+    if (node.op->kind == OpKind::kView) continue;
+    for (auto& v : node.inputs) {
+      auto id = size_t(source(v.node)->id);
+      uses_[id].push_back({&node, v});
+      if (!can_inline_into(node)) stored_[id] = true;
+    }
+  }
+  for (auto& v : graph.outputs()) stored_[size_t(source(v.node)->id)] = true;
+  // Readers first, so that a node knows in which kernels it would end.
+  for (size_t n = graph.nodes().size(); n-- > 0;) {
+    const Node& node = graph.nodes()[n];
+    auto& uses = uses_[n];
+    if (stored_[n] || uses.empty() || !is_candidate(node, uses) || !saves(node, uses)) continue;
+    inlined_[n] = regular(node, uses);
+    if (!inlined_[n]) evaluations_[n] = 1;
+  }
+  drop_useless();
+  std::fill(known_.begin(), known_.end(), false);
+}
+
+bool Inlining::can_inline_into(const Node& node) const {
+  switch (node.op->kind) {
+    case OpKind::kPointwise: return !node.op->random && node.types[0].rank() > 0;
+    case OpKind::kReduce:
+    case OpKind::kScan: return is_row_reduction(node, options_) || is_sink(node, options_);
+    default: return is_map(node);
+  }
+}
+
+bool Inlining::is_candidate(const Node& node, const std::vector<Use>& uses) const {
+  if (is_map(node)) return true;
+  if (node.op->kind != OpKind::kPointwise || node.op->random || node.types[0].rank() == 0) return false;
+  // What follows a contraction is finished in its kernel.
+  for (auto& v : node.inputs)
+    if (options_.takes_epilogue && options_.takes_epilogue(*source(v.node))) return false;
+  bool created = std::all_of(node.inputs.begin(), node.inputs.end(), [](auto& v) {
+    return v.node->op->kind == OpKind::kScalar || is_creation(*source(v.node));
+  });
+  if (created) return true;
+  for (auto& use : uses) {
+    if (is_map(*use.reader) || inlined(*use.reader) || is_sink(*use.reader, options_)) return true;
+    for (const Node* view = use.value.node; view != &node; view = view->inputs[0].node)
+      if (!is_plain(*view)) return true;
+  }
+  return false;
+}
+
+// Bytes moved and work done when it is computed by its readers, against when it is stored once and loaded by each.
+bool Inlining::saves(const Node& node, const std::vector<Use>& uses) {
+  double numel = std::max(1.0, estimate(node.types[0].shape)), times = 0;
+  for (auto& use : uses) {
+    double read = estimate(is_map(*use.reader) ? use.value.type().shape : domain_of(*use.reader));
+    times += evaluations_[size_t(use.reader->id)] * read / numel;
+  }
+  double own = bytes_of(node.types[0]), read = 0;
+  if (is_map(node))
+    read = is_creation(node) ? 0 : own;
+  else
+    for (auto& v : node.inputs) read += is_creation(*source(v.node)) ? 0 : bytes_of(v.type());
+  double work = numel * (is_costly(node) ? kExpensiveOp : kCheapOp);
+  evaluations_[size_t(node.id)] = times;
+  return (times - 1) * (read + work) <= own + times * own + kLaunch;
+}
+
+// Whether every kernel that would compute it keeps to its lanes.
+bool Inlining::regular(const Node& node, const std::vector<Use>& uses) {
+  auto& finals = final_readers_[size_t(node.id)];
+  auto add = [&](const Node* reader) {
+    if (std::find(finals.begin(), finals.end(), reader) == finals.end()) finals.push_back(reader);
+  };
+  for (auto& use : uses) {
+    if (!inlined(*use.reader)) add(use.reader);
+    for (auto* reader : final_readers_[size_t(use.reader->id)])
+      if (inlined(*use.reader)) add(reader);
+  }
+  std::vector<int> strided_before;
+  for (auto* reader : finals) strided_before.push_back(readings(*reader).strided);
+  inlined_[size_t(node.id)] = true;
+  bool fine = finals.size() <= 8;
+  for (size_t i = 0; fine && i < finals.size(); ++i) {
+    auto found = readings(*finals[i]);
+    fine = (found.in_lanes || found.pairs) && found.bounded;
+    // One transposed operand costs as much as another, two cost twice.
+    bool more = node.op->kind == OpKind::kPointwise && found.in_lanes && found.strided > strided_before[i];
+    fine = fine && !more;
+    if (!is_sink(*finals[i], options_)) continue;
+    // Its kernel does not cut loops, and a scan goes one by one.
+    bool one_by_one = finals[i]->op->kind == OpKind::kScan;
+    fine = fine && !found.pairs && !found.cut && !(one_by_one && is_costly(node));
+  }
+  inlined_[size_t(node.id)] = false;
+  return fine;
+}
+
+// A pointwise value that is computed elsewhere, from something that only for this would have to be stored, saves nothing.
+void Inlining::drop_useless() {
+  for (auto& node : graph_.nodes()) {
+    if (!inlined(node) || node.op->kind != OpKind::kPointwise) continue;
+    double forced = 0;
+    for (auto& v : node.inputs) {
+      const Node* from = source(v.node);
+      bool computed = can_inline_into(*from) && !from->inputs.empty();
+      if (computed && !inlined(*from) && !stored_[size_t(from->id)]) forced += bytes_of(from->types[0]);
+    }
+    if (2 * forced >= bytes_of(node.types[0])) inlined_[size_t(node.id)] = false;
+  }
+}
+
+const std::vector<Value>& Inlining::operands(const Node& node) const {
+  auto& out = operands_[size_t(node.id)];
+  if (known_[size_t(node.id)]) return out;
+  known_[size_t(node.id)] = true;
+  out.clear();
+  auto add = [&](Value v) {
+    if (std::find(out.begin(), out.end(), v) == out.end()) out.push_back(v);
+  };
+  for (auto& v : node.inputs) {
+    if (!transparent(*v.node)) {
+      add(v);
+      continue;
+    }
+    for (auto& behind : operands(*v.node)) add(behind);
+  }
+  return out;
+}
+
+bool Inlining::reads_by_map(const Node& node) const {
+  if (is_map(node)) return true;
+  return std::any_of(node.inputs.begin(), node.inputs.end(), [&](auto& v) { return transparent(*v.node); });
+}
+
+Readings Inlining::readings(const Node& node, bool direct) const {
+  const Shape& domain = domain_of(node);
+  Index at = domain_coordinates(domain);
+  Dim lanes = at.empty() ? Dim(0) : at.back();
+  Walk walk(*this, lanes);
+  walk.node(node, at, direct);
+  bool even = !at.empty() && domain[domain.size() - 1].is_number() && domain[domain.size() - 1].number() % 2 == 0;
+  if (walk.out.in_lanes || !even || node.op->kind == OpKind::kReduce || node.op->kind == OpKind::kScan)
+    return std::move(walk.out);
+  walk.out.pairs = true;
+  for (int place : {0, 1}) {
+    at.back() = lanes * 2 + place;
+    Walk apart(*this, lanes);
+    apart.node(node, at);
+    walk.out.pairs = walk.out.pairs && apart.out.in_lanes;
+  }
+  return std::move(walk.out);
+}
+
+}  // namespace sinter
