@@ -14,6 +14,7 @@
 #include "sinter/base/format.h"
 #include "sinter/base/thread_pool.h"
 #include "sinter/runtime/cpu/gemm/gemm.h"
+#include "sinter/runtime/cpu/gemm/gemm_s8.h"
 
 using namespace sinter;
 using namespace sinter::bench;
@@ -30,6 +31,31 @@ struct Size {
   int64_t m, n, k;
 };
 
+// Nothing when not wanted. The values here have few bits.
+std::vector<uint16_t> to_bf16(const std::vector<float>& values, bool wanted) {
+  std::vector<uint16_t> narrow(wanted ? values.size() : 0);
+  for (size_t i = 0; i < narrow.size(); ++i) {
+    uint32_t bits;
+    std::memcpy(&bits, &values[i], 4);
+    narrow[i] = uint16_t(bits >> 16);
+  }
+  return narrow;
+}
+
+// int8 by int8 beside the f32 ceiling.
+void bench_s8(const Size& s, double ceiling, const std::string& filter) {
+  const std::string name = format("{}x{}x{}", s.m, s.n, s.k);
+  if ((name + " s8 packed").find(filter) == std::string::npos) return;
+  std::vector<int8_t> a(size_t(s.m * s.k), 3), b(size_t(s.k * s.n), -5);
+  std::vector<int32_t> c(size_t(s.m * s.n));
+  const PackedS8 packed = pack_s8(s.k, s.n, {b.data(), s.n, 1});
+  const auto ours = [&] { gemm_s8(s.m, {a.data(), s.k, 1}, packed, c.data(), s.n); };
+  const double best = alternate({repeat(ours)}, {.count = 8, .seconds = 0.003})[0].best;
+  const double rate = 2.0 * double(s.m) * double(s.n) * double(s.k) / best * 1e-9;
+  std::printf("%-18s %-10s %10.2f %9.1f %7.0f%%\n", name.c_str(), "s8 packed", best * 1e6, rate,
+              ceiling > 0 ? 100 * rate / ceiling : 0);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -38,7 +64,8 @@ int main(int argc, char** argv) {
   const int threads = num_threads();
   set_onednn_threads(threads);
   const double ceiling = measure_fma_ceiling() * 1e-9;
-  std::printf("threads %d, FMA ceiling %.1f GFLOP/s, read %.1f GB/s\n", threads, ceiling, read_bandwidth() * 1e-9);
+  std::printf("threads %d, FMA ceiling %.1f GFLOP/s, read %.1f GB/s, AMX %s\n", threads, ceiling,
+              read_bandwidth() * 1e-9, enable_amx_bf16() ? "yes" : "no");
   std::printf("%-18s %-10s %10s %9s %8s %10s %8s\n", "m x n x k", "B", "sinter us", "GFLOP/s", "ceiling", "oneDNN us",
               "ratio");
 
@@ -47,27 +74,27 @@ int main(int argc, char** argv) {
                         {1, 4096, 4096}, {8, 4096, 4096}, {32, 4096, 1024},   {100, 300, 500}};
   std::mt19937 rng(1);
   for (const Size& s : sizes) {
-    for (const char* layout : {"normal", "transposed", "packed", "bf16", "bf16 trans"}) {
+    // "16 x 16": A is bf16 too, so that the instructions for pairs and tiles of bf16 serve where the machine has them.
+    for (const char* layout :
+         {"normal", "transposed", "packed", "bf16", "bf16 trans", "bf16 pack", "16 x 16", "16x16trans", "16x16pack"}) {
       const std::string name = format("{}x{}x{}", s.m, s.n, s.k);
       if (!filter.empty() && (name + " " + layout).find(filter) == std::string::npos) continue;
-      const bool transposed = std::strstr(layout, "trans") != nullptr, bf16 = layout[0] == 'b';
+      const bool transposed = std::strstr(layout, "trans") != nullptr, both = layout[0] == '1';
+      const bool bf16 = layout[0] == 'b' || both, packs = std::strstr(layout, "pack") != nullptr;
       std::vector<float> a(size_t(s.m * s.k)), b(size_t(s.k * s.n)), c(size_t(s.m * s.n)), d(c.size());
       for (float& v : a) v = float(int(rng() % 64) - 32) / 32;
       for (float& v : b) v = float(int(rng() % 64) - 32) / 32;
-      std::vector<uint16_t> narrow(bf16 ? b.size() : 0);
-      for (size_t i = 0; i < narrow.size(); ++i) {
-        uint32_t bits;
-        std::memcpy(&bits, &b[i], 4);
-        narrow[i] = uint16_t(bits >> 16);
-      }
+      const std::vector<uint16_t> narrow = to_bf16(b, bf16), narrow_a = to_bf16(a, both);
+      const GemmOperand rows{both ? static_cast<const void*>(narrow_a.data()) : a.data(), s.k, 1,
+                             both ? GemmType::bf16 : GemmType::f32};
       const GemmOperand view{bf16 ? static_cast<const void*>(narrow.data()) : b.data(), transposed ? 1 : s.n,
                              transposed ? s.k : 1, bf16 ? GemmType::bf16 : GemmType::f32};
-      const PackedB packed = layout[0] == 'p' ? pack_b(s.k, s.n, view) : PackedB();
+      const PackedB packed = packs ? pack_b(s.k, s.n, view) : PackedB();
       const auto ours = [&] {
-        if (layout[0] == 'p')
-          gemm(s.m, {a.data(), s.k, 1}, packed, {c.data(), s.n, 1});
+        if (packs)
+          gemm(s.m, rows, packed, {c.data(), s.n, 1});
         else
-          gemm(s.m, s.n, s.k, {a.data(), s.k, 1}, view, {c.data(), s.n, 1});
+          gemm(s.m, s.n, s.k, rows, view, {c.data(), s.n, 1});
       };
       const auto peer = [&] { onednn_sgemm(s.m, s.n, s.k, a.data(), b.data(), transposed, d.data()); };
       std::vector<Work> works{repeat(ours)};
@@ -86,5 +113,6 @@ int main(int argc, char** argv) {
       std::printf("\n");
       std::fflush(stdout);
     }
+    bench_s8(s, ceiling, filter);
   }
 }

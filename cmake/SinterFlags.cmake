@@ -33,6 +33,11 @@ function(sinter_common_flags target)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Werror=return-type)
   if(SINTER_HAVE_LLD)
     target_link_options(${target} PRIVATE -fuse-ld=lld)
+    # g++ 12 splits off cold parts of size zero; lld 14 lists their unwind entries at the address of the next function, and
+    # an exception through that one aborts.
+    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+      target_compile_options(${target} PRIVATE -fno-reorder-blocks-and-partition)
+    endif()
   endif()
   if(SINTER_SANITIZE)
     target_compile_options(${target} PRIVATE
@@ -41,21 +46,31 @@ function(sinter_common_flags target)
   endif()
 endfunction()
 
-# *_avx2.cpp and *_avx512.cpp of the named list get their instruction sets; off x86-64 they leave the list.
+# *_avx2.cpp, *_avx512.cpp and the extensions of the latter (*_avx512_bf16.cpp, *_avx512_vnni.cpp, *_avx512_amx.cpp) of
+# the named list get their instruction sets; off x86-64 they leave the list. A compiler that does not know an extension
+# compiles its file without it.
 function(sinter_instruction_set_flags list_name)
   set(sources ${${list_name}})
-  set(avx2 ${sources})
-  set(avx512 ${sources})
-  list(FILTER avx2 INCLUDE REGEX "_avx2\\.cpp$")
-  list(FILTER avx512 INCLUDE REGEX "_avx512\\.cpp$")
   if(SINTER_X86_64)
+    include(CheckCXXCompilerFlag)
     # g++ 12 warns of uninitialized values inside its own intrinsics headers.
     set(common -O3 -Wno-psabi -Wno-uninitialized -Wno-maybe-uninitialized -mfma -mf16c)
-    set_source_files_properties(${avx2} PROPERTIES COMPILE_OPTIONS "${common};-mavx2")
-    set_source_files_properties(${avx512} PROPERTIES COMPILE_OPTIONS
-      "${common};-mavx512f;-mavx512bw;-mavx512dq;-mavx512vl")
+    set(flags_avx2 -mavx2)
+    set(flags_avx512 -mavx512f -mavx512bw -mavx512dq -mavx512vl)
+    set(flags_avx512_bf16 ${flags_avx512} -mavx512bf16)
+    set(flags_avx512_vnni ${flags_avx512} -mavx512vnni)
+    set(flags_avx512_amx ${flags_avx512} -mamx-tile -mamx-bf16)
+    foreach(set avx2 avx512 avx512_bf16 avx512_vnni avx512_amx)
+      set(matching ${sources})
+      list(FILTER matching INCLUDE REGEX "_${set}\\.cpp$")
+      string(REPLACE ";" " " together "${flags_${set}}")
+      check_cxx_compiler_flag("${together}" SINTER_CXX_HAS_${set})
+      if(SINTER_CXX_HAS_${set})
+        set_source_files_properties(${matching} PROPERTIES COMPILE_OPTIONS "${common};${flags_${set}}")
+      endif()
+    endforeach()
   else()
-    list(FILTER sources EXCLUDE REGEX "_avx(2|512)\\.cpp$")
+    list(FILTER sources EXCLUDE REGEX "_(avx2|avx512|avx512_bf16|avx512_vnni|avx512_amx)\\.cpp$")
     set(${list_name} ${sources} PARENT_SCOPE)
   endif()
 endfunction()

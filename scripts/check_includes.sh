@@ -27,7 +27,7 @@ cli:      base tensor graph ops autograd passes loops codegen runtime capture en
 '
 
 # Libraries whose headers are slow to compile stay out of our headers.
-heavy='^(clang/|llvm/|nlohmann/|CLI/|oneapi/|dnnl)'
+heavy='^(clang/|llvm/|nlohmann/|CLI/|oneapi/|dnnl|pcre2|utf8proc)'
 
 faults=$(
   {

@@ -81,11 +81,11 @@ class Gpt2 : public CausalLM {
   }
   using CausalLM::forward;
   Tensor forward(const Tensor& ids, const Tensor& positions, const std::optional<Tensor>& mask,
-                 KvCache* cache) override {
+                 KvCache* cache, const std::optional<Tensor>& wanted) override {
     DecoderPass pass(ids, positions, mask, cache);
     Tensor x = wte_(ids) + wpe_(pass.positions());
     for (auto& block : *blocks_) x = block(x, pass);
-    x = ln_f_(x);
+    x = ln_f_(rows_wanted(x, wanted));
     return lm_head_ ? lm_head_(x) : linear(x, wte_->weight);
   }
 

@@ -76,12 +76,12 @@ class GptNeox : public CausalLM {
   }
   using CausalLM::forward;
   Tensor forward(const Tensor& ids, const Tensor& positions, const std::optional<Tensor>& mask,
-                 KvCache* cache) override {
+                 KvCache* cache, const std::optional<Tensor>& wanted) override {
     DecoderPass pass(ids, positions, mask, cache);
     RopeTable table = rope_(pass.positions());
     Tensor x = embed_in_(ids);
     for (auto& layer : *layers_) x = layer(x, pass, table);
-    x = final_layer_norm_(x);
+    x = final_layer_norm_(rows_wanted(x, wanted));
     return embed_out_ ? embed_out_(x) : linear(x, embed_in_->weight);
   }
 

@@ -94,7 +94,8 @@ Llama::Llama(ModelConfig config) : CausalLM(std::move(config)) {
   for (auto& rope : c.ropes) ropes_.emplace_back(rope);
 }
 
-Tensor Llama::forward(const Tensor& ids, const Tensor& positions, const std::optional<Tensor>& mask, KvCache* cache) {
+Tensor Llama::forward(const Tensor& ids, const Tensor& positions, const std::optional<Tensor>& mask, KvCache* cache,
+                      const std::optional<Tensor>& wanted) {
   DecoderPass pass(ids, positions, mask, cache);
   std::vector<RopeTable> tables;
   for (auto& rope : ropes_) tables.push_back(rope(pass.positions()));
@@ -105,7 +106,7 @@ Tensor Llama::forward(const Tensor& ids, const Tensor& positions, const std::opt
     size_t rope = config_.layer_rope.empty() ? 0 : size_t(config_.layer_rope[size_t(layer)]);
     x = layers_[size_t(layer)](x, pass, tables[rope]);
   }
-  x = norm_(x);
+  x = norm_(rows_wanted(x, wanted));
   Tensor logits = lm_head_ ? lm_head_(x) : linear(x, embed_tokens_->weight);
   return config_.logit_softcap ? (logits / *config_.logit_softcap).tanh() * *config_.logit_softcap : logits;
 }

@@ -44,7 +44,7 @@ class Llama : public CausalLM {
   explicit Llama(ModelConfig config);
   using CausalLM::forward;
   Tensor forward(const Tensor& ids, const Tensor& positions, const std::optional<Tensor>& mask,
-                 KvCache* cache) override;
+                 KvCache* cache, const std::optional<Tensor>& wanted) override;
 
  private:
   nn::Embedding embed_tokens_{nullptr};

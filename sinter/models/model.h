@@ -60,7 +60,9 @@ class Model : public nn::Module {
 // A forward pass writes the rows of its positions in place.
 struct KvCache {
   TensorList keys, values;
-  SINTER_FIELDS(keys, values)
+  // Whether a pass begins its sequences: its tokens are then the first ones, and see each other alone.
+  bool begins = false;
+  SINTER_FIELDS(keys, values, begins)
 };
 
 // A model that predicts the next token.
@@ -73,13 +75,15 @@ class CausalLM : public Model {
   // own position; so a prompt shorter than its row of ids is padded behind, with any ids: nobody looks at what follows
   // before it is overwritten. Without a cache a token sees the ids up to itself. `mask`, where given, restricts that
   // further: a bool one says what may be seen, a floating one is added; it broadcasts to [batch, 1, tokens, length].
+  // `wanted` [batch], where given, is the place in each row of ids whose logits are asked for: the result is [batch, 1,
+  // vocab].
   //
   // To compile a step, hand the cache in as an argument, so that one program serves every cache and every position:
   //   compile([model](const Tensor& ids, const Tensor& positions, KvCache cache) {
   //     return model->forward(ids, positions, {}, &cache);
   //   });
   virtual Tensor forward(const Tensor& ids, const Tensor& positions, const std::optional<Tensor>& mask,
-                         KvCache* cache) = 0;
+                         KvCache* cache, const std::optional<Tensor>& wanted = {}) = 0;
   // The same for whole sequences without a cache.
   Tensor forward(const Tensor& ids);
 

@@ -84,12 +84,13 @@ class Opt : public CausalLM {
   }
   using CausalLM::forward;
   Tensor forward(const Tensor& ids, const Tensor& positions, const std::optional<Tensor>& mask,
-                 KvCache* cache) override {
+                 KvCache* cache, const std::optional<Tensor>& wanted) override {
     DecoderPass pass(ids, positions, mask, cache);
     Tensor x = embed_tokens_(ids);
     if (project_in_) x = project_in_(x);
     x = x + embed_positions_(pass.positions() + kFirstPosition);
     for (auto& layer : *layers_) x = layer(x, pass);
+    x = rows_wanted(x, wanted);
     if (final_layer_norm_) x = final_layer_norm_(x);
     if (project_out_) x = project_out_(x);
     return lm_head_ ? lm_head_(x) : linear(x, embed_tokens_->weight);

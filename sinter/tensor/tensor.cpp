@@ -239,7 +239,7 @@ std::vector<T> Tensor::to_vector(Where where) const {
   visit_dtype(body.dtype, [&](auto zero) {
     using U = decltype(zero);
     if constexpr (std::is_same_v<T, U> && !std::is_same_v<T, bool>) {
-      copy_packed(*this, out.data());
+      copy_packed(*this, static_cast<std::vector<U>&>(out).data());
     } else {
       auto packed = std::make_unique_for_overwrite<U[]>(out.size());
       copy_packed(*this, packed.get());

@@ -30,8 +30,8 @@ Tensor DecoderPass::mask_for(int64_t window) {
   auto [it, is_new] = masks_.try_emplace(window);
   if (!is_new) return it->second;
   TensorOptions options = TensorOptions(kInt64).device(positions_.device());
-  Dim length = cache_ ? cache_->keys.at(0).size(2) : tokens_;
-  Tensor rows = (cache_ ? positions_ : arange_of_size(tokens_, options)).unsqueeze(-1);
+  Dim length = sees_cache() ? cache_->keys.at(0).size(2) : tokens_;
+  Tensor rows = (sees_cache() ? positions_ : arange_of_size(tokens_, options)).unsqueeze(-1);
   if (rows.dim() == 3) rows = rows.unsqueeze(1);
   Tensor columns = arange_of_size(length, options);
   Tensor seen = columns <= rows;
@@ -60,10 +60,12 @@ Tensor DecoderPass::attend(int64_t layer, const Tensor& query, const Tensor& giv
     auto& values = cache_->values.at(size_t(layer));
     write(keys, key.to(keys.dtype()));
     write(values, value.to(values.dtype()));
-    key = keys.to(query.dtype());
-    value = values.to(query.dtype());
+    if (!cache_->begins) {
+      key = keys.to(query.dtype());
+      value = values.to(query.dtype());
+    }
   }
-  bool plain = !cache_ && !mask_ && (options.window == 0 || tokens_ <= options.window);
+  bool plain = !sees_cache() && !mask_ && (options.window == 0 || tokens_ <= options.window);
   bool grouped = query.size(1) != key.size(1);
   if (!options.softcap) {
     Tensor mask = plain ? Tensor() : mask_for(options.window);
@@ -85,6 +87,12 @@ Tensor DecoderPass::attend(int64_t layer, const Tensor& query, const Tensor& giv
 Tensor split_heads(const Tensor& x, int64_t heads) { return x.view({x.size(0), x.size(1), heads, -1}).transpose(1, 2); }
 
 Tensor merge_heads(const Tensor& x) { return x.transpose(1, 2).reshape({x.size(0), x.size(2), x.size(1) * x.size(3)}); }
+
+Tensor rows_wanted(const Tensor& x, const std::optional<Tensor>& wanted) {
+  if (!wanted || x.size(1) == 1) return x;
+  Dim batch = x.size(0), width = x.size(2);
+  return x.gather(1, wanted->view({batch, 1, 1}).expand({batch, 1, width}));
+}
 
 namespace {
 

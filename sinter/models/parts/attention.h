@@ -24,6 +24,7 @@ class DecoderPass {
                 const AttendOptions& options);
 
  private:
+  bool sees_cache() const { return cache_ && !cache_->begins; }
   Tensor mask_for(int64_t window);
   void write(Tensor& cache, const Tensor& rows) const;
 
@@ -38,6 +39,9 @@ class DecoderPass {
 Tensor split_heads(const Tensor& x, int64_t heads);
 // And back.
 Tensor merge_heads(const Tensor& x);
+
+// Of [batch, tokens, width] the row of each sequence that is wanted: [batch, 1, width]; all rows without.
+Tensor rows_wanted(const Tensor& x, const std::optional<Tensor>& wanted);
 
 // The function of this name as config.json has it: "silu", "gelu", "gelu_new", "gelu_pytorch_tanh", "relu" …
 Tensor activate(const Tensor& x, const std::string& name);

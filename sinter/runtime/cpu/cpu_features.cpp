@@ -3,6 +3,14 @@
 #include <algorithm>
 #include <cstdlib>
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+#if defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
 #include "sinter/base/error.h"
 
 namespace sinter::runtime {
@@ -69,6 +77,23 @@ CpuTarget detect_cpu(CpuIsa limit) {
   target.name = target.arch;
   for (auto& feature : target.features) target.name += "+" + feature;
   return target;
+}
+
+bool enable_amx_bf16() {
+#if defined(__x86_64__) && defined(__linux__)
+  static const bool enabled = [] {
+    unsigned eax, ebx, ecx, edx;
+    if (!__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx)) return false;
+    constexpr unsigned kBf16 = 1u << 22, kTile = 1u << 24;
+    if (!(edx & kBf16) || !(edx & kTile)) return false;
+    // Their state is too large for Linux to keep for every process.
+    constexpr long kRequestPermission = 0x1023, kTileData = 18;
+    return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+  }();
+  return enabled;
+#else
+  return false;
+#endif
 }
 
 const CpuTarget& host_target() {

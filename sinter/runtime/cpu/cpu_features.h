@@ -30,4 +30,7 @@ CpuTarget detect_cpu(CpuIsa limit = CpuIsa::kAvx512);
 // Throws Error when the variable has another value.
 const CpuTarget& host_target();
 
+// Whether this process may use the tile registers of AMX on bf16. The first call asks the operating system for them.
+bool enable_amx_bf16();
+
 }  // namespace sinter::runtime

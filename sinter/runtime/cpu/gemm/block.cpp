@@ -1,6 +1,7 @@
 #include "sinter/runtime/cpu/gemm/block.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "sinter/runtime/cpu/flush_denormals.h"
 #include "sinter/runtime/cpu/gemm/packing.h"
@@ -43,7 +44,8 @@ class Block {
     for (int64_t block = 0; block < blocks_; ++block) {
       const int64_t p0 = block * plan_.depth, k = std::min(plan_.depth, k_ - p0);
       place_a(p0, k);
-      args_.k = k;
+      args_.k = plan_.bf16 ? ceil_div(k, 2) : k;
+      depth_ = k;
       if (group_.together) {
         columns(group_.parts, 0, block, u0_, u1_, 0);
         continue;
@@ -66,6 +68,24 @@ class Block {
   // A's rows of a k block: where they lie, or copied in their own order, since kernels take any strides.
   void place_a(int64_t p0, int64_t k) {
     const View& view = group_.parts.front().a;
+    if (plan_.bf16) {
+      // Rows of pairs, an odd last element followed by zero.
+      const int64_t pairs = ceil_div(k, 2), stride = round_up(pairs, 32) + 16;
+      T* packed = reserve(thread_scratch().a, rows_ * stride);
+      for (int64_t i = 0; i < rows_; ++i) {
+        uint16_t* to = reinterpret_cast<uint16_t*>(packed + i * stride);
+        const uint16_t* from = reinterpret_cast<const uint16_t*>(element<T>(view, r0_ + i, p0));
+        if (view.col_stride == 1)
+          std::memcpy(to, from, size_t(2 * k));
+        else
+          for (int64_t j = 0; j < k; ++j) to[j] = from[j * view.col_stride];
+        if (k % 2) to[k] = 0;
+      }
+      a_ = packed;
+      args_.a_row_stride = stride;
+      args_.a_k_stride = 1;
+      return;
+    }
     if (plan_.direct_a) {
       a_ = reinterpret_cast<const T*>(element<T>(view, r0_, p0));
       args_.a_row_stride = view.row_stride;
@@ -114,7 +134,9 @@ class Block {
           out[i] = reinterpret_cast<T*>(output_at(p, r0_, col));
         }
         const bool accumulate = block > 0 || p.accumulate;
-        if (dots)
+        if (dots && plan_.bf16)
+          dot_pairs(p, col, cols, out[i], stride, accumulate);
+        else if (dots)
           core_.dot[p.b.storage][rows_ - 1]({k_, a_, args_.a_row_stride, element<T>(p.b, 0, col), p.b.col_stride,
                                              out[i], stride, cols, p.alpha, accumulate});
         else
@@ -124,16 +146,24 @@ class Block {
     }
   }
 
+  void dot_pairs(const Problem<T>& p, int64_t col, int64_t cols, T* out, int64_t stride, bool accumulate) {
+    if constexpr (sizeof(T) == 4)
+      p.bf16->dot[rows_ - 1]({args_.k, a_, args_.a_row_stride, element<T>(p.b, 0, col), p.b.col_stride / 2, out, stride,
+                              cols, p.alpha, accumulate});
+  }
+
   void kernels(const Problem<T>& p, int64_t i, int64_t p0, int64_t c0, int64_t c1, int64_t col, int64_t cols, int width,
                T* out, bool accumulate) {
-    const int64_t k = args_.k, b_size = element_size<T>(p.source.storage), from = col - p.source.begin;
+    const int64_t k = padded_depth(depth_, p.source.storage);
+    const int64_t b_size = element_size<T>(p.source.storage), from = col - p.source.begin;
     if (plan_.supply == Supply::kFresh) {
       const int64_t group = p.b.col_stride == 1 ? kPanelGroup : 1;
       const int64_t panel = (col - c0) / core_.panel, slot = panel % group;
       T* fresh = fresh_ + i * plan_.depth * core_.panel * kPanelGroup;
       if (slot == 0)
-        pack_panels(p, p0, k, c0, c1, panel, std::min(panel + group, ceil_div(c1 - c0, core_.panel)), fresh);
-      args_.b = fresh + slot * k * core_.panel;
+        pack_panels(p, p0, depth_, c0, c1, panel, std::min(panel + group, ceil_div(c1 - c0, core_.panel)),
+                    p.source.storage, fresh);
+      args_.b = reinterpret_cast<const char*>(fresh) + slot * k * core_.panel * b_size;
     } else if (plan_.supply == Supply::kDirect) {
       args_.b = p.source.data + (p0 * p.source.stride + from) * b_size;
     } else {
@@ -141,7 +171,7 @@ class Block {
     }
     const bool direct = plan_.supply == Supply::kDirect;
     args_.b_k_stride = direct ? p.source.stride : core_.panel;
-    args_.b_ahead = direct ? 512 / b_size : 16 * core_.panel;
+    args_.b_ahead = direct ? 256 / b_size : 16 * core_.panel;
     args_.cols = cols;
     args_.accumulate = accumulate;
     const int64_t row_panels = ceil_div(rows_, plan_.max_rows);
@@ -149,9 +179,17 @@ class Block {
       const int64_t end = rows_ * (panel + 1) / row_panels;
       args_.a = a_ + row * args_.a_row_stride;
       args_.c = out + row * args_.c_row_stride;
-      core_.micro[p.source.storage][end - row - 1][width](args_);
+      run_kernel(p, end - row, width);
       row = end;
     }
+  }
+
+  void run_kernel(const Problem<T>& p, int64_t rows, int width) {
+    if constexpr (sizeof(T) == 4) {
+      if (plan_.tiles) return p.bf16->tile(args_, rows);
+      if (plan_.bf16) return p.bf16->micro[rows - 1][width](args_);
+    }
+    core_.micro[p.source.storage][rows - 1][width](args_);
   }
 
   // Epilogue and, when staged, the store of tiles whose sums are complete.
@@ -189,7 +227,7 @@ class Block {
   const Plan& plan_;
   const GemmCore<T>& core_;
   const int64_t k_, r0_, rows_, u0_, u1_, blocks_;
-  int64_t stride_;
+  int64_t stride_, depth_ = 0;
   T* tiles_ = nullptr;
   T* fresh_ = nullptr;
   const T* a_ = nullptr;

@@ -20,6 +20,7 @@ constexpr int64_t kFreshRows = 168;          // up to which each task packs its 
 constexpr int64_t kStagedCols = 512;         // columns of C held in compute type across k blocks
 constexpr int64_t kPackedBytes = 8ll << 20;  // of B packed at a time, to stay in L3
 constexpr int64_t kDotCols = 64;             // columns of dot products between two epilogues
+constexpr int64_t kTiledRows = 16;           // from which tile registers are worth their set-up
 constexpr int64_t kMixedRows = 16;           // rows between two epilogues over parts of different plans
 
 // A that the kernels may read where it lies: small, and without rows that share the same lines of L1.
@@ -65,9 +66,12 @@ void make_plan(Problem<T>& p) {
   plan.max_rows = core.max_rows;
   plan.depth = block_depth<T>(p.k);
   p.source = {nullptr, kNative, 0, p.n, 0};
+  const bool both_bf16 = p.bf16 && p.a.storage == kBFloat16 && p.b.storage == kBFloat16;
   if (!p.packed && skinny && p.b.row_stride == 1 && (!rows_adjacent || p.n == 1) && p.k >= 2 * core.lanes) {
     plan.supply = Supply::kDots;
-    plan.direct_a = true;
+    // Pairs of B where they lie: none may be cut by the end of a column.
+    plan.bf16 = both_bf16 && p.k % 2 == 0 && p.b.col_stride % 2 == 0;
+    plan.direct_a = !plan.bf16;
     plan.depth = p.k;
     plan.step = kDotCols;
     return;
@@ -79,6 +83,7 @@ void make_plan(Problem<T>& p) {
     plan.supply = p.packed ? Supply::kPacked : Supply::kDirect;
     const auto& kernels = core.micro[p.b.storage];
     if (p.b.storage != kNative) plan.max_rows = core.max_rows_16;
+    if (p.packed && p.b.storage == kBFloat16) plan.max_rows = core.max_rows_pairs;
     if (direct_b && skinny) {
       const int64_t rows = ceil_div(p.m, ceil_div(p.m, plan.max_rows));
       while (plan.width + 1 < kWidths && kernels[rows - 1][plan.width + 1]) ++plan.width;
@@ -87,13 +92,19 @@ void make_plan(Problem<T>& p) {
         plan.depth = std::min<int64_t>(plan.depth, p.m <= 2 ? 8 : 16);
     }
     p.source.data = static_cast<const char*>(p.packed ? p.packed : p.b.data);
-    p.source.storage = p.b.storage;
+    p.source.storage = p.packed ? packed_as(p.b.storage) : p.b.storage;
     p.source.stride = p.packed ? ceil_div(p.n, core.panel) : p.b.row_stride;
   } else if (p.m <= kFreshRows) {
     plan.supply = Supply::kFresh;
     plan.depth = block_depth<T>(p.k, kBlockBytes / 2);
   } else {
     plan.supply = Supply::kChunked;
+  }
+  if (both_bf16 && plan.supply != Supply::kDirect) {
+    plan.bf16 = true;
+    plan.tiles = p.bf16->tile && p.m >= kTiledRows;
+    plan.max_rows = plan.tiles ? kMaxTileRows : p.bf16->max_rows;
+    p.source.storage = kPairs;
   }
   plan.step = int64_t(core.lanes) << plan.width;
 }
@@ -102,7 +113,7 @@ void make_plan(Problem<T>& p) {
 // contiguous and apart by no power of two, where they would share lines of L1 with each other and with B.
 template <class T>
 bool wants_rows(const Problem<T>& p) {
-  if (p.m > kSkinnyRows) return false;
+  if (p.m > kSkinnyRows || p.plan.bf16) return false;
   const bool collides = p.m >= 4 && p.k >= 1024 && p.a.row_stride % 64 == 0;
   return p.a.storage != kNative || (p.plan.supply == Supply::kDots && ((p.a.col_stride != 1 && p.k > 1) || collides));
 }
@@ -200,20 +211,20 @@ void run_chunks(const Group<T>& group, std::span<Problem<T>> parts, int threads)
   const int64_t room = std::max<int64_t>(fit, 8 * core.panel);
   int64_t total = 0;
   for (const auto& p : parts) total += round_up(p.n, core.panel);
-  T* packed = static_cast<T*>(
-      thread_scratch().b.reserve(std::min(total, room * abreast) * std::max<int64_t>(k, 1) * int64_t(sizeof(T))));
+  char* packed = static_cast<char*>(
+      thread_scratch().b.reserve(std::min(total, room * abreast) * round_up(k + 1, 2) * int64_t(sizeof(T))));
   for (auto& p : parts) p.source.end = 0;
   for (;;) {
-    T* to = packed;
+    char* to = packed;
     int64_t left = room;
     for (auto& p : parts) {
       p.source.begin = p.source.end;
       p.source.end = std::min(p.n, p.source.begin + (group.together ? room : left));
       const int64_t cols = round_up(p.source.end - p.source.begin, core.panel);
-      p.source.data = reinterpret_cast<const char*>(to);
+      p.source.data = to;
       p.source.stride = cols / core.panel;
-      if (cols > 0) pack_chunk(p, depth, p.source.begin, p.source.end, to, threads);
-      to += cols * k;
+      if (cols > 0) pack_chunk(p, depth, p.source.begin, p.source.end, p.source.storage, to, threads);
+      to += cols * padded_depth(k, p.source.storage) * element_size<T>(p.source.storage);
       left -= cols;
     }
     if (group.units() == 0) return;

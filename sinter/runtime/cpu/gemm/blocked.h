@@ -20,10 +20,13 @@ struct View {
 // before their use; the operand itself, its columns adjacent; or the operand itself along k, by dot products.
 enum class Supply : uint8_t { kPacked, kChunked, kFresh, kDirect, kDots };
 
-// How a product is computed. Its depth and whether it is by dots decide the result's bits, the rest only the speed.
+// How a product is computed. Its depth, and whether it is by dots, by pairs or by tiles, decide the result's bits; the
+// rest only the speed.
 struct Plan {
   Supply supply = Supply::kDirect;
   bool direct_a = false;
+  bool bf16 = false;     // both operands in pairs, by the kernels of Bf16Core
+  bool tiles = false;    // and of these, by tile
   int width = 1;         // log2 of the vectors a micro kernel is wide
   int64_t max_rows = 1;  // of a micro kernel
   int64_t depth = 1;     // of a k block
@@ -44,6 +47,7 @@ struct Source {
 template <class T>
 struct Problem {
   const GemmCore<T>* core;
+  const Bf16Core* bf16;  // for products of two bf16; null where the machine has no such instructions
   int64_t m, n, k;
   View a, b;           // b is not read when `packed` is given
   const void* packed;  // B in the layout of pack_b, elements of b.storage
@@ -72,10 +76,10 @@ template <class T>
 void multiply(const Launch<T>& launch, int threads);
 
 // Packed B is a sequence of k blocks, each a sequence of panels of `core.panel` columns, each k-major and padded with
-// zeros. The depth of a block follows from k alone.
+// zeros. The depth of a block follows from k alone. Elements keep b's type, those of bf16 in pairs.
+inline Storage packed_as(Storage b) { return b == kBFloat16 ? kPairs : b; }
 template <class T>
-int64_t packed_elements(const GemmCore<T>& core, int64_t k, int64_t n);
-// Keeps b's element type.
+int64_t packed_elements(const GemmCore<T>& core, int64_t k, int64_t n, Storage b);
 template <class T>
 void pack_whole(const GemmCore<T>& core, int64_t k, int64_t n, const View& b, void* dst);
 

@@ -12,9 +12,15 @@ struct Half {
   uint16_t bits;
 };
 
-// Position in the kernel tables. kNative is the compute type itself: float or double.
-enum Storage : int { kNative = 0, kBFloat16 = 1, kHalf = 2 };
-inline constexpr int kStorages = 3, kMaxRows = 14, kMaxDotRows = 8, kWidths = 4;
+// Two bf16 that follow each other along k, the first one in the low half.
+struct Pair {
+  uint32_t bits;
+};
+
+// Position in the kernel tables. kNative is the compute type itself: float or double. kPairs exists in packed panels
+// only: rows 2p and 2p + 1 of a bf16 B interleaved, a row of zeros after an odd last one.
+enum Storage : int { kNative = 0, kBFloat16 = 1, kHalf = 2, kPairs = 3 };
+inline constexpr int kStorages = 4, kMaxRows = 14, kMaxDotRows = 8, kWidths = 4;
 
 // C[rows, cols] = alpha * A.B (+ C): A by any strides, B with unit column stride, C with unit column stride.
 template <class T>
@@ -53,6 +59,7 @@ struct GemmCore {
   int panel;        // columns of a panel of packed B: two vectors
   int max_rows;     // rows of the largest micro kernel on kNative
   int max_rows_16;  // and on 16-bit B
+  int max_rows_pairs;
   // [storage of B][rows - 1][log2 of the width in vectors]; null where the registers do not suffice.
   void (*micro[kStorages][kMaxRows][kWidths])(const MicroArgs<T>&);
   // [storage of B][rows - 1]
@@ -65,6 +72,21 @@ struct GemmCore {
                 int64_t col_stride);
   // One panel: dst[p * panel + j] = src(p, j) for p < k, j < cols, zero for cols <= j < panel.
   void (*pack_panel)(const void* src, Storage, int64_t row_stride, int64_t col_stride, int64_t k, int64_t cols, T* dst);
+  // One panel of pairs, ceil(k / 2) rows of them, from bf16. Null for double.
+  void (*pack_pairs)(const void* src, int64_t row_stride, int64_t col_stride, int64_t k, int64_t cols, void* dst);
+};
+
+// Products of bf16 by bf16 with sums in float, by instructions that take pairs: `a` and `b` of the arguments point to
+// Pairs, and strides and k count them.
+// Up to kMaxTileRows rows by a whole panel of two vectors, of which `cols` are stored.
+using TileKernel = void (*)(const MicroArgs<float>&, int64_t rows);
+inline constexpr int kMaxTileRows = 32;
+
+struct Bf16Core {
+  int max_rows;
+  TileKernel tile;  // for products of many rows, where the machine has tile registers; else null
+  void (*micro[kMaxRows][kWidths])(const MicroArgs<float>&);
+  void (*dot[kMaxDotRows])(const DotArgs<float>&);
 };
 
 // The tables; those of an instruction set the build has no support for are null.
@@ -74,5 +96,7 @@ const GemmCore<float>* avx2_core_f32();
 const GemmCore<double>* avx2_core_f64();
 const GemmCore<float>* avx512_core_f32();
 const GemmCore<double>* avx512_core_f64();
+const Bf16Core* avx512_bf16_core();
+TileKernel amx_tile_kernel();
 
 }  // namespace sinter::runtime::gemm_detail

@@ -50,6 +50,20 @@ const GemmCore<T>& core_of(CpuIsa isa) {
     return isa == CpuIsa::kAvx512 ? *avx512_core_f64() : isa == CpuIsa::kAvx2 ? *avx2_core_f64() : *scalar_core_f64();
 }
 
+// Null where this machine has no instructions for products of bf16.
+const Bf16Core* bf16_core([[maybe_unused]] CpuIsa isa) {
+#if defined(__x86_64__)
+  static const Bf16Core* const best = []() -> const Bf16Core* {
+    if (!host_target().avx512_bf16 || !avx512_bf16_core()) return nullptr;
+    static Bf16Core core = *avx512_bf16_core();
+    if (amx_tile_kernel() && enable_amx_bf16()) core.tile = amx_tile_kernel();
+    return &core;
+  }();
+  if (isa == CpuIsa::kAvx512) return best;
+#endif
+  return nullptr;
+}
+
 Storage storage_of(GemmType type) {
   return type == GemmType::bf16 ? kBFloat16 : type == GemmType::f16 ? kHalf : kNative;
 }
@@ -91,7 +105,9 @@ Problem<T> problem_of(const Call& call, const GemmPart& part, int64_t m, int64_t
   const GemmOperand& a = call.a;
   const GemmOperand& b = part.b;
   const GemmOutput& c = part.c;
-  return {.core = &core_of<T>(part.packed ? part.packed->isa() : call.isa),
+  const CpuIsa isa = part.packed ? part.packed->isa() : call.isa;
+  return {.core = &core_of<T>(isa),
+          .bf16 = bf16_core(isa),
           .m = m,
           .n = part.n,
           .k = call.k,
@@ -200,7 +216,7 @@ PackedB pack_b(int64_t k, int64_t n, const GemmOperand& b, CpuIsa isa) {
   result.isa_ = isa;
   const View view{b.data, b.row_stride, b.col_stride, storage_of(b.type)};
   const auto pack = [&](const auto& core) {
-    result.size_bytes_ = packed_elements(core, k, n) * size_of(b.type);
+    result.size_bytes_ = packed_elements(core, k, n, view.storage) * size_of(b.type);
     void* data = allocate_aligned(result.size_bytes_);
     result.data_ = std::shared_ptr<const void>(data, [](const void* p) { std::free(const_cast<void*>(p)); });
     pack_whole(core, k, n, view, data);

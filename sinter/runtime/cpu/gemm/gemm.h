@@ -2,8 +2,10 @@
 // Matrix multiplication on the CPU: cores compiled ahead of time per instruction set, chosen at run time.
 //
 // C = alpha * A.B (+ C). Operands are strided views in any order and sign, so transposes need no copy. f32, bf16 and
-// f16 mix freely, compute in f32 and round once at the store; f64 goes with f64 alone. Results depend on the shapes,
-// the layouts and the instruction set, never on the number of threads. Denormals count as zero. C overlaps no input.
+// f16 mix freely, compute in f32 and round once at the store; f64 goes with f64 alone. Two bf16 operands go through the
+// machine's own bf16 instructions where it has them: exact products, summed in f32 in an order of their own. Results
+// depend on the shapes, the layouts and the instruction set, never on the number of threads. Denormals count as zero. C
+// overlaps no input.
 #include <cstdint>
 #include <memory>
 #include <span>

@@ -51,6 +51,41 @@ inline void from_native(float v, Half* out) {
   }
 }
 
+// acc + a * b, where a trait may multiply otherwise than element by element.
+template <class V>
+inline typename V::Reg step(typename V::Reg a, typename V::Reg b, typename V::Reg acc) {
+  if constexpr (requires { V::multiply_pairs(a, b, acc); })
+    return V::multiply_pairs(a, b, acc);
+  else
+    return V::fma(a, b, acc);
+}
+
+// c = alpha * acc (+ c), the last vector masked.
+template <class V, int kRows, int kVectors, class Mask>
+inline void write_tile(const MicroArgs<typename V::Scalar>& args, typename V::Reg (&acc)[kRows][kVectors],
+                       const Mask& last) {
+  using T = typename V::Scalar;
+  constexpr int L = V::kLanes;
+  const typename V::Reg alpha = V::set(args.alpha);
+  T* c = args.c;
+  if (args.accumulate) {
+#pragma GCC unroll 16
+    for (int i = 0; i < kRows; ++i, c += args.c_row_stride) {
+#pragma GCC unroll 16
+      for (int j = 0; j < kVectors - 1; ++j) V::store(c + j * L, V::fma(alpha, acc[i][j], V::load(c + j * L)));
+      T* at = c + (kVectors - 1) * L;
+      V::store(at, V::fma(alpha, acc[i][kVectors - 1], V::load(at, last)), last);
+    }
+  } else {
+#pragma GCC unroll 16
+    for (int i = 0; i < kRows; ++i, c += args.c_row_stride) {
+#pragma GCC unroll 16
+      for (int j = 0; j < kVectors - 1; ++j) V::store(c + j * L, V::mul(alpha, acc[i][j]));
+      V::store(c + (kVectors - 1) * L, V::mul(alpha, acc[i][kVectors - 1]), last);
+    }
+  }
+}
+
 template <class V, int kRows, int kVectors, class TB>
 void micro_kernel(const MicroArgs<typename V::Scalar>& args) {
   using T = typename V::Scalar;
@@ -88,31 +123,58 @@ void micro_kernel(const MicroArgs<typename V::Scalar>& args) {
     for (int i = 0; i < kRows; ++i) {
       const Reg value = V::set(a[i / 3][(i % 3) * row_stride]);
 #pragma GCC unroll 16
-      for (int j = 0; j < kVectors; ++j) acc[i][j] = V::fma(value, column[j], acc[i][j]);
+      for (int j = 0; j < kVectors; ++j) acc[i][j] = step<V>(value, column[j], acc[i][j]);
     }
 #pragma GCC unroll 16
     for (int i = 0; i < kPointers; ++i) a[i] += k_stride;
   }
 
-  const Reg alpha = V::set(args.alpha);
-  const int64_t c_stride = args.c_row_stride;
-  T* c = args.c;
-  if (args.accumulate) {
+  write_tile<V, kRows, kVectors>(args, acc, last);
+}
+
+// The same on panels of pairs, with A in the compute type.
+template <class V, int kRows, int kVectors>
+void pair_kernel(const MicroArgs<float>& args) {
+  using Reg = typename V::Reg;
+  typedef uint32_t Bits __attribute__((vector_size(sizeof(Reg))));
+  constexpr int L = V::kLanes, kPointers = (kRows + 2) / 3;
+  const int64_t row_stride = args.a_row_stride, k_stride = args.a_k_stride, b_stride = args.b_k_stride;
+  const float* a[kPointers];
 #pragma GCC unroll 16
-    for (int i = 0; i < kRows; ++i, c += c_stride) {
+  for (int i = 0; i < kPointers; ++i) a[i] = args.a + 3 * i * row_stride;
+  // Loaded as floats and never computed with as such.
+  const float* b = static_cast<const float*>(args.b);
+  Reg acc[kRows][kVectors];
 #pragma GCC unroll 16
-      for (int j = 0; j < kVectors - 1; ++j) V::store(c + j * L, V::fma(alpha, acc[i][j], V::load(c + j * L)));
-      T* at = c + (kVectors - 1) * L;
-      V::store(at, V::fma(alpha, acc[i][kVectors - 1], V::load(at, last)), last);
-    }
-  } else {
+  for (int i = 0; i < kRows; ++i) {
 #pragma GCC unroll 16
-    for (int i = 0; i < kRows; ++i, c += c_stride) {
-#pragma GCC unroll 16
-      for (int j = 0; j < kVectors - 1; ++j) V::store(c + j * L, V::mul(alpha, acc[i][j]));
-      V::store(c + (kVectors - 1) * L, V::mul(alpha, acc[i][kVectors - 1]), last);
-    }
+    for (int j = 0; j < kVectors; ++j) acc[i][j] = V::zero();
   }
+  const auto half = [&](bool high) __attribute__((always_inline)) {
+    Reg column[kVectors];
+#pragma GCC unroll 16
+    for (int j = 0; j < kVectors; ++j) {
+      const Bits bits = Bits(V::load(b + j * L));
+      column[j] = Reg(high ? bits & 0xffff0000u : bits << 16);
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < kRows; ++i) {
+      const Reg value = V::set(a[i / 3][(i % 3) * row_stride]);
+#pragma GCC unroll 16
+      for (int j = 0; j < kVectors; ++j) acc[i][j] = V::fma(value, column[j], acc[i][j]);
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < kPointers; ++i) a[i] += k_stride;
+  };
+  for (int64_t p = 0; p + 2 <= args.k; p += 2) {
+#pragma GCC unroll 16
+    for (int j = 0; j < int(kVectors * L * 4 + 63) / 64; ++j) __builtin_prefetch(b + args.b_ahead + 16 * j);
+    half(false);
+    half(true);
+    b += b_stride;
+  }
+  if (args.k % 2) half(false);
+  write_tile<V, kRows, kVectors>(args, acc, V::mask(int(args.cols) - (kVectors - 1) * L));
 }
 
 template <class V, int kRows, class TB>
@@ -120,9 +182,11 @@ void dot_kernel(const DotArgs<typename V::Scalar>& args) {
   using T = typename V::Scalar;
   using Reg = typename V::Reg;
   constexpr int L = V::kLanes;
-  constexpr int kFit = V::kAccumulators / kRows, kCols = kFit < 1 ? 1 : kFit > 4 ? 4 : kFit;
-  constexpr int kAhead = 1024 / int(sizeof(TB));
-  const int64_t whole = args.k / L * L;
+  constexpr int kFit = V::kAccumulators / kRows, kCols = kFit < 1 ? 1 : kFit > 8 ? 8 : kFit;
+  // A cache line of B at a time, which may be several vectors of a narrow type.
+  constexpr int kUnroll = 64 / int(L * sizeof(TB)) < 1 ? 1 : 64 / int(L * sizeof(TB)), kLine = kUnroll * L;
+  constexpr int kAhead = 512 / int(sizeof(TB));
+  const int64_t lines = args.k / kLine * kLine, whole = args.k / L * L;
   const auto tail = V::mask(int(args.k - whole));
 
   for (int64_t col = 0; col < args.cols; col += kCols) {
@@ -140,26 +204,35 @@ void dot_kernel(const DotArgs<typename V::Scalar>& args) {
 #pragma GCC unroll 16
       for (int j = 0; j < kCols; ++j) acc[i][j] = V::zero();
     }
-    for (int64_t p = 0; p < whole; p += L) {
+    const auto vectors = [&](int64_t p) __attribute__((always_inline)) {
       Reg vb[kCols];
 #pragma GCC unroll 16
-      for (int j = 0; j < kCols; ++j) {
-        vb[j] = V::load(b[j] + p);
-        __builtin_prefetch(b[j] + p + kAhead);
-      }
+      for (int j = 0; j < kCols; ++j) vb[j] = V::load(b[j] + p);
 #pragma GCC unroll 16
       for (int i = 0; i < kRows; ++i) {
         const Reg va = V::load(a[i] + p);
 #pragma GCC unroll 16
-        for (int j = 0; j < kCols; ++j) acc[i][j] = V::fma(va, vb[j], acc[i][j]);
+        for (int j = 0; j < kCols; ++j) acc[i][j] = step<V>(va, vb[j], acc[i][j]);
       }
+    };
+    // The columns after these come next: far ahead for the second cache, near ahead for the first.
+    const int64_t next = kCols * args.b_col_stride;
+    for (int64_t p = 0; p < lines; p += kLine) {
+#pragma GCC unroll 16
+      for (int j = 0; j < kCols; ++j) {
+        __builtin_prefetch(b[j] + p + kAhead);
+        __builtin_prefetch(b[j] + p + next, 0, 2);
+      }
+#pragma GCC unroll 16
+      for (int u = 0; u < kUnroll; ++u) vectors(p + u * L);
     }
+    for (int64_t p = lines; p < whole; p += L) vectors(p);
     if (whole < args.k) {
 #pragma GCC unroll 16
       for (int j = 0; j < kCols; ++j) {
         const Reg vb = V::load(b[j] + whole, tail);
 #pragma GCC unroll 16
-        for (int i = 0; i < kRows; ++i) acc[i][j] = V::fma(V::load(a[i] + whole, tail), vb, acc[i][j]);
+        for (int i = 0; i < kRows; ++i) acc[i][j] = step<V>(V::load(a[i] + whole, tail), vb, acc[i][j]);
       }
     }
     const int64_t cols = args.cols - col < kCols ? args.cols - col : kCols;
@@ -283,6 +356,49 @@ void pack_columns(const void* source, int64_t row_stride, int64_t col_stride, in
   }
 }
 
+// Panels of pairs from bf16 by any strides.
+template <class V>
+void pack_pair_columns(const void* source, int64_t row_stride, int64_t col_stride, int64_t k, int64_t cols,
+                       void* target) {
+  using Reg = typename V::Reg;
+  typedef uint32_t Bits __attribute__((vector_size(sizeof(Reg))));
+  constexpr int L = V::kLanes, kPanel = 2 * L;
+  const BFloat16* src = static_cast<const BFloat16*>(source);
+  float* dst = static_cast<float*>(target);
+  if (col_stride == 1) {
+    const auto low = V::mask(cols < L ? int(cols) : L), high = V::mask(cols < L ? 0 : int(cols) - L);
+    for (int64_t p = 0; p < k; p += 2, src += 2 * row_stride, dst += kPanel) {
+      const bool odd = p + 1 < k;
+      const auto pair = [&](int64_t at, const auto& mask) __attribute__((always_inline)) {
+        const Reg first = V::load(src + at, mask), second = odd ? V::load(src + row_stride + at, mask) : V::zero();
+        V::store(dst + at, Reg(Bits(first) >> 16 | Bits(second)));
+      };
+      __builtin_prefetch(src + 32 * row_stride, 0, 2);
+      __builtin_prefetch(src + 33 * row_stride, 0, 2);
+      pair(0, low);
+      if (cols > L)
+        pair(L, high);
+      else
+        V::store(dst + L, V::zero());
+    }
+    return;
+  }
+  int64_t done = 0;
+  if (row_stride == 1 && col_stride % 2 == 0) {
+    // Pairs lie as they should: whole ones move as 32-bit elements.
+    done = k / 2 * 2;
+    pack_columns<V, float>(src, 1, col_stride / 2, k / 2, cols, dst);
+  }
+  uint16_t* out = static_cast<uint16_t*>(target) + done * kPanel;
+  for (int64_t p = done; p < k; p += 2, out += 2 * kPanel) {
+    for (int64_t j = 0; j < kPanel; ++j) {
+      const BFloat16* at = src + p * row_stride + j * col_stride;
+      out[2 * j] = j < cols ? at->bits : uint16_t(0);
+      out[2 * j + 1] = j < cols && p + 1 < k ? at[row_stride].bits : uint16_t(0);
+    }
+  }
+}
+
 template <class V>
 void load_any(const void* src, Storage storage, int64_t row_stride, int64_t col_stride, int64_t rows, int64_t cols,
               typename V::Scalar* dst, int64_t dst_stride) {
@@ -315,6 +431,9 @@ void pack_any(const void* src, Storage storage, int64_t row_stride, int64_t col_
 
 template <class V>
 inline constexpr int kRows16 = V::kRows < 8 ? V::kRows : 8;
+// Splitting a pair takes registers.
+template <class V>
+inline constexpr int kRowsPairs = V::kRows * 6 / 7;
 
 template <class V, class TB, int kLimit, int... kIndex>
 constexpr void fill_micro(void (*(&table)[kMaxRows][kWidths])(const MicroArgs<typename V::Scalar>&),
@@ -324,6 +443,18 @@ constexpr void fill_micro(void (*(&table)[kMaxRows][kWidths])(const MicroArgs<ty
         constexpr int kRows = kIndex / kWidths + 1, kVectors = 1 << kIndex % kWidths;
         if constexpr (kRows <= kLimit && kRows * kVectors <= V::kAccumulators)
           table[kRows - 1][kIndex % kWidths] = micro_kernel<V, kRows, kVectors, TB>;
+      }(),
+      ...);
+}
+
+template <class V, int kLimit, int... kIndex>
+constexpr void fill_pairs(void (*(&table)[kMaxRows][kWidths])(const MicroArgs<float>&),
+                          std::integer_sequence<int, kIndex...>) {
+  (
+      [&] {
+        constexpr int kRows = kIndex / kWidths + 1, kVectors = 1 << kIndex % kWidths;
+        if constexpr (kRows <= kLimit && kVectors <= 2)
+          table[kRows - 1][kIndex % kWidths] = pair_kernel<V, kRows, kVectors>;
       }(),
       ...);
 }
@@ -349,6 +480,9 @@ constexpr GemmCore<typename V::Scalar> make_core() {
   if constexpr (sizeof(T) == 4) {
     fill_micro<V, BFloat16, kRows16<V>>(core.micro[kBFloat16], kMicro);
     fill_micro<V, Half, kRows16<V>>(core.micro[kHalf], kMicro);
+    core.max_rows_pairs = kRowsPairs<V>;
+    core.pack_pairs = pack_pair_columns<V>;
+    fill_pairs<V, kRowsPairs<V>>(core.micro[kPairs], kMicro);
     fill_dot<V, BFloat16>(core.dot[kBFloat16], kDot);
     fill_dot<V, Half>(core.dot[kHalf], kDot);
   }

@@ -6,28 +6,35 @@ namespace sinter::runtime::gemm_detail {
 
 template <class T>
 void pack_panels(const Problem<T>& p, int64_t p0, int64_t k, int64_t c0, int64_t c1, int64_t first, int64_t last,
-                 T* dst) {
+                 Storage to, void* dst) {
   const GemmCore<T>& core = *p.core;
+  const int64_t depth = padded_depth(k, to), size = element_size<T>(to);
   // Where columns are adjacent the panels advance together, so that a page is read in one visit.
   const int64_t step = p.b.col_stride == 1 ? 32 : k;
   for (int64_t row = 0; row < k; row += step) {
     for (int64_t panel = first; panel < last; ++panel) {
       const int64_t col = c0 + panel * core.panel, cols = std::min<int64_t>(core.panel, c1 - col);
-      core.pack_panel(element<T>(p.b, p0 + row, col), p.b.storage, p.b.row_stride, p.b.col_stride,
-                      std::min(step, k - row), cols, dst + ((panel - first) * k + row) * core.panel);
+      const char* from = element<T>(p.b, p0 + row, col);
+      char* at = static_cast<char*>(dst) + ((panel - first) * depth + row) * core.panel * size;
+      const int64_t rows = std::min(step, k - row);
+      if (to == kPairs)
+        core.pack_pairs(from, p.b.row_stride, p.b.col_stride, rows, cols, at);
+      else
+        core.pack_panel(from, p.b.storage, p.b.row_stride, p.b.col_stride, rows, cols, reinterpret_cast<T*>(at));
     }
   }
 }
 
 template <class T>
-void pack_chunk(const Problem<T>& p, int64_t depth, int64_t c0, int64_t c1, T* dst, int threads) {
+void pack_chunk(const Problem<T>& p, int64_t depth, int64_t c0, int64_t c1, Storage to, void* dst, int threads) {
   const int64_t width = p.core->panel, panels = ceil_div(c1 - c0, width), blocks = ceil_div(p.k, depth);
   const int64_t groups = ceil_div(panels, kPanelGroup), units = groups * blocks;
   const auto run = [&](int64_t begin, int64_t end) {
     for (int64_t unit = begin; unit < end; ++unit) {
       const int64_t p0 = unit / groups * depth, k = std::min(depth, p.k - p0);
       const int64_t first = unit % groups * kPanelGroup, last = std::min(panels, first + kPanelGroup);
-      pack_panels(p, p0, k, c0, c1, first, last, dst + (p0 * panels + first * k) * width);
+      char* at = static_cast<char*>(dst) + (p0 * panels + first * padded_depth(k, to)) * width * element_size<T>(to);
+      pack_panels(p, p0, k, c0, c1, first, last, to, at);
     }
   };
   if (threads > 1)
@@ -37,8 +44,8 @@ void pack_chunk(const Problem<T>& p, int64_t depth, int64_t c0, int64_t c1, T* d
 }
 
 template <class T>
-int64_t packed_elements(const GemmCore<T>& core, int64_t k, int64_t n) {
-  return k * round_up(n, core.panel);
+int64_t packed_elements(const GemmCore<T>& core, int64_t k, int64_t n, Storage storage) {
+  return padded_depth(k, packed_as(storage)) * round_up(n, core.panel);
 }
 
 template <class T>
@@ -49,7 +56,7 @@ void pack_whole(const GemmCore<T>& core, int64_t k, int64_t n, const View& b, vo
   p.n = n;
   p.k = k;
   p.b = b;
-  if (b.storage == kNative) return pack_chunk(p, block_depth<T>(k), 0, n, static_cast<T*>(dst), threads);
+  if (b.storage != kHalf) return pack_chunk(p, block_depth<T>(k), 0, n, packed_as(b.storage), dst, threads);
 
   const int64_t depth = block_depth<T>(k), panels = ceil_div(n, core.panel), width = core.panel;
   uint16_t* out = static_cast<uint16_t*>(dst);
@@ -65,12 +72,12 @@ void pack_whole(const GemmCore<T>& core, int64_t k, int64_t n, const View& b, vo
   });
 }
 
-template void pack_panels(const Problem<float>&, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, float*);
-template void pack_panels(const Problem<double>&, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, double*);
-template void pack_chunk(const Problem<float>&, int64_t, int64_t, int64_t, float*, int);
-template void pack_chunk(const Problem<double>&, int64_t, int64_t, int64_t, double*, int);
-template int64_t packed_elements(const GemmCore<float>&, int64_t, int64_t);
-template int64_t packed_elements(const GemmCore<double>&, int64_t, int64_t);
+template void pack_panels(const Problem<float>&, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, Storage, void*);
+template void pack_panels(const Problem<double>&, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, Storage, void*);
+template void pack_chunk(const Problem<float>&, int64_t, int64_t, int64_t, Storage, void*, int);
+template void pack_chunk(const Problem<double>&, int64_t, int64_t, int64_t, Storage, void*, int);
+template int64_t packed_elements(const GemmCore<float>&, int64_t, int64_t, Storage);
+template int64_t packed_elements(const GemmCore<double>&, int64_t, int64_t, Storage);
 template void pack_whole(const GemmCore<float>&, int64_t, int64_t, const View&, void*);
 template void pack_whole(const GemmCore<double>&, int64_t, int64_t, const View&, void*);
 

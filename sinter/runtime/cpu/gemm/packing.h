@@ -30,13 +30,17 @@ int64_t block_depth(int64_t k, int64_t bytes = kBlockBytes) {
   return k <= most ? std::max<int64_t>(k, 1) : round_up(ceil_div(k, ceil_div(k, most)), 16);
 }
 
-// Panels [first, last) of B's columns from c0 on, rows [p0, p0 + k), each panel k rows deep, the first one to dst.
+// Rows that k of them take in a panel.
+inline int64_t padded_depth(int64_t k, Storage storage) { return storage == kPairs ? round_up(k, 2) : k; }
+
+// Panels [first, last) of B's columns from c0 on, rows [p0, p0 + k), each panel k rows deep, the first one to dst; as
+// kNative or kPairs.
 template <class T>
 void pack_panels(const Problem<T>& p, int64_t p0, int64_t k, int64_t c0, int64_t c1, int64_t first, int64_t last,
-                 T* dst);
+                 Storage to, void* dst);
 
 // Columns [c0, c1) over the whole of k, in the layout of pack_b.
 template <class T>
-void pack_chunk(const Problem<T>& p, int64_t depth, int64_t c0, int64_t c1, T* dst, int threads);
+void pack_chunk(const Problem<T>& p, int64_t depth, int64_t c0, int64_t c1, Storage to, void* dst, int threads);
 
 }  // namespace sinter::runtime::gemm_detail

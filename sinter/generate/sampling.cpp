@@ -1,0 +1,88 @@
+#include "sinter/generate/sampling.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "sinter/base/error.h"
+#include "sinter/base/hash.h"
+#include "sinter/ops/activation.h"
+#include "sinter/ops/binary.h"
+#include "sinter/ops/creation.h"
+#include "sinter/ops/indexing.h"
+#include "sinter/ops/reduce.h"
+#include "sinter/ops/sort.h"
+#include "sinter/ops/unary.h"
+#include "sinter/ops/view.h"
+
+namespace sinter {
+
+void SamplingOptions::check() const {
+  sinter::check(temperature >= 0, "generate: temperature is {}, which must not be negative (0 takes the likeliest token)",
+                temperature);
+  sinter::check(top_k >= 0, "generate: top_k is {}, which must not be negative (0 keeps all tokens)", top_k);
+  sinter::check(top_p > 0 && top_p <= 1, "generate: top_p is {}, which must be in (0, 1]", top_p);
+  sinter::check(min_p >= 0 && min_p < 1, "generate: min_p is {}, which must be in [0, 1)", min_p);
+  sinter::check(repetition_penalty > 0, "generate: repetition_penalty is {}, which must be positive", repetition_penalty);
+}
+
+SamplingShape SamplingShape::of(const SamplingOptions& options) {
+  SamplingShape shape;
+  shape.penalty = options.repetition_penalty != 1;
+  shape.samples = options.samples();
+  if (!shape.samples) return shape;
+  shape.nucleus = options.top_p < 1;
+  shape.min_p = options.min_p > 0;
+  shape.top_k = options.top_k;
+  return shape;
+}
+
+namespace {
+constexpr int64_t kTemperature = 0, kTopP = 1, kMinP = 2, kPenalty = 3, kColumns = 4;
+}
+
+Tensor sampling_numbers(const SamplingOptions& options, int64_t rows) {
+  std::vector<float> row(kColumns);
+  row[kTemperature] = float(options.temperature);
+  row[kTopP] = float(options.top_p);
+  row[kMinP] = float(options.min_p);
+  row[kPenalty] = float(options.repetition_penalty);
+  return tensor(row).expand({rows, kColumns}).contiguous();
+}
+
+double sampling_draw(uint64_t seed, int64_t row, int64_t step) {
+  const int64_t counter[2] = {row, step};
+  return double(hash_bytes(counter, sizeof counter, hash_mix(seed, 0x9e3779b97f4a7c15ull)) >> 11) * 0x1p-53;
+}
+
+Tensor sample(const Tensor& given, const SamplingShape& shape, const Tensor& numbers, const Tensor& draws,
+              const Tensor& seen) {
+  auto number = [&](int64_t column) { return numbers.slice(1, column, column + 1); };
+  Tensor logits = given.to(kFloat32);
+  if (shape.penalty) {
+    Tensor penalty = number(kPenalty);
+    logits = where(seen, where(logits > 0, logits / penalty, logits * penalty), logits);
+  }
+  if (!shape.samples) return logits.argmax(-1);
+
+  logits = logits / number(kTemperature);
+  // Candidates in order, where an order is needed; position j of row i stands for token tokens[i, j].
+  Tensor tokens;
+  if (shape.top_k > 0)
+    std::tie(logits, tokens) = topk(logits, Dim(std::min(shape.top_k, logits.size(-1).to_int())), -1);
+  else if (shape.nucleus)
+    std::tie(logits, tokens) = sort(logits, -1, /*descending=*/true);
+  Tensor p = logits.softmax(-1);
+  // Kept are the candidates before whom less than top_p has gone: always the first.
+  if (shape.nucleus) p = where(p.cumsum(-1) - p < number(kTopP), p, 0.0);
+  if (shape.min_p) p = where(p >= p.amax({-1}, true) * number(kMinP), p, 0.0);
+  Tensor sums = p.cumsum(-1);
+  // The first candidate whose sum passes the draw. A draw next to one may pass the last sum by rounding.
+  Tensor total = sums.slice(-1, -1);
+  Tensor place = (sums <= draws.unsqueeze(-1).to(kFloat32) * total).to(kInt64).sum({-1}, true);
+  Tensor last = (p > 0).to(kInt64) * arange_of_size(p.size(-1), TensorOptions(kInt64).device(p.device()));
+  place = minimum(place, last.amax({-1}, true));
+  if (tokens.defined()) place = tokens.gather(-1, place);
+  return place.squeeze(-1);
+}
+
+}  // namespace sinter

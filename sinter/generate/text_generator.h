@@ -1,0 +1,95 @@
+#pragma once
+// Text generation with a causal model.
+//
+//   auto model = models::causal_lm(models::from_pretrained("path/to/checkpoint"));
+//   TextGenerator generator(model, {.mode = Mode::kReduceOverhead});
+//   auto result = generator.generate(tokenizer.encode("Call me Ishmael."), {.max_new_tokens = 64});
+//
+// Keys and values live in a cache of a fixed length. A prompt is padded to the next bucket and goes through one program;
+// then every token goes through another. A program is compiled once for each bucket, batch and set of sampling filters,
+// whatever the lengths: nothing is compiled while tokens come.
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sinter/capture/options.h"
+#include "sinter/generate/sampling.h"
+#include "sinter/io/tokenizer/tokenizer.h"
+#include "sinter/models/model.h"
+
+namespace sinter {
+
+struct GeneratorOptions {
+  Mode mode = Mode::kDefault;
+  bool eager = false;        // call the model as it is
+  int64_t cache_length = 0;  // positions a sequence may have; 0: what the model allows, at most 2048
+  std::vector<int64_t> buckets = {};  // lengths that prompts are padded to; empty: 32, 64, 128, … to the cache's length
+  OptionMap options = {};    // for compile()
+};
+
+struct GenerateOptions {
+  int64_t max_new_tokens = 128;
+  SamplingOptions sampling = {};
+  std::vector<int64_t> stop_ids = {};  // a sequence ends with one of these; the token is part of the result
+  std::vector<std::string> stop_strings = {};
+  const Tokenizer* tokenizer = nullptr;  // read for stop strings alone
+  // Called for each new token of each row as soon as it is known; false ends the row.
+  std::function<bool(int64_t row, int64_t id)> on_token = {};
+};
+
+enum class Finish : uint8_t { kLength, kStopToken, kStopString, kCacheFull, kCaller };
+std::string to_string(Finish finish);
+
+struct Generation {
+  std::vector<int64_t> ids;  // the new ones
+  Finish finish = Finish::kLength;
+};
+
+// What the last generate() cost.
+struct GenerateTimes {
+  double prefill_s = 0;         // the prompts, to the first token
+  std::vector<double> steps_s;  // each token after the first
+  int64_t compiled = 0;         // programs made during the call
+};
+
+class TextGenerator {
+ public:
+  explicit TextGenerator(std::shared_ptr<models::CausalLM> model, GeneratorOptions options = {});
+  ~TextGenerator();
+
+  // Prompts of one or more tokens each; an Error names the prompt that is empty, too long for the cache, or has an id
+  // that the model does not know.
+  std::vector<Generation> generate(const std::vector<std::vector<int64_t>>& prompts, const GenerateOptions& options = {});
+  Generation generate(const std::vector<int64_t>& prompt, const GenerateOptions& options = {});
+
+  const GenerateTimes& times() const { return times_; }
+  const std::shared_ptr<models::CausalLM>& model() const { return model_; }
+  int64_t cache_length() const { return cache_length_; }
+  int64_t cache_bytes() const;
+  // Programs made so far: prefills by bucket, and decode steps.
+  int64_t prefill_programs() const;
+  int64_t decode_programs() const;
+  // The reports of explain() on all of them.
+  std::string explain() const;
+
+ private:
+  struct Programs;  // of one set of sampling filters
+  struct Row;
+
+  int64_t bucket_of(int64_t length) const;
+  void check_prompts(const std::vector<std::vector<int64_t>>& prompts) const;
+  Programs& programs(const SamplingShape& shape);
+  models::KvCache& cache(int64_t batch);
+
+  std::shared_ptr<models::CausalLM> model_;
+  GeneratorOptions options_;
+  int64_t cache_length_;
+  std::vector<int64_t> buckets_;
+  std::vector<std::pair<SamplingShape, std::unique_ptr<Programs>>> programs_;
+  std::map<int64_t, models::KvCache> caches_;  // by batch; the last used alone is kept
+  GenerateTimes times_;
+};
+
+}  // namespace sinter
