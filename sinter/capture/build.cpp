@@ -1,5 +1,6 @@
 #include "sinter/capture/build.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -27,6 +28,20 @@ std::vector<int> writes_of(const Segment& segment) {
   return writes;
 }
 
+// Tensors that the function reaches by itself and leaves as they are, by operand.
+std::vector<Tensor> frozen_inputs(const Segment& segment, const std::vector<int>& writes, const CompileOptions& options) {
+  std::vector<Tensor> frozen;
+  if (!int_option(options, "freeze")) return frozen;
+  frozen.resize(segment.inputs.size());
+  for (size_t i = 0; i < segment.inputs.size(); ++i) {
+    auto& input = segment.inputs[i];
+    if (input.kind != InputSource::Kind::kSlot || std::find(writes.begin(), writes.end(), int(i)) != writes.end()) continue;
+    for (auto& [slot, source] : segment.met)
+      if (slot == input.index && source.kind == SlotSource::Kind::kCaptured) frozen[i] = source.tensor;
+  }
+  return frozen;
+}
+
 // Arguments of the last segment that are only read go to its graph without a stop in a slot: every copy of a handle
 // counts when a call takes a microsecond.
 void bypass_slots(Segment& segment) {
@@ -51,7 +66,8 @@ const char* debug_directory() {
 }
 
 std::shared_ptr<Executable> make_ready(Graph graph, std::vector<int> writes, const SizeTable& sizes,
-                                       const std::vector<int>& takes, const CompileOptions& options, const std::string& label) {
+                                       const std::vector<int>& takes, const CompileOptions& options, const std::string& label,
+                                       std::vector<Tensor> frozen = {}) {
   TracerScope none(nullptr);
   PipelineOptions pipeline;
   if (options.backend == "sinter") pipeline.decompose.takes_whole = eager::takes_whole;
@@ -59,6 +75,7 @@ std::shared_ptr<Executable> make_ready(Graph graph, std::vector<int> writes, con
     pipeline.on_stage = [&](std::string_view pass, const std::string& text) { write_debug_file(label, pass, text); };
   Program program{.graph = run_passes(std::move(graph), pipeline), .symbols = {}, .writes = std::move(writes), .name = label};
   if (tunes(options.mode)) program.tune_seconds = double(int_option(options, "autotune_budget_ms")) / 1000;
+  program.frozen = std::move(frozen);
   for (int place : takes) program.symbols.push_back(sizes.symbols()[size_t(place)].name);
   if (log_enabled(LogTopic::kGraph)) log(LogTopic::kGraph, "{} after the passes:\n{}", label, program.graph.text());
   auto executable = compile_program(std::move(program), options.backend);
@@ -98,7 +115,9 @@ std::shared_ptr<Segment> build(Recorder& recorder, Draft& draft, const SizeTable
     bool idle = forward_outputs == 0 && draft.segment.draws == 0;
     auto segment = std::make_shared<Segment>(std::move(draft.segment));
     bypass_slots(*segment);
-    if (!idle) segment->run = make_ready(std::move(draft.graph), writes, sizes, segment->takes, options, label);
+    auto frozen = frozen_inputs(*segment, writes, options);
+    if (!idle)
+      segment->run = make_ready(std::move(draft.graph), writes, sizes, segment->takes, options, label, std::move(frozen));
     return segment;
   }
   Joint joint = recorder.differentiate(draft);

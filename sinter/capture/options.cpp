@@ -19,6 +19,7 @@ constexpr IntOption kIntOptions[] = {
     {"recompile_limit", 8, 1},  // entries of one function before it falls back to eager
     {"edge_limit", 8, 1},       // answers of one question before the function is called every time
     {"recheck", 0, 0},          // retrace every Nth call and compare; 0: never
+    {"freeze", 0, 0},           // 1: captured tensors keep their values; weights are rearranged once for the kernels
     {"autotune_budget_ms", 300, 0},  // spent at most on each choice that max-autotune makes; 0: no tuning
 };
 

@@ -21,6 +21,8 @@ struct Program {
   // of its own. Every other output is fresh memory, even when it equals an input or another output.
   std::vector<int> writes;
   std::string name;  // for profiles and logs
+  // By input, or empty: the tensor that it is in every call, whose values do not change; undefined for others.
+  std::vector<Tensor> frozen = {};
   // Time to spend on each choice between several ways of computing a step, when it is first met; 0: none are tried.
   double tune_seconds = 0;
 

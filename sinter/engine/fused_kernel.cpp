@@ -162,8 +162,8 @@ FusedKernel compile_fused(const FusedAttrs& concrete, std::span<const TensorImpl
   return out;
 }
 
-void launch(const FusedKernel& fused, std::span<const int64_t> slots) {
-  if (fused.product) return launch(*fused.product, slots);
+void launch(const FusedKernel& fused, std::span<const int64_t> slots, PackedWeights packed) {
+  if (fused.product) return launch(*fused.product, slots, packed);
   if (!fused.siblings.empty()) return launch_siblings(fused, slots);
   if (!fused.kernel) return;
   SmallVector<int64_t, 64> args;

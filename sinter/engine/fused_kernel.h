@@ -38,6 +38,6 @@ bool holds_siblings(const FusedAttrs& attrs);
 bool takes_epilogue(const Node& node);
 
 // One slot an operand, inputs before outputs: an address, or the bits of a number.
-void launch(const FusedKernel& kernel, std::span<const int64_t> slots);
+void launch(const FusedKernel& kernel, std::span<const int64_t> slots, PackedWeights packed = {});
 
 }  // namespace sinter

@@ -240,7 +240,7 @@ FusedProduct compile_product(const FusedAttrs& attrs, std::span<const TensorImpl
   return ProductCompiler(attrs, inputs, outputs).run();
 }
 
-void launch(const FusedProduct& product, std::span<const int64_t> slots) {
+void launch(const FusedProduct& product, std::span<const int64_t> slots, PackedWeights packed) {
   bool nothing = std::all_of(product.parts.begin(), product.parts.end(), [](auto& p) { return p.n == 0; });
   if (product.m == 0 || product.batch == 0 || nothing) return;
   struct Context {
@@ -269,6 +269,8 @@ void launch(const FusedProduct& product, std::span<const int64_t> slots) {
     runtime::GemmPart part{p.n, p.b, nullptr, p.c};
     part.b.data = address(p.b_slot);
     part.c.data = address(p.c_slot);
+    size_t at = parts.size();
+    if (at < packed.size() && packed[at] && packed[at]->is_current()) part.packed = &packed[at]->packed;
     parts.push_back(part);
   }
   runtime::GemmOperand a = product.a;

@@ -3,6 +3,7 @@
 #include <span>
 
 #include "sinter/engine/kernel_parameters.h"
+#include "sinter/engine/packed_weight.h"
 #include "sinter/engine/ways.h"
 #include "sinter/ops/fused.h"
 #include "sinter/runtime/cpu/gemm/gemm.h"
@@ -48,6 +49,8 @@ struct FusedProduct {
 FusedProduct compile_product(const FusedAttrs& attrs, std::span<const TensorImpl* const> inputs,
                              std::span<const TensorImpl* const> outputs);
 
-void launch(const FusedProduct& product, std::span<const int64_t> slots);
+// `packed`: by part, right operands that were rearranged before; null or left out where there is none.
+using PackedWeights = std::span<const std::shared_ptr<const PackedWeight>>;
+void launch(const FusedProduct& product, std::span<const int64_t> slots, PackedWeights packed = {});
 
 }  // namespace sinter

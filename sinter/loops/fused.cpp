@@ -65,7 +65,7 @@ std::pair<KeptValue, size_t> find_kept(const FusedAttrs& attrs, std::span<const 
     if (reads_operands) continue;
     for (size_t j = 0; j < body.outputs().size(); ++j) {
       Value out = body.outputs()[j];
-      if (out.node == &node || !full(out) || out.type().dtype != node.types[0].dtype) continue;
+      if (out.node == &node || out.node->op->kind == OpKind::kScatter || !full(out) || out.type().dtype != node.types[0].dtype) continue;
       size_t operand = body.inputs().size() + j;
       Index at = coordinates(attrs.domain);
       return {{&node, at, int(operand), offset_in(layouts[operand], at)}, sweeps[0]};
@@ -191,6 +191,15 @@ FusedNest lower_places(const FusedAttrs& attrs, std::span<const Layout> layouts,
     auto& shape = v.type().shape;
     bool full = shape.same_as(attrs.domain);
     auto& layout = layouts[body.inputs().size() + j];
+    int operand = int(body.inputs().size() + j);
+    if (v.node->op->kind == OpKind::kScatter) {
+      for (int place = 0; place < (pairs ? 2 : 1); ++place) {
+        Index at = coordinates(attrs.domain, pairs ? std::optional(place) : std::nullopt);
+        Dim offset = offset_in(layout, element_builder.target(*v.node, at));
+        elements.stores.push_back({operand, offset, element_builder.scattered(*v.node, at)});
+      }
+      continue;
+    }
     for (int place = 0; pairs && place < 2; ++place) {
       Index at = coordinates(shape, place);
       elements.stores.push_back({int(body.inputs().size() + j), offset_in(layout, at), element_builder.element(v, at)});
@@ -200,7 +209,6 @@ FusedNest lower_places(const FusedAttrs& attrs, std::span<const Layout> layouts,
     Dim offset = offset_in(layout, at);
     // A contraction's result as it is, its rows counted in one.
     if (nest.tiles && !full) offset = Dim::symbol("r") * attrs.domain[rank - 1] + nest.inner.back().symbol;
-    int operand = int(body.inputs().size() + j);
     if (nest.tiles && nest.back < 0 && is_floating(v.type().dtype)) nest.back = operand;
     if (full || nest.tiles)
       elements.stores.push_back({operand, offset, element_builder.element(v, at)});
@@ -234,7 +242,8 @@ FusedNest lower_fused(const FusedAttrs& attrs, std::span<const Layout> layouts, 
   bool even = !attrs.inner && !nest.tiles && !attrs.domain.empty();
   even = even && (attrs.domain[attrs.domain.size() - 1] % 2).same_as(0);
   if (!even || nest.inner.empty() || is_regular(nest)) return nest;
-  for (auto& v : attrs.body->outputs()) even = even && v.type().shape.same_as(attrs.domain);
+  for (auto& v : attrs.body->outputs())
+    even = even && (v.type().shape.same_as(attrs.domain) || v.node->op->kind == OpKind::kScatter);
   if (!even) return nest;
   FusedNest apart = lower_places(attrs, layouts, {}, true);
   return is_regular(apart) ? apart : nest;
@@ -331,6 +340,7 @@ std::vector<std::string> FusedNest::params() const {
     for (auto& store : sweep.stores)
       for (auto& name : store.offset.symbols()) {
         bool axis = tiles && name == "r";
+        for (auto& instr : sweep.body) axis = axis || (instr.kind == InstrKind::kLoadIndex && to_string(instr.symbol) == name);
         for (auto* axes : {&rows, &inner})
           for (auto& a : *axes) axis = axis || to_string(a.symbol) == name;
         if (!axis) add(name);

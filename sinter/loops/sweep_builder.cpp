@@ -206,6 +206,15 @@ class SweepBuilder::Definition final : public ElementBuilder {
   const Node& node_;
 };
 
+Index SweepBuilder::target(const Node& scatter, const Index& at) {
+  std::vector<Type> types;
+  for (auto& v : scatter.inputs) types.push_back(v.type());
+  OpCall call{*scatter.op, types, scatter.attrs};
+  Definition definition(call, *this, scatter);
+  definition.i = at;
+  return scatter.op->target(definition);
+}
+
 int SweepBuilder::by_definition(const Node& node, const Index& i, const Index& k) {
   std::vector<Type> types;
   for (auto& v : node.inputs) types.push_back(v.type());

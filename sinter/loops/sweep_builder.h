@@ -27,6 +27,9 @@ class SweepBuilder {
   int element(Value v, const Index& at);
   // The value that a reduction combines, at the row's coordinates and those of the inner axes.
   int reduced(const Node& node, const Index& row, const Index& inner) { return by_definition(node, row, inner); }
+  // Where a scatter puts the element at these coordinates of its domain, and what it puts there.
+  Index target(const Node& scatter, const Index& at);
+  int scattered(const Node& scatter, const Index& at) { return by_definition(scatter, at, {}); }
   // What is kept of an element that wins.
   int payload(const Node& node, const Index& row, const Index& inner);
   // From here on the value is read from where it was kept.

@@ -6,39 +6,12 @@
 
 #include "sinter/base/error.h"
 #include "sinter/ops/fused.h"
-#include "sinter/passes/fuse_views.h"
+#include "sinter/passes/fuse_groups.h"
 #include "sinter/passes/known_ops.h"
 
 namespace sinter {
 
 namespace {
-
-struct Product {
-  const Node* node;
-  Shape domain;  // of the ops that follow: its shape, or that with its rows counted in another way
-};
-
-constexpr int kNoProduct = -1, kSeveral = -2;
-
-struct Group {
-  int order = 0;
-  Shape domain;
-  size_t inner = 0;  // 0: nothing is reduced yet
-  // Contractions of one left operand that the group begins with. Of equal shapes, they advance together and members may
-  // read several of them; of different shapes, each has members of its own, over a domain of its own.
-  std::vector<Product> products;
-  bool reads_several = false;  // a member does
-  bool closed = false;         // a sink: nothing joins it
-  bool pairs = false;          // some member keeps to lanes only with even and odd places apart
-  std::vector<const Node*> members;
-  std::vector<const Node*> readers;  // outside, behind views too
-
-  bool apart() const {
-    for (auto& p : products)
-      if (!p.node->types[0].shape.same_as(products[0].node->types[0].shape)) return true;
-    return false;
-  }
-};
 
 Shape without_ones(const Shape& shape) {
   Shape out;
@@ -47,15 +20,15 @@ Shape without_ones(const Shape& shape) {
   return out;
 }
 
-class Fuser {
+class Fuser : Groups {
  public:
   Fuser(const Graph& graph, const FuseOptions& options)
-      : graph_(graph),
-        options_(options),
-        inlining_(graph, options),
-        order_(graph.nodes().size(), 0),
-        group_of_(graph.nodes().size(), nullptr),
-        product_of_(graph.nodes().size(), kNoProduct) {}
+      : Groups(graph, options), options_(options), only_reduced_(graph.nodes().size(), true) {
+    for (auto& node : graph.nodes())
+      if (node.op->kind != OpKind::kView && node.op->kind != OpKind::kReduce)
+        for (auto& v : node.inputs) only_reduced_[size_t(source(v.node)->id)] = false;
+    for (auto& v : graph.outputs()) only_reduced_[size_t(source(v.node)->id)] = false;
+  }
 
   Graph run() {
     for (auto& node : graph_.nodes()) visit(node);
@@ -81,6 +54,7 @@ class Fuser {
         break;
       default:
         if (is_map(node) && joins_by_map(node)) return join(node, node.types[0].shape, 0);
+        if (scattered_operand(node)) return join(node, domain_of(node), 0);
         if (!options_.takes_epilogue || !options_.takes_epilogue(node)) break;
         return begin_with(node);
     }
@@ -170,21 +144,11 @@ class Fuser {
     return found.bounded && (found.in_lanes || found.pairs);
   }
 
-  // When a node runs; a view as soon as what it looks at.
-  int order_of(const Node* node) const {
-    node = source(node);
-    auto* group = group_of_[size_t(node->id)];
-    return group ? group->order : order_[size_t(node->id)];
-  }
-
   void note_readings(const Node& node) {
     for (auto& v : inlining_.operands(node))
       if (auto* group = group_of_[size_t(source(v.node)->id)]; group && group != group_of_[size_t(node.id)])
         group->readers.push_back(&node);
   }
-
-  // Behind views.
-  static const Node* source(const Node* node) { return Inlining::source(node); }
 
   void join(const Node& node, const Shape& domain, size_t tail) {
     int latest = 0;
@@ -288,6 +252,8 @@ class Fuser {
     } else if (!domain.same_as(group.domain) && !is_row_shape(group, domain)) {
       return false;
     }
+    // A sum of squares squares what it reads: products store what the squares are of, which others read as well.
+    if (!group.products.empty() && (node.op->kind == OpKind::kScatter || only_reduced_[size_t(node.id)])) return false;
     if (needs_pairs(node) && (group.inner || !group.products.empty())) return false;
     if (group.pairs && tail) return false;
     return reads_well(group, node, domain);
@@ -299,13 +265,16 @@ class Fuser {
 
   // What is inlined into a member reads the group itself only at the element, or the row, that is being computed.
   bool reads_well(const Group& group, const Node& node, const Shape& domain) const {
+    auto scattered = scattered_operand(node);
+    for (size_t i = 0; scattered && i < node.inputs.size(); ++i)
+      if (i != *scattered && group_of_[size_t(source(node.inputs[i].node)->id)] == &group) return false;
     for (auto& v : node.inputs)
       if (!inlining_.transparent(*v.node) && !is_map(node) && !reads_well(group, v, domain)) return false;
     if (!inlining_.reads_by_map(node)) return true;
     size_t rows = group.domain.size() - group.inner;
     for (auto& reading : inlining_.readings(node, false).all) {
       if (group_of_[size_t(reading.root->id)] != &group) continue;
-      if (group.apart()) return false;
+      if (group.apart() || reading.root->op->kind == OpKind::kScatter) return false;
       auto& shape = reading.root->types[0].shape;
       bool whole = shape.same_as(group.domain) && reading.root->op->kind != OpKind::kReduce;
       if (product_in(group, reading.root) || (!whole && shape.size() < rows)) return false;
@@ -329,6 +298,7 @@ class Fuser {
   bool reads_well(const Group& group, Value v, const Shape& reader) const {
     const Node* from = source(v.node);
     if (group_of_[size_t(from->id)] != &group) return true;
+    if (from->op->kind == OpKind::kScatter) return false;  // it is complete only when all rows are
     if (auto* product = product_in(group, from)) {
       const Shape& domain = group.apart() ? product->domain : group.domain;
       for (const Node* view = v.node; view != from; view = view->inputs[0].node)
@@ -364,151 +334,10 @@ class Fuser {
     return outside.size();
   }
 
-  bool is_fused(const Group& group) const {
-    return group.members.size() > 1 || (group.members.size() == 1 && group.products.empty() && has_inlined(*group.members[0]));
-  }
-  bool has_inlined(const Node& node) const {
-    return std::any_of(node.inputs.begin(), node.inputs.end(), [&](auto& v) { return inlining_.transparent(*v.node); });
-  }
-
-  // --- the new graph
-
-  Graph rebuild() {
-    mark_uses();
-    // Items in the order of their making; views right behind what they look at.
-    std::vector<std::pair<std::pair<int, int>, const Node*>> items;
-    for (auto& node : graph_.nodes()) {
-      if (inlining_.transparent(node)) continue;
-      auto* group = group_of_[size_t(node.id)];
-      if (group && is_fused(*group)) {
-        if (group->members.back() == &node) items.push_back({{group->order, 0}, &node});
-        continue;
-      }
-      bool view = node.op->kind == OpKind::kView;
-      items.push_back({{order_of(&node), view ? 1 + node.id : 0}, &node});
-    }
-    std::stable_sort(items.begin(), items.end(), [](auto& a, auto& b) { return a.first < b.first; });
-    values_.resize(graph_.nodes().size());
-    for (auto& v : graph_.inputs()) values_[size_t(v.node->id)] = {out_.add_input(v.type(), v.node->name)};
-    for (auto& [key, node] : items) {
-      if (node->op->kind == OpKind::kInput) continue;
-      auto* group = group_of_[size_t(node->id)];
-      if (group && is_fused(*group))
-        emit(*group);
-      else
-        copy(*node);
-    }
-    std::vector<Value> outputs;
-    for (auto& v : graph_.outputs()) outputs.push_back(value(v));
-    out_.set_outputs(std::move(outputs));
-    return std::move(out_);
-  }
-
-  void mark_uses() {
-    needed_outside_.assign(graph_.nodes().size(), false);
-    for (auto& node : graph_.nodes()) {
-      if (inlining_.inlined(node)) continue;  // who reads it decides
-      auto* reader = group_of_[size_t(node.id)];
-      bool fused = reader && is_fused(*reader);
-      if (node.op->kind == OpKind::kView && inlining_.transparent(node)) continue;
-      for (auto& v : inlining_.operands(node)) {
-        const Node* from = source(v.node);
-        auto* writer = group_of_[size_t(from->id)];
-        if (node.op->kind == OpKind::kView && writer) continue;  // who reads the view decides
-        if (!fused || writer != reader) needed_outside_[size_t(from->id)] = true;
-      }
-    }
-    for (auto& v : graph_.outputs()) needed_outside_[size_t(source(v.node)->id)] = true;
-  }
-
-  Value value(Value old) {
-    if (values_[size_t(old.node->id)].empty()) {
-      // A number, or a view of a fused result that only now is needed.
-      copy(*old.node);
-    }
-    return values_[size_t(old.node->id)][size_t(old.index)];
-  }
-
-  void copy(const Node& node) {
-    auto& made = values_[size_t(node.id)];
-    if (!made.empty()) return;
-    // A view of something inside a group is made inside.
-    if (node.op->kind == OpKind::kView) {
-      const Node* from = source(&node);
-      auto* group = group_of_[size_t(from->id)];
-      if (group && is_fused(*group) && !needed_outside_[size_t(from->id)]) return;
-    }
-    std::vector<Value> inputs;
-    for (auto& v : node.inputs) inputs.push_back(value(v));
-    const Node& copied = out_.add_typed(*node.op, std::move(inputs), node.attrs, node.types, node.where);
-    for (size_t i = 0; i < node.types.size(); ++i) made.push_back(copied.result(int(i)));
-  }
-
-  void emit(const Group& group) {
-    Graph body;
-    std::map<std::pair<const Node*, int>, Value> inside;
-    std::vector<Value> operands;
-    auto value_inside = [&](auto& self, Value v) -> Value {
-      auto key = std::pair(v.node, v.index);
-      if (auto it = inside.find(key); it != inside.end()) return it->second;
-      const Node* from = source(v.node);
-      Value made;
-      if (v.node->op->kind == OpKind::kScalar) {
-        made = body.add_scalar(v.node->attrs.template as<ScalarAttrs>().value);
-      } else if (group_of_[size_t(from->id)] == &group || inlining_.inlined(*from)) {
-        // A view of a member, or what is computed here at other coordinates.
-        std::vector<Value> inputs;
-        for (auto& behind : v.node->inputs) inputs.push_back(self(self, behind));
-        made = body.add_typed(*v.node->op, std::move(inputs), v.node->attrs, v.node->types, v.node->where).result();
-      } else {
-        made = body.add_input(v.type());
-        operands.push_back(value(v));
-      }
-      return inside[key] = made;
-    };
-    std::vector<Value> results;
-    std::vector<const Node*> stored;
-    std::string where;
-    for (auto* member : group.members) {
-      std::vector<Value> inputs;
-      for (auto& v : member->inputs) inputs.push_back(value_inside(value_inside, v));
-      inside[{member, 0}] = body.add_typed(*member->op, std::move(inputs), member->attrs, member->types, member->where).result();
-      if (where.empty()) where = member->where;
-      if (needed_outside_[size_t(member->id)]) {
-        results.push_back(inside[{member, 0}]);
-        stored.push_back(member);
-      }
-    }
-    if (results.empty()) return;
-    // The kernel of a contraction has a result of its own to write; any floating one that follows from it will do.
-    for (size_t p = 0; p < group.products.size(); ++p) {
-      auto writes = [&](const Node* n) {
-        return is_floating(n->types[0].dtype) && (!group.apart() || product_of_[size_t(n->id)] == int(p));
-      };
-      if (std::any_of(stored.begin(), stored.end(), writes)) continue;
-      results.push_back(inside[{group.products[p].node, 0}]);
-      stored.push_back(group.products[p].node);
-    }
-    std::vector<Type> types;
-    for (auto& v : results) types.push_back(v.type());
-    body.set_outputs(std::move(results));
-    FusedAttrs attrs{SubGraph(std::move(body)), group.domain, int64_t(group.inner)};
-    const Node& node = out_.add_typed(fused_op(), std::move(operands), attrs, std::move(types), where);
-    for (size_t i = 0; i < stored.size(); ++i) values_[size_t(stored[i]->id)] = {node.result(int(i))};
-  }
-
-  const Graph& graph_;
   const FuseOptions& options_;
-  const Inlining inlining_;
-  std::deque<Group> groups_;
-  std::vector<int> order_;  // by node: when it runs
-  std::vector<Group*> group_of_;
-  std::vector<int> product_of_;  // by node: the product of its group that it follows from
+  std::vector<bool> only_reduced_;  // by node: reductions alone read it
   std::map<std::pair<const Node*, int>, Group*> by_left_operand_;
   int orders_ = 0;
-  Graph out_;
-  std::vector<std::vector<Value>> values_;
-  std::vector<bool> needed_outside_;
 };
 
 }  // namespace

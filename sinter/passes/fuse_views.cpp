@@ -188,9 +188,77 @@ bool is_plain(const Node& view) {
   return without_ones(view.types[0].shape).same_as(without_ones(view.inputs[0].type().shape));
 }
 
+// Whether a view of a contraction's result only counts its rows in another way.
+bool keeps_columns(Value v) {
+  for (const Node* view = v.node; view->op->kind == OpKind::kView; view = view->inputs[0].node) {
+    auto &to = view->types[0].shape, &of = view->inputs[0].type().shape;
+    if (view->op == &known_ops().permute || to.empty() || of.empty()) return false;
+    if (!to[to.size() - 1].same_as(of[of.size() - 1]) || !to.numel().same_as(of.numel())) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
+namespace {
+
+// Asks a scatter where its elements go and what they are.
+class ScatterProbe final : public ElementBuilder {
+ public:
+  ScatterProbe(const OpCall& call, const Dim& lanes) : ElementBuilder(call), lanes_(lanes) {}
+  Elem load(int operand, const Index& at) override {
+    bool own = at.size() == i.size();
+    for (size_t d = 0; own && d < at.size(); ++d) own = at[d].same_as(i[d]);
+    plain = plain && own && source < 0;
+    source = operand;
+    return {0};
+  }
+  Elem load_if(const Conditions&, int, const Index&, const Scalar&) override { return refuse(); }
+  Dim load_index(int, const Index& at, const Dim&) override {
+    for (auto& d : at) plain = plain && !d.depends_on(lanes_);
+    return Dim::symbol("x" + std::to_string(indices_++));
+  }
+  Elem select(const Conditions&, Elem, Elem) override { return refuse(); }
+  Elem apply(const Op&, DType, std::initializer_list<Elem>) override { return refuse(); }
+  Elem number(const Dim&) override { return refuse(); }
+  Elem constant(const Scalar&) override { return refuse(); }
+
+  int source = -1;
+  bool plain = true;
+
+ private:
+  Elem refuse() {
+    plain = false;
+    return {0};
+  }
+  Dim lanes_;
+  int indices_ = 0;
+};
+
+}  // namespace
+
+std::optional<size_t> scattered_operand(const Node& node) {
+  if (node.op->kind != OpKind::kScatter || node.types[0].rank() == 0) return {};
+  std::vector<Type> types;
+  for (auto& v : node.inputs) types.push_back(v.type());
+  OpCall call{*node.op, types, node.attrs};
+  Shape domain = node.op->domain(call);
+  if (domain.empty() || node.op->scatter_combine(call) != Combine::kReplace) return {};
+  Index at;
+  for (size_t d = 0; d < domain.size(); ++d) at.push_back(Dim::symbol("i" + std::to_string(d)));
+  ScatterProbe probe(call, at.back());
+  probe.i = at;
+  Index target = node.op->target(probe);
+  node.op->element(probe);
+  if (!probe.plain || probe.source < 0 || !target.back().same_as(at.back())) return {};
+  for (size_t d = 0; d + 1 < target.size(); ++d)
+    if (target[d].depends_on(at.back())) return {};
+  bool whole = node.inputs[size_t(probe.source)].type().shape.same_as(domain);
+  return whole ? std::optional(size_t(probe.source)) : std::nullopt;
+}
+
 const Shape& domain_of(const Node& node) {
+  if (auto operand = scattered_operand(node)) return node.inputs[*operand].type().shape;
   return node.op->kind == OpKind::kReduce ? node.inputs[0].type().shape : node.types[0].shape;
 }
 
@@ -240,10 +308,11 @@ Inlining::Inlining(const Graph& graph, const FuseOptions& options)
       known_(graph.nodes().size(), false) {
   for (auto& node : graph.nodes()) {
     if (node.op->kind == OpKind::kView) continue;
-    for (auto& v : node.inputs) {
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      auto& v = node.inputs[i];
       auto id = size_t(source(v.node)->id);
       uses_[id].push_back({&node, v});
-      if (!can_inline_into(node)) stored_[id] = true;
+      if (!can_inline_into(node, i)) stored_[id] = true;
     }
   }
   for (auto& v : graph.outputs()) stored_[size_t(source(v.node)->id)] = true;
@@ -268,18 +337,22 @@ bool Inlining::can_inline_into(const Node& node) const {
   }
 }
 
+bool Inlining::can_inline_into(const Node& node, size_t operand) const {
+  return node.op->kind == OpKind::kScatter ? scattered_operand(node) == operand : can_inline_into(node);
+}
+
 bool Inlining::is_candidate(const Node& node, const std::vector<Use>& uses) const {
   if (is_map(node)) return true;
   if (node.op->kind != OpKind::kPointwise || node.op->random || node.types[0].rank() == 0) return false;
-  // What follows a contraction is finished in its kernel.
+  // What follows a contraction column by column is finished in its kernel.
   for (auto& v : node.inputs)
-    if (options_.takes_epilogue && options_.takes_epilogue(*source(v.node))) return false;
+    if (options_.takes_epilogue && options_.takes_epilogue(*source(v.node)) && keeps_columns(v)) return false;
   bool created = std::all_of(node.inputs.begin(), node.inputs.end(), [](auto& v) {
     return v.node->op->kind == OpKind::kScalar || is_creation(*source(v.node));
   });
   if (created) return true;
   for (auto& use : uses) {
-    if (is_map(*use.reader) || inlined(*use.reader) || is_sink(*use.reader, options_)) return true;
+    if (is_map(*use.reader) || use.reader->op->kind == OpKind::kScatter || inlined(*use.reader) || is_sink(*use.reader, options_)) return true;
     for (const Node* view = use.value.node; view != &node; view = view->inputs[0].node)
       if (!is_plain(*view)) return true;
   }

@@ -26,7 +26,10 @@ struct Readings {
   bool bounded = true;   // false: more than a kernel should do; `all` is not complete
 };
 
-// What a member of a group works over: the shape that it reduces, or that of its result.
+// Of a scatter that a kernel can end with: the operand that is scattered, element by element. Each element replaces one of
+// the result, at a place that is the same along the last axis but for the coordinate of that axis itself.
+std::optional<size_t> scattered_operand(const Node& node);
+// What a member of a group works over: the shape that it reduces or scatters, or that of its result.
 const Shape& domain_of(const Node& node);
 // The last dimensions that a reduction runs over; 0 when they are not the last ones.
 size_t reduced_tail(const Node& node);
@@ -64,6 +67,7 @@ class Inlining {
   };
 
   bool can_inline_into(const Node& node) const;
+  bool can_inline_into(const Node& node, size_t operand) const;
   bool is_candidate(const Node& node, const std::vector<Use>& uses) const;
   bool saves(const Node& node, const std::vector<Use>& uses);
   bool regular(const Node& node, const std::vector<Use>& uses);

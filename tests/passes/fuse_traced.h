@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "sinter/autograd/autograd.h"
+#include "sinter/engine/eager/eager.h"
 #include "sinter/engine/executable.h"
 #include "sinter/engine/fused_kernel.h"
 #include "sinter/graph/interpreter.h"
@@ -36,7 +37,9 @@ inline Fused fuse_traced(const Function& f, const TensorList& inputs, double tol
   std::vector<Type> types;
   for (auto& t : inputs) types.push_back({t.dtype(), t.sizes(), t.device()});
   Fused out;
-  Graph simplified = run_passes(trace(f, types));
+  PipelineOptions pipeline;
+  pipeline.decompose.takes_whole = eager::takes_whole;
+  Graph simplified = run_passes(trace(f, types), pipeline);
   FuseOptions options;
   options.takes_epilogue = takes_epilogue;
   out.graph = fuse(simplified, options);

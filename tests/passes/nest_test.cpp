@@ -4,6 +4,10 @@
 #include <gtest/gtest.h>
 
 #include "sinter/base/thread_pool.h"
+#include "sinter/capture/compile.h"
+#include "sinter/ops/attention.h"
+#include "sinter/ops/indexing.h"
+#include "sinter/ops/layout.h"
 #include "tests/passes/fuse_traced.h"
 
 namespace sinter {
@@ -137,6 +141,62 @@ TEST(Siblings, MemoryIsTakenOverOnlyWhereNoSiblingReadsIt) {
     return TensorList{a.exp() + 1, a.softmax(-1) * 2, at};
   };
   nest_traced(f, {normal({40, 30}), normal({30, 40})});
+}
+
+TEST(Scatters, WhatIsScatteredIsComputedInPlace) {
+  auto f = [](const TensorList& x) {
+    return TensorList{index_copy(x[0], 1, x[2], x[1].exp() * 2), index_put(x[0], {Slice(), x[2]}, x[1] + 1)};
+  };
+  auto fused = fuse_traced(f, {normal({3, 7, 20}), normal({3, 2, 20}), tensor(std::vector<int64_t>{5, 2})});
+  EXPECT_EQ(fused.kernels, 1) << fused.graph.text();
+}
+
+TEST(Scatters, AlongTheLastAxisKeepAKernelOfTheirOwn) {
+  auto f = [](const TensorList& x) { return TensorList{index_copy(x[0], 1, x[2], x[1].exp())}; };
+  auto fused = fuse_traced(f, {normal({3, 20}), normal({3, 2}), tensor(std::vector<int64_t>{5, 2})});
+  EXPECT_EQ(fused.kernels, 2) << fused.graph.text();
+}
+
+TEST(Scatters, WhatIsReadAfterwardsWaitsForAllRows) {
+  auto f = [](const TensorList& x) {
+    Tensor y = index_copy(x[0], 0, x[2], x[1] * 2);
+    return TensorList{y + x[1], y};
+  };
+  auto fused = fuse_traced(f, {normal({4, 20}), normal({4, 20}), tensor(std::vector<int64_t>{3, 1, 0, 2})});
+  EXPECT_EQ(fused.kernels, 2) << fused.graph.text();
+}
+
+TEST(Scatters, AnIndexOutOfRangeIsAnError) {
+  auto f = compile([](const Tensor& cache, const Tensor& at, const Tensor& x) { return index_copy(cache, 0, at, x * 2); });
+  EXPECT_THROW(f(zeros({4, 20}), tensor(std::vector<int64_t>{4}), normal({1, 20})), Error);
+}
+
+// A decode step of a Llama block: [norm, q, k, v] [rotations and the writes to the cache] [attention] [output, residual]
+// [norm, gate, up, gating] [down, residual].
+TEST(LlamaBlock, DecodesInSixKernels) {
+  const int64_t heads = 4, kv_heads = 2, size = 16, width = heads * size, length = 24;
+  auto rotate = [](const Tensor& x, const Tensor& cos, const Tensor& sin) {
+    TensorList h = x.chunk(2, -1);
+    return cat({h[0] * cos - h[1] * sin, h[1] * cos + h[0] * sin}, -1);
+  };
+  auto f = [=](const TensorList& x) {
+    Tensor h = x[0], y = rms_norm_of(h, x[1]);
+    auto split = [&](const Tensor& t, int64_t n) { return t.view({1, 1, n, size}).transpose(1, 2); };
+    Tensor q = rotate(split(matmul(y, x[2]), heads), x[9], x[10]), k = rotate(split(matmul(y, x[3]), kv_heads), x[9], x[10]);
+    Tensor keys = index_copy(x[11], 2, x[13], k), values = index_copy(x[12], 2, x[13], split(matmul(y, x[4]), kv_heads));
+    Tensor a = scaled_dot_product_attention(q, keys, values, x[14], 0, false, {}, true);
+    h = h + matmul(a.transpose(1, 2).reshape({1, 1, width}), x[5]);
+    y = rms_norm_of(h, x[1]);
+    h = h + matmul(silu(matmul(y, x[6])) * matmul(y, x[7]), x[8]);
+    return TensorList{h, keys, values};
+  };
+  auto weight = [](int64_t in, int64_t out) { return normal({out, in}).t() * 0.1; };
+  Tensor at = tensor(std::vector<int64_t>{9});
+  auto nested = nest_traced(f, {normal({1, 1, width}), normal({width}), weight(width, width), weight(width, kv_heads * size),
+                                weight(width, kv_heads * size), weight(width, width), weight(width, 96), weight(width, 96),
+                                weight(96, width), normal({size / 2}), normal({size / 2}), normal({1, kv_heads, length, size}),
+                                normal({1, kv_heads, length, size}), at, (arange(length) <= at).view({1, 1, 1, length})});
+  EXPECT_LE(nested.kernels, 6) << nested.graph.text();
 }
 
 }  // namespace

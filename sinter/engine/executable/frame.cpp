@@ -203,7 +203,7 @@ void Frame::run(const Call& call) {
       for (auto& arg : call.args)
         slots.push_back(arg.is_scalar() ? eager::slot_of(arg.scalar()) : eager::slot_of(arg.tensor().impl()));
       for (auto& result : call.results) slots.push_back(eager::slot_of(result.impl()));
-      return launch(*step.fused, {slots.data(), slots.size()});
+      return launch(*step.fused, {slots.data(), slots.size()}, step.packed);
     }
     case Step::Kind::kView:
       return;

@@ -8,59 +8,17 @@
 #include "sinter/base/stage_times.h"
 #include "sinter/engine/eager/eager.h"
 #include "sinter/engine/executable/kernel_jobs.h"
+#include "sinter/engine/executable/plan_geometry.h"
+#include "sinter/engine/executable/prepack.h"
 #include "sinter/engine/executable/specialize.h"
 #include "sinter/engine/executable/tune.h"
 #include "sinter/engine/executable/tune.h"
 #include "sinter/ops/fused.h"
 #include "sinter/ops/view_path.h"
-#include "sinter/tensor/memory_format.h"
 
 namespace sinter {
 
 namespace {
-
-int64_t bytes_of(const TensorImpl& t) { return t.numel * item_size(t.dtype); }
-
-// A tensor without memory, at the start of its storage.
-Tensor geometry_of(DType dtype, const IntList& sizes, const IntList& strides) {
-  auto impl = make_intrusive<TensorImpl>();
-  impl->dtype = dtype;
-  impl->sizes = sizes;
-  impl->strides = strides;
-  impl->numel = checked_numel("plan", sizes);
-  impl->contiguous = has_format(sizes, strides, MemoryFormat::kContiguous);
-  return Tensor(std::move(impl));
-}
-
-bool same_place(const TensorImpl& a, const TensorImpl& b) {
-  return a.offset == b.offset && a.dtype == b.dtype && a.sizes == b.sizes && a.strides == b.strides;
-}
-
-// Whether no two elements share a place in memory: what may be written.
-bool is_injective(const TensorImpl& t) {
-  IntList order;
-  for (size_t d = 0; d < t.sizes.size(); ++d)
-    if (t.sizes[d] > 1) order.push_back(int64_t(d));
-  auto step = [&](int64_t d) { return std::abs(t.strides[size_t(d)]); };
-  std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return step(a) < step(b); });
-  int64_t reach = 0;
-  for (int64_t d : order) {
-    if (step(d) <= reach) return false;
-    reach += (t.sizes[size_t(d)] - 1) * step(d);
-  }
-  return true;
-}
-
-// The view as an alias. as_strided counts positions of a row-major value, whatever the memory of this one looks like.
-std::optional<Tensor> alias(const Op& op, const TensorArg& base, const Attrs& attrs) {
-  static const Op* as_strided = find_op("as_strided");
-  const TensorImpl& impl = base.tensor().impl();
-  if (&op == as_strided && !impl.contiguous) return std::nullopt;
-  auto types = eager::operand_types({&base, 1});
-  auto view = eager::find_view(OpCall{op, types, attrs}, impl.strides);
-  if (!view) return std::nullopt;
-  return make_view(base.tensor(), view->sizes, view->strides, impl.offset + view->offset);
-}
 
 class Planner {
  public:
@@ -90,6 +48,7 @@ class Planner {
     add_outputs();
     place();
     for (auto& [step, kernel] : compile_kernels(to_compile_, program_.name)) plan_->steps[step].fused = kernel;
+    pack_weights(*plan_, specialized_.captured);
     if (options_.tune_seconds > 0) tune(*plan_, options_.tune_seconds);
     plan_->captured = specialized_.captured;
     plan_->name = program_.name;
@@ -268,12 +227,12 @@ class Planner {
         for (auto& v : inner.inputs)
           own.push_back(size_t(std::find(attrs.body->inputs().begin(), attrs.body->inputs().end(), v) - attrs.body->inputs().begin()));
         for (size_t r = 0; r < inner.types.size(); ++r)
-          add_fused_result(node, step, result++, inner.attrs.as<FusedAttrs>(), own, taken_storages);
+          add_fused_result(node, step, result++, inner.attrs.as<FusedAttrs>(), int(r), own, taken_storages);
       }
     } else {
       std::vector<size_t> own(step.inputs.size());
       for (size_t i = 0; i < own.size(); ++i) own[i] = i;
-      for (size_t r = 0; r < node.types.size(); ++r) add_fused_result(node, step, int(r), attrs, own, taken_storages);
+      for (size_t r = 0; r < node.types.size(); ++r) add_fused_result(node, step, int(r), attrs, int(r), own, taken_storages);
     }
     std::vector<const TensorImpl*> operands, outputs;
     for (auto& o : step.inputs) operands.push_back(o.slot < 0 ? nullptr : &geometry(o.slot));
@@ -281,9 +240,12 @@ class Planner {
     to_compile_.push_back({plan_->steps.size(), &node.attrs, std::move(operands), std::move(outputs)});
   }
 
-  // A result of the kernel `attrs`, which reads the operands `own` of the step; others read the rest at the same time.
-  void add_fused_result(const Node& node, Step& step, int r, const FusedAttrs& attrs, const std::vector<size_t>& own,
-                        std::set<int>& taken_storages) {
+  // A result of the kernel `attrs`, its r-th, which reads the operands `own` of the step; others read the rest at the same
+  // time.
+  void add_fused_result(const Node& node, Step& step, int result, const FusedAttrs& attrs, int r,
+                        const std::vector<size_t>& own, std::set<int>& taken_storages) {
+    if (const Node* last = attrs.body->outputs()[size_t(r)].node; last->op->kind == OpKind::kScatter)
+      return add_scattered(node, step, result, *attrs.body, *last, own, taken_storages);
     // A product writes partial sums where its result will be.
     bool product = !contractions_of(*attrs.body).empty();
     std::vector<bool> elsewhere = product ? std::vector<bool>(own.size(), true) : read_elsewhere(*attrs.body);
@@ -292,9 +254,9 @@ class Planner {
       int slot = step.inputs[own[n]].slot;
       followed.push_back(slot < 0 || elsewhere[n] ? nullptr : &geometry(slot));
     }
-    IntList sizes = node.types[size_t(r)].shape.numbers();
+    IntList sizes = node.types[size_t(result)].shape.numbers();
     IntList strides = attrs.inner || product ? contiguous_strides(sizes) : eager::pointwise_strides(followed, sizes);
-    Tensor fresh = geometry_of(node.types[size_t(r)].dtype, sizes, strides);
+    Tensor fresh = geometry_of(node.types[size_t(result)].dtype, sizes, strides);
     // Elements are computed where they are stored, so an operand in the very same place may be overwritten.
     auto may_take = [&](int slot) {
       int storage = plan_->slots[size_t(slot)].storage;
@@ -309,8 +271,8 @@ class Planner {
       return true;
     };
     int taken = -1;
-    if (!product && node.types[size_t(r)].shape.same_as(attrs.domain)) {
-      taken = changed_input(node, r);
+    if (!product && node.types[size_t(result)].shape.same_as(attrs.domain)) {
+      taken = changed_input(node, result);
       if (taken >= 0 && !may_take(taken)) taken = -1;
       for (size_t i : own) {
         int slot = step.inputs[i].slot;
@@ -328,7 +290,33 @@ class Planner {
       slot = add_slot_of_its_own(fresh, node.id);
     }
     step.results.push_back(slot);
-    define(node.result(r), slot);
+    define(node.result(result), slot);
+  }
+
+  // A kernel that ends with a scatter changes what the scatter's first operand is, or a copy.
+  void add_scattered(const Node& node, Step& step, int result, const Graph& body, const Node& scatter,
+                     const std::vector<size_t>& own, std::set<int>& taken_storages) {
+    auto& inputs = body.inputs();
+    size_t at = size_t(std::find(inputs.begin(), inputs.end(), scatter.inputs[0]) - inputs.begin());
+    SINTER_INTERNAL_ASSERT(at < inputs.size(), "a fused scatter changes what it computes itself");
+    const Operand& self = step.inputs[own[at]];
+    int storage = plan_->slots[size_t(self.slot)].storage;
+    bool apart = !taken_storages.contains(storage) && is_writable(self.slot, node.id);
+    for (size_t i = 0; i < step.inputs.size(); ++i)
+      if (i != own[at] && step.inputs[i].slot >= 0)
+        apart = apart && plan_->slots[size_t(step.inputs[i].slot)].storage != storage;
+    int slot;
+    if (apart) {
+      step.in_place = true;
+      note_change(self.slot);
+      taken_storages.insert(storage);
+      slot = add_slot(plan_->slots[size_t(self.slot)].geometry, storage);
+    } else {
+      slot = add_slot_of_its_own(row_major(self.slot), node.id);
+      add_copy(self, slot);
+    }
+    step.results.push_back(slot);
+    define(node.result(result), slot);
   }
 
   bool same_place_apart_from_start(int slot, const TensorImpl& fresh) const {

@@ -6,6 +6,7 @@
 #include "sinter/engine/executable.h"
 #include "sinter/engine/executable/pack.h"
 #include "sinter/engine/fused_kernel.h"
+#include "sinter/engine/packed_weight.h"
 
 namespace sinter {
 
@@ -54,6 +55,7 @@ struct Step {
   bool in_place = false;   // the result took over the memory of an operand, or of an input that the program changes
   std::string where = {};  // the user's line
   std::shared_ptr<const FusedKernel> fused = {};
+  std::vector<std::shared_ptr<const PackedWeight>> packed = {};  // kFused: right operands of its products, where frozen
   // kKernel: the way that tuning chose; empty: the default.
   std::function<void(std::span<const TensorArg> inputs, const Tensor& out)> way = {};
   std::string way_name = {};  // where tuning chose another way than the default

@@ -19,10 +19,13 @@ class Specializer : public GraphTracer {
     TracerScope scope(this);
     const Graph& from = program_.graph;
     results_.resize(from.nodes().size());
-    for (auto& v : from.inputs()) {
+    for (size_t i = 0; i < from.inputs().size(); ++i) {
+      auto& v = from.inputs()[i];
       Type type = v.type();
       for (auto& d : type.shape) d = number(d);
-      results_[size_t(v.node->id)] = {add_input(type, v.node->name)};
+      Tensor given = add_input(type, v.node->name);
+      bool frozen = i < program_.frozen.size() && program_.frozen[i].defined();
+      results_[size_t(v.node->id)] = {frozen ? program_.frozen[i] : given};
     }
     for (auto& node : from.nodes()) copy(node);
     std::vector<Value> outputs;

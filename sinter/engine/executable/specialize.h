@@ -8,7 +8,7 @@ namespace sinter {
 
 struct Specialized {
   Graph graph;
-  // Tensors that decompositions brought along; they follow the program's inputs.
+  // Frozen inputs and tensors that decompositions brought along; they follow the program's inputs.
   TensorList captured;
 };
 

@@ -1,0 +1,76 @@
+#pragma once
+// The groups that fusion finds, and the graph that they become.
+#include <deque>
+#include <utility>
+#include <vector>
+
+#include "sinter/passes/fuse_views.h"
+
+namespace sinter {
+
+struct Product {
+  const Node* node;
+  Shape domain;  // of the ops that follow: its shape, or that with its rows counted in another way
+};
+
+constexpr int kNoProduct = -1, kSeveral = -2;
+
+struct Group {
+  int order = 0;
+  Shape domain;
+  size_t inner = 0;  // 0: nothing is reduced yet
+  // Contractions of one left operand that the group begins with. Of equal shapes, they advance together and members may
+  // read several of them; of different shapes, each has members of its own, over a domain of its own.
+  std::vector<Product> products;
+  bool reads_several = false;  // a member does
+  bool closed = false;         // a sink: nothing joins it
+  bool pairs = false;          // some member keeps to lanes only with even and odd places apart
+  std::vector<const Node*> members;
+  std::vector<const Node*> readers;  // outside, behind views too
+
+  bool apart() const {
+    for (auto& p : products)
+      if (!p.node->types[0].shape.same_as(products[0].node->types[0].shape)) return true;
+    return false;
+  }
+};
+
+class Groups {
+ protected:
+  Groups(const Graph& graph, const FuseOptions& options)
+      : graph_(graph),
+        inlining_(graph, options),
+        order_(graph.nodes().size(), 0),
+        group_of_(graph.nodes().size(), nullptr),
+        product_of_(graph.nodes().size(), kNoProduct) {}
+
+  // Behind views.
+  static const Node* source(const Node* node) { return Inlining::source(node); }
+  // When a node runs; a view as soon as what it looks at.
+  int order_of(const Node* node) const;
+  // Whether the group is more than an op that has a kernel anyway.
+  bool is_fused(const Group& group) const;
+  bool has_inlined(const Node& node) const;
+
+  // The graph in which each group is a node. Once.
+  Graph rebuild();
+
+  const Graph& graph_;
+  const Inlining inlining_;
+  std::deque<Group> groups_;
+  std::vector<int> order_;  // by node: when it runs
+  std::vector<Group*> group_of_;
+  std::vector<int> product_of_;  // by node: the product of its group that it follows from
+
+ private:
+  void mark_uses();
+  Value value(Value old);
+  void copy(const Node& node);
+  void emit(const Group& group);
+
+  Graph out_;
+  std::vector<std::vector<Value>> values_;
+  std::vector<bool> needed_outside_;
+};
+
+}  // namespace sinter
