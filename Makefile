@@ -12,6 +12,7 @@ cases = awk '/^\[  PASSED  \]/ { n += $$4 } END { print n + 0 " test cases passe
 
 .PHONY: run test fuzz build install asan tsan bench clean setup
 
+# The bundled model in every mode, eager against compiled.
 run: build
 	build/bin/sinter demo
 

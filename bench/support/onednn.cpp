@@ -48,13 +48,15 @@ std::optional<Work> onednn_convolution(const ConvolutionShape& s, float* x, floa
   using Tag = memory::format_tag;
   dnnl::engine engine(dnnl::engine::kind::cpu, 0);
   dnnl::stream stream(engine);
-  int64_t out_h = s.h + 2 * s.padding - s.kernel + 1, out_w = s.w + 2 * s.padding - s.kernel + 1;
+  int64_t out_h = (s.h + 2 * s.padding - s.kernel) / s.stride + 1;
+  int64_t out_w = (s.w + 2 * s.padding - s.kernel) / s.stride + 1;
   memory::dims sizes[3] = {{s.n, s.c, s.h, s.w}, {s.filters, s.c, s.kernel, s.kernel}, {s.n, s.filters, out_h, out_w}};
+  if (s.groups > 1) sizes[1] = {s.groups, s.filters / s.groups, s.c / s.groups, s.kernel, s.kernel};
   auto described = [&](int i, Tag tag) { return memory::desc(sizes[i], memory::data_type::f32, tag); };
-  Tag plain[3] = {Tag::nchw, Tag::oihw, Tag::nchw};
+  Tag plain[3] = {Tag::nchw, s.groups > 1 ? Tag::goihw : Tag::oihw, Tag::nchw};
   auto asked = [&](int i) { return described(i, own_layouts ? Tag::any : plain[i]); };
   dnnl::convolution_forward::desc operation(dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct,
-                                            asked(0), asked(1), asked(2), {1, 1}, {s.padding, s.padding},
+                                            asked(0), asked(1), asked(2), {s.stride, s.stride}, {s.padding, s.padding},
                                             {s.padding, s.padding});
   dnnl::convolution_forward::primitive_desc chosen(operation, engine);
   float* data[3] = {x, weight, y};

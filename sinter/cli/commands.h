@@ -4,15 +4,18 @@
 
 #include "sinter/tensor/dtype.h"
 
+namespace CLI {
+class App;
+}
+
 namespace sinter::cli {
 
-struct DemoOptions {
-  bool json = false;
-  int threads = 0;  // 0: as the library chooses
-  int repeat = 10;
-};
-// Builds a small MLP and a transformer block, runs them eagerly, and tells which ops ran, how long, on how many bytes.
-void run_demo(const DemoOptions& options);
+// Commands about models, each with its options and help.
+void add_generate(CLI::App& app);
+void add_chat(CLI::App& app);
+void add_forward(CLI::App& app);
+void add_explain(CLI::App& app);
+void add_demo(CLI::App& app);
 
 // Every op, or all that is known of one.
 void list_ops(bool json);
@@ -30,5 +33,7 @@ void show_op(const ShowOptions& options);
 
 // The machine as Sinter sees it: instruction set, compilers, cache, threads.
 void print_info(bool json);
+// A checkpoint: architecture, parameters, memory needed. Reads config.json and the headers of the weights alone.
+void print_model_info(const std::string& folder_or_id, bool json);
 
 }  // namespace sinter::cli

@@ -12,21 +12,6 @@ using namespace sinter;
 
 constexpr int kRuntimeError = 1, kUsageError = 2;
 
-void add_demo(CLI::App& app, cli::DemoOptions& options) {
-  auto* demo = app.add_subcommand("demo", "Run a small MLP and a transformer block; show where the time goes");
-  demo->add_flag("--json", options.json, "Print JSON instead of tables");
-  demo->add_option("--threads", options.threads,
-                   "Threads to compute with (default: SINTER_NUM_THREADS, else all cores)")
-      ->check(CLI::Range(1, 1024));
-  demo->add_option("--repeat", options.repeat, "Measured runs of each model, after one that is not")
-      ->check(CLI::Range(1, 1000000))
-      ->capture_default_str();
-  demo->footer(
-      "Times are wall time inside the ops. The first run of a model compiles its kernels, or loads them from the\n"
-      "cache on disk; it is shown apart. `MB moved` counts each operand read and each result written once.");
-  demo->callback([&options] { cli::run_demo(options); });
-}
-
 void add_ops(CLI::App& app, std::string& name, bool& json) {
   auto* ops = app.add_subcommand("ops", "List every op, or describe one");
   ops->add_option("NAME", name, "Only this op: its operands, gradient, tolerance, body and test samples");
@@ -64,26 +49,39 @@ void add_show(CLI::App& app, cli::ShowOptions& options, std::string& dtype) {
   });
 }
 
+void add_info(CLI::App& app, std::string& model, bool& json) {
+  auto* info = app.add_subcommand("info", "Show the machine as Sinter sees it, or what a checkpoint needs");
+  info->add_option("DIR", model, "A checkpoint's folder, or a hub id in the local Hugging Face cache");
+  info->add_flag("--json", json, "Print JSON instead of a table");
+  info->footer(
+      "Examples:\n"
+      "  sinter info                   instruction set, compilers, kernel cache and threads\n"
+      "  sinter info ~/models/llama    architecture, parameters, memory by element type and cache length\n"
+      "Of a checkpoint, config.json and the headers of the weights are read, and nothing else.");
+  info->callback([&] { model.empty() ? cli::print_info(json) : cli::print_model_info(model, json); });
+}
+
 int run(int argc, char** argv) {
   CLI::App app("Sinter: tensors and a compiler for tensor programs, in C++", "sinter");
   app.set_version_flag("--version", "sinter " SINTER_VERSION);
   app.footer(
       "Examples:\n"
-      "  sinter demo --repeat 50            where the time of two small models goes\n"
-      "  sinter ops                         what there is to compute with\n"
-      "  sinter show tanh --stage code      the kernel that runs when you call tanh(x)\n"
-      "  SINTER_LOGS=code sinter demo       the loops, schedule and text of every kernel it uses\n"
-      "Exit codes: 0 success, 1 an error while running, 2 a wrong command line.");
-  cli::DemoOptions demo;
+      "  sinter demo                                 the bundled model in every mode, eager against compiled\n"
+      "  sinter generate --prompt 'Call me Ishmael.' text as it comes\n"
+      "  sinter info ~/models/llama                  what a checkpoint needs\n"
+      "  sinter show tanh --stage code               the kernel that runs when you call tanh(x)\n"
+      "`sinter COMMAND --help` shows more. Exit codes: 0 success, 1 an error while running, 2 a wrong command line.");
   cli::ShowOptions show;
-  std::string op_name, dtype = "f32";
+  std::string op_name, dtype = "f32", info_model;
   bool ops_json = false, info_json = false;
-  add_demo(app, demo);
+  cli::add_generate(app);
+  cli::add_chat(app);
+  cli::add_forward(app);
+  cli::add_explain(app);
+  cli::add_demo(app);
+  add_info(app, info_model, info_json);
   add_ops(app, op_name, ops_json);
   add_show(app, show, dtype);
-  auto* info = app.add_subcommand("info", "Show instruction set, compilers, kernel cache and threads");
-  info->add_flag("--json", info_json, "Print JSON instead of a table");
-  info->callback([&] { cli::print_info(info_json); });
   try {
     app.parse(argc, argv);
     if (!app.get_subcommands().empty()) return 0;

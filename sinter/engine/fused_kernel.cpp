@@ -115,13 +115,19 @@ bool holds_siblings(const FusedAttrs& attrs) {
 
 bool takes_epilogue(const Node& node) {
   static const Op *mm = find_op("mm"), *bmm = find_op("bmm");
+  if (is_fusable_convolution(node)) return true;
   return (node.op == mm || node.op == bmm) && eager::gemm_type(node.types[0].dtype).has_value();
 }
 
 FusedKernel compile_fused(const FusedAttrs& concrete, std::span<const TensorImpl* const> inputs,
                           std::span<const TensorImpl* const> outputs) {
-  if (!contractions_of(*concrete.body).empty()) {
+  if (auto contractions = contractions_of(*concrete.body); !contractions.empty()) {
     FusedKernel out;
+    if (contractions[0]->op == &convolution_op()) {
+      out.convolution = compile_convolution(concrete, *contractions[0], inputs, outputs);
+      out.name = out.convolution->name;
+      return out;
+    }
     out.product = compile_product(concrete, inputs, outputs);
     out.name = out.product->name;
     return out;
@@ -164,6 +170,7 @@ FusedKernel compile_fused(const FusedAttrs& concrete, std::span<const TensorImpl
 
 void launch(const FusedKernel& fused, std::span<const int64_t> slots, PackedWeights packed) {
   if (fused.product) return launch(*fused.product, slots, packed);
+  if (fused.convolution) return launch(*fused.convolution, slots);
   if (!fused.siblings.empty()) return launch_siblings(fused, slots);
   if (!fused.kernel) return;
   SmallVector<int64_t, 64> args;

@@ -2,6 +2,7 @@
 // A `fused` node at known sizes and layouts: its compiled kernel and everything but the addresses of its operands.
 #include <optional>
 
+#include "sinter/engine/fused_convolution.h"
 #include "sinter/engine/fused_product.h"
 #include "sinter/engine/kernel.h"
 #include "sinter/engine/ways.h"
@@ -16,7 +17,9 @@ struct FusedKernel {
   int64_t range = 0, work = 1;
   std::string indexing;                  // the ops that read by an index; "" when none does
 
-  std::optional<FusedProduct> product;   // in place of all that, where the group begins with matrix products
+  // In place of all that, where the group begins with matrix products or with a convolution.
+  std::optional<FusedProduct> product;
+  std::optional<FusedConvolution> convolution;
 
   // Or several kernels in one launch, and the positions of their operands and results among all.
   struct Sibling {

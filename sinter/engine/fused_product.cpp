@@ -5,12 +5,8 @@
 #include <set>
 
 #include "sinter/base/error.h"
-#include "sinter/base/log.h"
-#include "sinter/codegen/cpu/emit.h"
 #include "sinter/engine/eager/gemm_operand.h"
 #include "sinter/engine/fused_kernel.h"
-#include "sinter/runtime/cpu/cpu_features.h"
-#include "sinter/runtime/cpu/toolchain.h"
 
 namespace sinter {
 
@@ -197,22 +193,11 @@ class ProductCompiler {
       else
         outputs.push_back(outputs_[at - inputs_.size()]);
     }
-    KernelParameters parameters;
-    NamedFused named = name_sizes(attrs, inputs, outputs, parameters);
-    FusedNest nest = lower_fused(named.attrs.as<FusedAttrs>(), named.layouts);
-    FusedProduct::Follow follow;
-    follow.operands = operands;
-    if (out_.indexing.empty()) out_.indexing = nest.indexing;
-    for (auto& name : nest.params()) follow.params.push_back(parameters.value(name));
-    std::string name = kernel_name(nest.name);
-    auto emitted = codegen::emit_cpu(nest, name);
-    if (log_enabled(LogTopic::kFusion)) log(LogTopic::kFusion, "{}", nest.text());
-    if (log_enabled(LogTopic::kCode)) log(LogTopic::kCode, "{}", emitted.text);
-    auto code = runtime::compile_cpu(emitted.text, name, codegen::cpu_prelude(runtime::host_target().vector_bytes / 4));
-    follow.function = code->function<FusedProduct::Epilogue>(name);
-    follow.code = code;
-    out_.follows.push_back(std::move(follow));
-    return operands[size_t(nest.back)];
+    CompiledEpilogue compiled = compile_epilogue(attrs, inputs, outputs);
+    compiled.epilogue.operands = operands;
+    if (out_.indexing.empty()) out_.indexing = compiled.indexing;
+    out_.follows.push_back(std::move(compiled.epilogue));
+    return operands[size_t(compiled.back)];
   }
 
   const FusedAttrs& attrs_;

@@ -2,6 +2,7 @@
 // Matrix products of one left operand and the ops that follow them, in one launch.
 #include <span>
 
+#include "sinter/engine/fused_epilogue.h"
 #include "sinter/engine/kernel_parameters.h"
 #include "sinter/engine/packed_weight.h"
 #include "sinter/engine/ways.h"
@@ -13,15 +14,6 @@ namespace sinter {
 struct FusedKernel;
 
 struct FusedProduct {
-  // Generated code that runs on finished pieces of the results; `args` as a kernel takes them.
-  using Epilogue = void (*)(const int64_t* args, void* const* tiles, int64_t row, int64_t col, int64_t rows, int64_t cols,
-                            int64_t stride);
-  struct Follow {
-    Epilogue function = nullptr;
-    std::vector<int> operands;  // positions among those of the fused node
-    std::vector<int64_t> params;
-    std::shared_ptr<const void> code;
-  };
   // Addresses are the operands' at these positions; c_slot is -1 where only the pieces are read.
   struct Part {
     int64_t n;
@@ -37,7 +29,7 @@ struct FusedProduct {
   int a_slot = -1;
   bool together = true;         // products of one shape advance together
   std::vector<Part> parts;
-  std::vector<Follow> follows;  // one for all that advance together, else one a part
+  std::vector<FusedEpilogue> follows;  // one for all that advance together, else one a part
   std::shared_ptr<const ProductWay> way;  // of a single part: what tuning chose; null: the default
   // Computes the left operand into memory of the call; a_slot is -1 then.
   std::shared_ptr<const FusedKernel> prologue;

@@ -7,6 +7,7 @@
 #include "sinter/base/table.h"
 #include "sinter/engine/eager/eager.h"
 #include "sinter/engine/executable/plan.h"
+#include "sinter/ops/contract.h"
 #include "sinter/ops/fused.h"
 #include "sinter/runtime/cpu/ceilings.h"
 
@@ -57,6 +58,7 @@ class Reader {
     auto product = [](int64_t m, int64_t n) { return std::min(m, n) <= kFewRows ? "gemv" : "gemm"; };
     switch (step.kind) {
       case Step::Kind::kFused:
+        if (step.fused->convolution) return eager::template_name(convolution_op());
         return step.fused->product ? product(step.fused->product->m, step.fused->product->parts[0].n) : "loops";
       case Step::Kind::kOpaque:
         return "opaque";

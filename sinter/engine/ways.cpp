@@ -3,7 +3,6 @@
 #include "sinter/base/thread_pool.h"
 #include "sinter/engine/eager/eager.h"
 #include "sinter/engine/eager/gemm_operand.h"
-#include "sinter/ops/contract.h"
 
 namespace sinter {
 
@@ -45,34 +44,10 @@ void add_products(std::vector<OpWay>& ways, std::span<const TensorImpl* const> i
 }
 
 void add_convolutions(std::vector<OpWay>& ways, const ConvolutionAttrs& attrs,
-                      std::span<const TensorImpl* const> inputs, const TensorImpl& out, runtime::GemmType type) {
-  const TensorImpl &x = *inputs[0], &w = *inputs[1];
-  size_t spatial = x.sizes.size() - 2;
-  if (attrs.transposed || !x.contiguous || !w.contiguous || !out.contiguous || spatial > 3 || out.numel == 0) return;
-  runtime::OnednnConvolution shape{};
-  shape.type = type == runtime::GemmType::f32    ? runtime::kOnednnF32
-               : type == runtime::GemmType::bf16 ? runtime::kOnednnBf16
-                                                 : runtime::kOnednnF16;
-  shape.images = x.sizes[0];
-  shape.groups = attrs.groups;
-  shape.channels = w.sizes[1];
-  shape.filters = w.sizes[0] / attrs.groups;
-  for (int d = 0; d < 3; ++d) shape.in[d] = shape.kernel[d] = shape.out[d] = shape.stride[d] = shape.dilation[d] = 1;
-  for (size_t d = 0; d < spatial; ++d) {
-    size_t to = 3 - spatial + d;
-    shape.in[to] = x.sizes[d + 2];
-    shape.kernel[to] = w.sizes[d + 2];
-    shape.out[to] = out.sizes[d + 2];
-    shape.stride[to] = attrs.stride[d];
-    shape.padding[to] = attrs.padding[d];
-    shape.dilation[to] = attrs.dilation[d];
-  }
-  for (bool own : {false, true}) {
-    shape.own_layouts = own;
-    auto kernel = runtime::OnednnConvolutionKernel::make(shape, num_threads());
-    if (!kernel) continue;
-    ways.push_back({onednn_name() + (own ? " in its layouts" : ""),
-                    [kernel](std::span<const TensorArg> operands, const Tensor& result) {
+                      std::span<const TensorImpl* const> inputs, const TensorImpl& out) {
+  for (auto& way : convolution_ways(attrs, *inputs[0], *inputs[1], out)) {
+    if (!way.onednn) continue;
+    ways.push_back({way.name, [kernel = way.onednn](std::span<const TensorArg> operands, const Tensor& result) {
                       kernel->run(eager::data_of(operands[0].tensor().impl()),
                                   eager::data_of(operands[1].tensor().impl()), eager::data_of(result.impl()));
                     }});
@@ -103,6 +78,40 @@ void run_product(const ProductWay* way, int64_t m, int64_t n, int64_t k, const r
   runtime::gemm(m, n, k, a, b, c, options);
 }
 
+std::vector<ConvolutionWay> convolution_ways(const ConvolutionAttrs& attrs, const TensorImpl& x, const TensorImpl& w,
+                                             const TensorImpl& out) {
+  std::vector<ConvolutionWay> ways{{"sinter", nullptr}};
+  size_t spatial = x.sizes.size() - 2;
+  auto type = eager::gemm_type(x.dtype);
+  if (!type || *type == runtime::GemmType::f64 || w.dtype != x.dtype || out.dtype != x.dtype) return ways;
+  if (attrs.transposed || spatial > 3 || out.numel == 0) return ways;
+  if (!x.contiguous || !w.contiguous || !out.contiguous) return ways;
+  runtime::OnednnConvolution shape{};
+  shape.type = *type == runtime::GemmType::f32    ? runtime::kOnednnF32
+               : *type == runtime::GemmType::bf16 ? runtime::kOnednnBf16
+                                                  : runtime::kOnednnF16;
+  shape.images = x.sizes[0];
+  shape.groups = attrs.groups;
+  shape.channels = w.sizes[1];
+  shape.filters = w.sizes[0] / attrs.groups;
+  for (int d = 0; d < 3; ++d) shape.in[d] = shape.kernel[d] = shape.out[d] = shape.stride[d] = shape.dilation[d] = 1;
+  for (size_t d = 0; d < spatial; ++d) {
+    size_t to = 3 - spatial + d;
+    shape.in[to] = x.sizes[d + 2];
+    shape.kernel[to] = w.sizes[d + 2];
+    shape.out[to] = out.sizes[d + 2];
+    shape.stride[to] = attrs.stride[d];
+    shape.padding[to] = attrs.padding[d];
+    shape.dilation[to] = attrs.dilation[d];
+  }
+  for (bool own : {false, true}) {
+    shape.own_layouts = own;
+    if (auto kernel = runtime::OnednnConvolutionKernel::make(shape, num_threads()))
+      ways.push_back({onednn_name() + (own ? " in its layouts" : ""), kernel});
+  }
+  return ways;
+}
+
 std::vector<OpWay> op_ways(const Op& op, const Attrs& attrs, std::span<const TensorImpl* const> inputs,
                            const TensorImpl& out) {
   static const Op *mm = find_op("mm"), *bmm = find_op("bmm"), *convolution = find_op("convolution");
@@ -117,7 +126,7 @@ std::vector<OpWay> op_ways(const Op& op, const Attrs& attrs, std::span<const Ten
   if (product)
     add_products(ways, inputs, out, *type);
   else
-    add_convolutions(ways, attrs.as<ConvolutionAttrs>(), inputs, out, *type);
+    add_convolutions(ways, attrs.as<ConvolutionAttrs>(), inputs, out);
   return ways;
 }
 

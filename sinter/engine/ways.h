@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sinter/graph/op.h"
+#include "sinter/ops/contract.h"
 #include "sinter/runtime/cpu/gemm/gemm.h"
 #include "sinter/runtime/cpu/onednn.h"
 
@@ -28,6 +29,15 @@ std::vector<std::shared_ptr<const ProductWay>> product_ways(const ProductGeometr
 // With addresses. Null is the default way. Of the options, `batch` and `epilogue` are those the way was made for.
 void run_product(const ProductWay* way, int64_t m, int64_t n, int64_t k, const runtime::GemmOperand& a,
                  const runtime::GemmOperand& b, const runtime::GemmOutput& c, runtime::GemmOptions options);
+
+struct ConvolutionWay {
+  std::string name;
+  std::shared_ptr<const runtime::OnednnConvolutionKernel> onednn;  // null: our own cores
+};
+
+// At least one, our own first. Addresses are not looked at.
+std::vector<ConvolutionWay> convolution_ways(const ConvolutionAttrs& attrs, const TensorImpl& x,
+                                             const TensorImpl& weight, const TensorImpl& out);
 
 // A way to run one op into memory that is there.
 struct OpWay {

@@ -17,12 +17,13 @@
 namespace sinter {
 
 void SamplingOptions::check() const {
-  sinter::check(temperature >= 0, "generate: temperature is {}, which must not be negative (0 takes the likeliest token)",
-                temperature);
+  sinter::check(temperature >= 0,
+                "generate: temperature is {}, which must not be negative (0 takes the likeliest token)", temperature);
   sinter::check(top_k >= 0, "generate: top_k is {}, which must not be negative (0 keeps all tokens)", top_k);
   sinter::check(top_p > 0 && top_p <= 1, "generate: top_p is {}, which must be in (0, 1]", top_p);
   sinter::check(min_p >= 0 && min_p < 1, "generate: min_p is {}, which must be in [0, 1)", min_p);
-  sinter::check(repetition_penalty > 0, "generate: repetition_penalty is {}, which must be positive", repetition_penalty);
+  sinter::check(repetition_penalty > 0, "generate: repetition_penalty is {}, which must be positive",
+                repetition_penalty);
 }
 
 SamplingShape SamplingShape::of(const SamplingOptions& options) {

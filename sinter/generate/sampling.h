@@ -35,8 +35,8 @@ Tensor sampling_numbers(const SamplingOptions& options, int64_t rows);
 // The draw of row `row` at step `step`, in [0, 1): the same in every mode and whatever else is in the batch.
 double sampling_draw(uint64_t seed, int64_t row, int64_t step);
 
-// Tokens [batch] (i64) from logits [batch, vocab]. `seen` [batch, vocab] (bool) is read with a penalty alone, `numbers` and
-// `draws` [batch] when samples are drawn.
+// Tokens [batch] (i64) from logits [batch, vocab]. `seen` [batch, vocab] (bool) and its column of `numbers` are read with
+// a penalty alone, the other columns and `draws` [batch] when samples are drawn.
 Tensor sample(const Tensor& logits, const SamplingShape& shape, const Tensor& numbers, const Tensor& draws,
               const Tensor& seen);
 

@@ -6,22 +6,31 @@
 
 namespace sinter {
 
-StopStrings::StopStrings(std::vector<std::string> stops, const Tokenizer* tokenizer) : stops_(std::move(stops)) {
-  for (auto& stop : stops_) {
-    check(!stop.empty(), "generate: a stop string is empty");
-    longest_ = std::max(longest_, stop.size());
-  }
-  if (stops_.empty()) return;
-  check(tokenizer, "generate: stop strings need the tokenizer; set GenerateOptions::tokenizer");
-  decoder_.emplace(*tokenizer);
+TextStream::TextStream(const Tokenizer& tokenizer, std::vector<std::string> stops)
+    : stops_(std::move(stops)), decoder_(tokenizer) {
+  for (auto& stop : stops_) check(!stop.empty(), "generate: a stop string is empty");
 }
 
-bool StopStrings::push(int64_t id) {
-  if (stops_.empty()) return false;
-  tail_ += decoder_->push(id);
-  bool found = std::any_of(stops_.begin(), stops_.end(), [&](auto& stop) { return tail_.find(stop) != std::string::npos; });
-  if (tail_.size() > longest_) tail_.erase(0, tail_.size() - longest_);
-  return found;
+std::string TextStream::push(int64_t id) { return stopped_ ? "" : take(decoder_.push(id), false); }
+
+std::string TextStream::finish() { return stopped_ ? "" : take(decoder_.finish(), true); }
+
+std::string TextStream::take(const std::string& more, bool last) {
+  held_ += more;
+  size_t end = std::string::npos;
+  for (auto& stop : stops_) end = std::min(end, held_.find(stop));
+  stopped_ = end != std::string::npos;
+  if (!stopped_) {
+    // Kept back is the longest end of the text that begins a stop string.
+    size_t kept = 0;
+    for (auto& stop : stops_)
+      for (size_t n = std::min(stop.size() - 1, held_.size()); n > kept; --n)
+        if (std::string_view(held_).ends_with(std::string_view(stop).substr(0, n))) kept = n;
+    end = last ? held_.size() : held_.size() - kept;
+  }
+  std::string certain = held_.substr(0, end);
+  held_.erase(0, stopped_ ? held_.size() : end);
+  return certain;
 }
 
 }  // namespace sinter

@@ -1,7 +1,6 @@
 #pragma once
-// When a sequence ends.
+// The text of a sequence as its tokens come, and the strings that end it.
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,19 +8,26 @@
 
 namespace sinter {
 
-// Watches one sequence for the strings that end it, in the text that its tokens become.
-class StopStrings {
+// Gives text when it is certain: whole characters, and nothing that may turn out to begin a stop string. The text ends
+// before the first stop string; of two that are complete at once, the one that begins first.
+class TextStream {
  public:
-  StopStrings(std::vector<std::string> stops, const Tokenizer* tokenizer);
+  // An Error where a stop string is empty.
+  TextStream(const Tokenizer& tokenizer, std::vector<std::string> stops);
 
-  // True when a stop string is complete.
-  bool push(int64_t id);
+  // The text that became certain. After stopped() there is none.
+  std::string push(int64_t id);
+  // The rest, when no more tokens come.
+  std::string finish();
+  bool stopped() const { return stopped_; }
 
  private:
+  std::string take(const std::string& more, bool last);
+
   std::vector<std::string> stops_;
-  std::optional<StreamDecoder> decoder_;
-  std::string tail_;  // as much of the text as could begin a stop string
-  size_t longest_ = 0;
+  StreamDecoder decoder_;
+  std::string held_;  // what may begin a stop string
+  bool stopped_ = false;
 };
 
 }  // namespace sinter

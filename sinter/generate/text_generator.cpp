@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <numeric>
 
 #include "sinter/autograd/autograd.h"
 #include "sinter/base/error.h"
@@ -23,9 +24,9 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
 
 // What a step takes beside the cache, and what it gives.
 struct StepInputs {
-  Tensor ids;        // [batch, tokens]
-  Tensor positions;  // [tokens], or [batch, tokens] where rows are of different lengths
-  Tensor wanted;     // [batch]: the place in the row of ids whose successor is looked for
+  Tensor ids;                   // [batch, tokens]
+  Tensor positions;             // [tokens], or [batch, tokens] where rows are of different lengths
+  Tensor wanted;                // [batch]: the place in the row of ids whose successor is looked for
   Tensor numbers, draws, seen;  // of sample()
   SINTER_FIELDS(ids, positions, wanted, numbers, draws, seen)
 };
@@ -52,7 +53,8 @@ std::string to_string(Finish finish) {
 struct TextGenerator::Programs {
   using Run = std::function<Tensor(const StepInputs&, const models::KvCache&)>;
 
-  Programs(const std::shared_ptr<models::CausalLM>& model, const SamplingShape& shape, const GeneratorOptions& options) {
+  Programs(const std::shared_ptr<models::CausalLM>& model, const SamplingShape& shape,
+           const GeneratorOptions& options) {
     auto step = [model, shape](bool begins) {
       return [model, shape, begins](const StepInputs& in, models::KvCache cache) {
         cache.begins = begins;
@@ -69,7 +71,8 @@ struct TextGenerator::Programs {
       return;
     }
     // Sizes are those of the bucket and the batch: worth a program each.
-    CompileOptions compile_options{.mode = options.mode, .fullgraph = true, .dynamic = Dynamic::kFalse, .options = options.options};
+    CompileOptions compile_options{
+        .mode = options.mode, .fullgraph = true, .dynamic = Dynamic::kFalse, .options = options.options};
     compile_options.options.try_emplace("recompile_limit", int64_t(64));
     compile_options.name = "prefill";
     auto compiled_prefill = compile(step(true), compile_options);
@@ -91,8 +94,8 @@ TextGenerator::TextGenerator(std::shared_ptr<models::CausalLM> model, GeneratorO
   int64_t most = model_->config().max_positions;
   cache_length_ = options_.cache_length;
   if (cache_length_ == 0) cache_length_ = most > 0 ? std::min(most, kDefaultLength) : kDefaultLength;
-  check(cache_length_ > 0 && (most <= 0 || cache_length_ <= most), "TextGenerator: a cache of {} positions; the model has {}",
-        cache_length_, most);
+  check(cache_length_ > 0 && (most <= 0 || cache_length_ <= most),
+        "TextGenerator: a cache of {} positions; the model has {}", cache_length_, most);
   buckets_ = options_.buckets;
   if (buckets_.empty())
     for (int64_t b = kFirstBucket; b < cache_length_; b *= 2) buckets_.push_back(b);
@@ -104,17 +107,20 @@ TextGenerator::TextGenerator(std::shared_ptr<models::CausalLM> model, GeneratorO
 
 TextGenerator::~TextGenerator() = default;
 
-int64_t TextGenerator::bucket_of(int64_t length) const { return *std::lower_bound(buckets_.begin(), buckets_.end(), length); }
+int64_t TextGenerator::bucket_of(int64_t length) const {
+  return *std::lower_bound(buckets_.begin(), buckets_.end(), length);
+}
 
 void TextGenerator::check_prompts(const std::vector<std::vector<int64_t>>& prompts) const {
   check(!prompts.empty(), "generate: there is no prompt");
   int64_t vocab = model_->config().vocab_size;
   for (size_t i = 0; i < prompts.size(); ++i) {
     check(!prompts[i].empty(), "generate: prompt {} is empty; begin it with the model's first token (bos)", i);
-    check(int64_t(prompts[i].size()) <= cache_length_,
-          "generate: prompt {} has {} tokens, the cache {} positions; shorten it or make the TextGenerator with a larger "
-          "cache_length (the model has {} positions)",
-          i, prompts[i].size(), cache_length_, model_->config().max_positions);
+    check(
+        int64_t(prompts[i].size()) <= cache_length_,
+        "generate: prompt {} has {} tokens, the cache {} positions; shorten it or make the TextGenerator with a larger "
+        "cache_length (the model has {} positions)",
+        i, prompts[i].size(), cache_length_, model_->config().max_positions);
     for (int64_t id : prompts[i])
       check(id >= 0 && id < vocab, "generate: prompt {} has the id {}; the model knows 0 to {}", i, id, vocab - 1);
   }
@@ -153,39 +159,69 @@ int64_t TextGenerator::decode_programs() const {
   return count;
 }
 
-std::string TextGenerator::explain() const {
-  std::string out;
+std::vector<Explanation> TextGenerator::explanations() const {
+  std::vector<Explanation> out;
   for (auto& [shape, p] : programs_)
     for (auto* function : {p->prefill_function, p->decode_function})
-      if (function) out += capture::explain(*function).text() + "\n";
+      if (function && !function->entries().empty()) out.push_back(capture::explain(*function));
   return out;
+}
+
+std::string TextGenerator::explain() const {
+  std::string out;
+  for (auto& explanation : explanations()) out += explanation.text() + "\n";
+  return out;
+}
+
+double GenerateTimes::compile_s() const {
+  return std::accumulate(steps_compile_s.begin(), steps_compile_s.end(), prefill_compile_s);
+}
+
+double GenerateTimes::tokens_per_s() const {
+  double seconds = 0, count = 0;
+  for (size_t i = 0; i < steps_s.size(); ++i) {
+    if (steps_compile_s[i] > 0) continue;
+    seconds += steps_s[i];
+    ++count;
+  }
+  if (count == 0 && prefill_s > 0) {
+    seconds = std::accumulate(steps_s.begin(), steps_s.end(), prefill_s) - compile_s();
+    count = double(steps_s.size() + 1);
+  }
+  return seconds > 0 ? count / seconds : 0;
 }
 
 // One sequence under way.
 struct TextGenerator::Row {
-  Row(int64_t length, const GenerateOptions& options)
-      : length(length), stops(options.stop_strings, options.tokenizer) {}
+  Row(int64_t length, const GenerateOptions& options) : length(length) {
+    if (options.tokenizer) stream.emplace(*options.tokenizer, options.stop_strings);
+  }
 
   int64_t length;  // tokens whose keys are in the cache
-  StopStrings stops;
+  std::optional<TextStream> stream;
   Generation result;
   bool done = false;
 
   void take(int64_t row, int64_t id, const GenerateOptions& options, int64_t cache_length) {
     result.ids.push_back(id);
+    bool stop = std::find(options.stop_ids.begin(), options.stop_ids.end(), id) != options.stop_ids.end();
+    std::string text = stream && !stop ? stream->push(id) : "";
     auto finish = [&](Finish why) {
       result.finish = why;
       done = true;
     };
-    if (std::find(options.stop_ids.begin(), options.stop_ids.end(), id) != options.stop_ids.end())
+    if (stop)
       finish(Finish::kStopToken);
-    else if (stops.push(id))
+    else if (stream && stream->stopped())
       finish(Finish::kStopString);
     else if (int64_t(result.ids.size()) >= options.max_new_tokens)
       finish(Finish::kLength);
     else if (length >= cache_length)
       finish(Finish::kCacheFull);
     if (options.on_token && !options.on_token(row, id) && !done) finish(Finish::kCaller);
+    if (stream && done) text += stream->finish();
+    if (options.on_text && !text.empty()) options.on_text(row, text);
+    result.text += text;
   }
 };
 
@@ -194,9 +230,12 @@ Generation TextGenerator::generate(const std::vector<int64_t>& prompt, const Gen
 }
 
 std::vector<Generation> TextGenerator::generate(const std::vector<std::vector<int64_t>>& prompts,
-                                            const GenerateOptions& options) {
+                                                const GenerateOptions& options) {
   options.sampling.check();
-  check(options.max_new_tokens >= 0, "generate: max_new_tokens is {}, which must not be negative", options.max_new_tokens);
+  check(options.max_new_tokens >= 0, "generate: max_new_tokens is {}, which must not be negative",
+        options.max_new_tokens);
+  check(options.tokenizer || (options.stop_strings.empty() && !options.on_text),
+        "generate: stop strings and on_text need the tokenizer; set GenerateOptions::tokenizer");
   check_prompts(prompts);
   NoGradGuard no_grad;
   times_ = {};
@@ -232,23 +271,28 @@ std::vector<Generation> TextGenerator::generate(const std::vector<std::vector<in
       for (int64_t r = 0; r < batch; ++r) values[size_t(r)] = sampling_draw(options.sampling.seed, r, step);
     return tensor(values);
   };
+  // Where the model is; on the CPU already, nothing is copied.
+  auto there = [device = cache.keys[0].device()](const Tensor& t) { return t.to(device); };
   StepInputs in;
-  in.ids = tensor(ids).view({batch, bucket});
-  in.positions = arange(bucket);
-  in.wanted = tensor(wanted);
-  in.numbers = sampling_numbers(options.sampling, batch);
-  in.draws = draws(0);
+  in.ids = there(tensor(ids).view({batch, bucket}));
+  in.positions = there(arange(bucket));
+  in.wanted = there(tensor(wanted));
+  in.numbers = there(sampling_numbers(options.sampling, batch));
+  in.draws = there(draws(0));
   in.seen = zeros({batch, shape.penalty ? model_->config().vocab_size : 0}, kBool);
   for (int64_t r = 0; shape.penalty && r < batch; ++r)
     in.seen.select(0, r).copy_(index_fill(in.seen.select(0, r), 0, tensor(prompts[size_t(r)]), true));
+  in.seen = there(in.seen);
 
   auto begin = std::chrono::steady_clock::now();
+  double compiling = stage_seconds_of_this_thread();
   Tensor tokens = run.prefill(in, cache);
+  times_.prefill_compile_s = stage_seconds_of_this_thread() - compiling;
   // All rows at once until the last one is done; what the others compute then is not read.
-  in.wanted = zeros({batch}, kInt64);
+  in.wanted = there(zeros({batch}, kInt64));
   for (int64_t step = 0;; ++step) {
     std::vector<int64_t> now(size_t(batch), 0), at(size_t(even ? 1 : batch), 0);
-    Tensor host = tokens.contiguous();
+    Tensor host = tokens.to(cpu()).contiguous();
     std::copy_n(host.data_ptr<int64_t>(), batch, now.begin());
     if (step == 0)
       times_.prefill_s = seconds_since(begin);
@@ -264,9 +308,11 @@ std::vector<Generation> TextGenerator::generate(const std::vector<std::vector<in
     if (all_done) break;
     begin = std::chrono::steady_clock::now();
     in.ids = tokens.view({batch, 1});
-    in.positions = even ? tensor(at) : tensor(at).view({batch, 1});
-    in.draws = draws(step + 1);
+    in.positions = there(even ? tensor(at) : tensor(at).view({batch, 1}));
+    in.draws = there(draws(step + 1));
+    compiling = stage_seconds_of_this_thread();
     tokens = run.decode(in, cache);
+    times_.steps_compile_s.push_back(stage_seconds_of_this_thread() - compiling);
     for (auto& row : rows) ++row.length;
   }
   times_.compiled = prefill_programs() + decode_programs() - programs_before;

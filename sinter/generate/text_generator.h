@@ -5,15 +5,16 @@
 //   TextGenerator generator(model, {.mode = Mode::kReduceOverhead});
 //   auto result = generator.generate(tokenizer.encode("Call me Ishmael."), {.max_new_tokens = 64});
 //
-// Keys and values live in a cache of a fixed length. A prompt is padded to the next bucket and goes through one program;
-// then every token goes through another. A program is compiled once for each bucket, batch and set of sampling filters,
-// whatever the lengths: nothing is compiled while tokens come.
+// Keys and values live in a cache of fixed length. A prompt is padded to the next bucket and goes through one program;
+// then every token goes through another. A program is compiled once for each bucket, batch and set of sampling filters
+// (and, in a batch, once for rows of one length and once for others): nothing is compiled while tokens come.
 #include <functional>
 #include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "sinter/capture/explain.h"
 #include "sinter/capture/options.h"
 #include "sinter/generate/sampling.h"
 #include "sinter/io/tokenizer/tokenizer.h"
@@ -23,20 +24,26 @@ namespace sinter {
 
 struct GeneratorOptions {
   Mode mode = Mode::kDefault;
-  bool eager = false;        // call the model as it is
-  int64_t cache_length = 0;  // positions a sequence may have; 0: what the model allows, at most 2048
-  std::vector<int64_t> buckets = {};  // lengths that prompts are padded to; empty: 32, 64, 128, … to the cache's length
-  OptionMap options = {};    // for compile()
+  bool eager = false;                 // call the model as it is
+  int64_t cache_length = 0;           // positions a sequence may have; 0: what the model allows, at most 2048
+  std::vector<int64_t> buckets = {};  // lengths that prompts are padded to; empty: 32, 64, 128 … and the cache's
+  OptionMap options = {};             // for compile()
 };
 
 struct GenerateOptions {
   int64_t max_new_tokens = 128;
   SamplingOptions sampling = {};
-  std::vector<int64_t> stop_ids = {};  // a sequence ends with one of these; the token is part of the result
+  // A sequence ends with one of these tokens; it is the last one of the ids, and no part of the text.
+  std::vector<int64_t> stop_ids = {};
+  // A sequence ends with the token that completes one of these; the text ends before it, the ids with that token. Special
+  // tokens are no part of the text that is searched.
   std::vector<std::string> stop_strings = {};
-  const Tokenizer* tokenizer = nullptr;  // read for stop strings alone
+  const Tokenizer* tokenizer = nullptr;  // makes the text; stop strings and on_text need it
   // Called for each new token of each row as soon as it is known; false ends the row.
   std::function<bool(int64_t row, int64_t id)> on_token = {};
+  // Called with each piece of text as soon as it is certain: whole characters, and never a part of a stop string. The
+  // pieces of a row, joined, are its text.
+  std::function<void(int64_t row, const std::string& text)> on_text = {};
 };
 
 enum class Finish : uint8_t { kLength, kStopToken, kStopString, kCacheFull, kCaller };
@@ -44,6 +51,7 @@ std::string to_string(Finish finish);
 
 struct Generation {
   std::vector<int64_t> ids;  // the new ones
+  std::string text = {};     // theirs; empty without a tokenizer
   Finish finish = Finish::kLength;
 };
 
@@ -52,6 +60,14 @@ struct GenerateTimes {
   double prefill_s = 0;         // the prompts, to the first token
   std::vector<double> steps_s;  // each token after the first
   int64_t compiled = 0;         // programs made during the call
+  // How much of these went into capturing, compiling, choosing and loading kernels.
+  double prefill_compile_s = 0;
+  std::vector<double> steps_compile_s;
+
+  double compile_s() const;
+  // Tokens of one row a second: of the steps that compiled nothing or, where there is none, of the whole call less
+  // what compiling took. 0 where no token was made.
+  double tokens_per_s() const;
 };
 
 class TextGenerator {
@@ -61,7 +77,8 @@ class TextGenerator {
 
   // Prompts of one or more tokens each; an Error names the prompt that is empty, too long for the cache, or has an id
   // that the model does not know.
-  std::vector<Generation> generate(const std::vector<std::vector<int64_t>>& prompts, const GenerateOptions& options = {});
+  std::vector<Generation> generate(const std::vector<std::vector<int64_t>>& prompts,
+                                   const GenerateOptions& options = {});
   Generation generate(const std::vector<int64_t>& prompt, const GenerateOptions& options = {});
 
   const GenerateTimes& times() const { return times_; }
@@ -71,8 +88,9 @@ class TextGenerator {
   // Programs made so far: prefills by bucket, and decode steps.
   int64_t prefill_programs() const;
   int64_t decode_programs() const;
-  // The reports of explain() on all of them.
-  std::string explain() const;
+  // What became of each of them that has run: prefill, decode, for each set of sampling filters.
+  std::vector<Explanation> explanations() const;
+  std::string explain() const;  // the same as one text
 
  private:
   struct Programs;  // of one set of sampling filters

@@ -6,6 +6,7 @@
 
 #include "sinter/base/error.h"
 #include "sinter/loops/sweep_builder.h"
+#include "sinter/ops/contract.h"
 
 namespace sinter {
 
@@ -107,6 +108,28 @@ void join_axes(FusedNest& nest, std::vector<Axis>& axes) {
     if (try_join(nest, axes[d - 1], axes[d])) axes.erase(axes.begin() + int64_t(d) - 1);
 }
 
+// The columns of a convolution's result are the positions of a plane in row-major order: one axis.
+void flatten_columns(FusedNest& nest) {
+  auto& axes = nest.inner;
+  for (size_t d = axes.size(); d-- > 0 && axes.size() > 1;)
+    if (axes[d].extent.same_as(1)) axes.erase(axes.begin() + int64_t(d));
+  join_axes(nest, axes);
+  if (axes.size() == 1) return;
+  const Dim position = Dim::symbol("position");
+  std::map<std::string, Dim> places;
+  Dim inside = 1;
+  for (size_t d = axes.size(); d-- > 0; inside *= axes[d].extent)
+    places[to_string(axes[d].symbol)] = position / inside % axes[d].extent;
+  auto replace = [&](Dim& d) {
+    d = d.substitute([&](const std::string& name) { return places.count(name) ? places[name] : Dim::symbol(name); });
+  };
+  each_offset(nest, replace);
+  for (auto& sweep : nest.sweeps)
+    for (auto& instr : sweep.body)
+      for (auto& c : instr.conditions) replace(c.value);
+  axes = {{position, inside}};
+}
+
 std::string name_of(const Graph& body) {
   std::string name;
   int count = 0;
@@ -139,9 +162,11 @@ FusedNest lower_places(const FusedAttrs& attrs, std::span<const Layout> layouts,
   for (auto& v : body.outputs()) nest.operands.push_back({.dtype = v.type().dtype, .output = true});
 
   size_t rank = attrs.domain.size(), inner = size_t(attrs.inner);
-  nest.tiles = int(contractions_of(body).size());
+  auto contractions = contractions_of(body);
+  nest.tiles = int(contractions.size());
+  const bool planes = nest.tiles && contractions[0]->op == &convolution_op();
   // Without reductions the last axis takes the lanes.
-  size_t lanes = inner ? inner : std::min<size_t>(rank, 1);
+  size_t lanes = planes ? rank - 2 : inner ? inner : std::min<size_t>(rank, 1);
   for (size_t n = 0; n < rank; ++n) {
     size_t d = inner || order.empty() ? n : size_t(order[n]);
     (n + lanes < rank ? nest.rows : nest.inner).push_back({Dim::symbol("i" + std::to_string(d)), attrs.domain[d]});
@@ -217,6 +242,7 @@ FusedNest lower_places(const FusedAttrs& attrs, std::span<const Layout> layouts,
   }
   if (!elements.stores.empty()) nest.sweeps.push_back(std::move(elements));
   if (!once.stores.empty()) nest.sweeps.push_back(std::move(once));
+  if (planes) flatten_columns(nest);
   if (nest.tiles) return nest;
   join_axes(nest, nest.inner);
   join_axes(nest, nest.rows);

@@ -19,6 +19,25 @@ struct ConvolutionAttrs {
   SINTER_FIELDS(stride, padding, dilation, transposed, output_padding, groups)
 };
 
+struct ConvolutionWeightGradAttrs {
+  IntList stride, padding, dilation;
+  Shape kernel;
+  int64_t groups = 1;
+  SINTER_FIELDS(stride, padding, dilation, kernel, groups)
+};
+struct MaxPoolAttrs {
+  IntList kernel, stride, padding, dilation;
+  bool ceil_mode = false;
+  SINTER_FIELDS(kernel, stride, padding, dilation, ceil_mode)
+};
+// Both directions of a sum over windows: `size` are the pooled sizes of the result.
+struct WindowSumAttrs {
+  IntList kernel, stride, padding;
+  Shape size;
+  bool transposed = false;
+  SINTER_FIELDS(kernel, stride, padding, size, transposed)
+};
+
 // Of the op `scaled_dot_product_attention`: query, key, value and perhaps a mask.
 struct AttentionAttrs {
   bool is_causal = false;

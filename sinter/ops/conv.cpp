@@ -9,13 +9,6 @@
 
 namespace sinter {
 
-struct ConvolutionWeightGradAttrs {
-  IntList stride, padding, dilation;
-  Shape kernel;
-  int64_t groups = 1;
-  SINTER_FIELDS(stride, padding, dilation, kernel, groups)
-};
-
 namespace {
 
 Tensor run_convolution(const TensorArg& x, const TensorArg& weight, const ConvolutionAttrs& a);

@@ -13,18 +13,6 @@
 
 namespace sinter {
 
-struct MaxPoolAttrs {
-  IntList kernel, stride, padding, dilation;
-  bool ceil_mode = false;
-  SINTER_FIELDS(kernel, stride, padding, dilation, ceil_mode)
-};
-// Both directions of a sum over windows: `size` are the pooled sizes of the result.
-struct WindowSumAttrs {
-  IntList kernel, stride, padding;
-  Shape size;
-  bool transposed = false;
-  SINTER_FIELDS(kernel, stride, padding, size, transposed)
-};
 struct AdaptiveAttrs {
   Shape size;
   SINTER_FIELDS(size)

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "sinter/base/error.h"
+#include "sinter/ops/contract.h"
 #include "sinter/ops/fused.h"
 #include "sinter/passes/fuse_groups.h"
 #include "sinter/passes/known_ops.h"
@@ -79,8 +80,9 @@ class Fuser : Groups {
     note_readings(contraction);
   }
 
-  // A group of products with the same left operand that this one can still run with.
+  // A group of products with the same left operand that this one can still run with; convolutions run alone.
   Group* siblings_of(const Node& contraction) const {
+    if (contraction.op == &convolution_op()) return nullptr;
     auto it = by_left_operand_.find({contraction.inputs[0].node, contraction.inputs[0].index});
     if (it == by_left_operand_.end() || it->second->products.size() >= options_.most_products) return nullptr;
     Group& group = *it->second;
@@ -125,14 +127,16 @@ class Fuser : Groups {
     bool read_before = false;
     for (auto* member : group.members)
       if (!product_in(group, member) && (!group.apart() || product_of_[size_t(member->id)] == product)) read_before = true;
-    if (read_before || !keeps_columns(domain_of_product(group, product), domain)) return;
+    const Node& node = *group.products[size_t(product)].node;
+    if (read_before || !keeps_columns(node, domain_of_product(group, product), domain)) return;
     for (auto& p : group.products)
       if (!group.apart() || p.node == group.products[size_t(product)].node) p.domain = domain;
     if (!group.apart()) group.domain = domain;
   }
 
-  // The result of a contraction may be looked at with its rows split or joined: columns stay.
-  static bool keeps_columns(const Shape& a, const Shape& b) {
+  // The result of a product may be looked at with its rows split or joined: columns stay. A convolution's is planes.
+  static bool keeps_columns(const Node& contraction, const Shape& a, const Shape& b) {
+    if (contraction.op == &convolution_op()) return a.same_as(b);
     return a.size() >= 1 && b.size() >= 1 && a[a.size() - 1].same_as(b[b.size() - 1]) && a.numel().same_as(b.numel());
   }
 
@@ -302,7 +306,9 @@ class Fuser : Groups {
     if (auto* product = product_in(group, from)) {
       const Shape& domain = group.apart() ? product->domain : group.domain;
       for (const Node* view = v.node; view != from; view = view->inputs[0].node)
-        if (view->op == &known_ops().permute || !keeps_columns(view->types[0].shape, view->inputs[0].type().shape)) return false;
+        if (view->op == &known_ops().permute ||
+            !keeps_columns(*from, view->types[0].shape, view->inputs[0].type().shape))
+          return false;
       return v.type().shape.same_as(domain) && reader.same_as(domain);
     }
     if (!group.products.empty() && group.apart()) return v.node == from && v.type().shape.same_as(reader);

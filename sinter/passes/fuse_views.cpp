@@ -300,6 +300,8 @@ Inlining::Inlining(const Graph& graph, const FuseOptions& options)
     : graph_(graph),
       options_(options),
       inlined_(graph.nodes().size(), false),
+      small_(graph.nodes().size(), false),
+      row_constant_(graph.nodes().size(), false),
       stored_(graph.nodes().size(), false),
       uses_(graph.nodes().size()),
       evaluations_(graph.nodes().size(), 1),
@@ -307,6 +309,11 @@ Inlining::Inlining(const Graph& graph, const FuseOptions& options)
       operands_(graph.nodes().size()),
       known_(graph.nodes().size(), false) {
   for (auto& node : graph.nodes()) {
+    auto kind = node.op->kind;
+    bool small = kind == OpKind::kPointwise && !node.op->random && without_ones(node.types[0].shape).size() <= 1;
+    small_[size_t(node.id)] = kind == OpKind::kInput || kind == OpKind::kScalar || kind == OpKind::kView || small;
+    for (auto& v : node.inputs)
+      if (!small_[size_t(v.node->id)]) small_[size_t(node.id)] = false;
     if (node.op->kind == OpKind::kView) continue;
     for (size_t i = 0; i < node.inputs.size(); ++i) {
       auto& v = node.inputs[i];
@@ -320,8 +327,11 @@ Inlining::Inlining(const Graph& graph, const FuseOptions& options)
   for (size_t n = graph.nodes().size(); n-- > 0;) {
     const Node& node = graph.nodes()[n];
     auto& uses = uses_[n];
-    if (stored_[n] || uses.empty() || !is_candidate(node, uses) || !saves(node, uses)) continue;
+    if (stored_[n] || uses.empty()) continue;
+    row_constant_[n] = is_row_constant(node, uses);
+    if (!row_constant_[n] && (!is_candidate(node, uses) || !saves(node, uses))) continue;
     inlined_[n] = regular(node, uses);
+    row_constant_[n] = row_constant_[n] && inlined_[n];
     if (!inlined_[n]) evaluations_[n] = 1;
   }
   drop_useless();
@@ -357,6 +367,20 @@ bool Inlining::is_candidate(const Node& node, const std::vector<Use>& uses) cons
       if (!is_plain(*view)) return true;
   }
   return false;
+}
+
+// A value such as a batch norm's scale, that only one node reads: a kernel computes it once for each of its rows.
+bool Inlining::is_row_constant(const Node& node, const std::vector<Use>& uses) const {
+  if (node.op->kind != OpKind::kPointwise || node.types[0].rank() == 0 || !small_[size_t(node.id)]) return false;
+  if (uses.size() != 1) return false;
+  for (const Node* view = uses[0].value.node; view != &node; view = view->inputs[0].node)
+    if (!is_plain(*view)) return false;
+  const Node& reader = *uses[0].reader;
+  if (row_constant_[size_t(reader.id)]) return true;
+  const Shape &seen = uses[0].value.type().shape, &domain = reader.types[0].shape;
+  return reader.op->kind == OpKind::kPointwise && !reader.op->random && domain.size() > 1 &&
+         !inlined(reader) && (seen.empty() || seen[seen.size() - 1].same_as(1)) &&
+         !domain[domain.size() - 1].same_as(1);
 }
 
 // Bytes moved and work done when it is computed by its readers, against when it is stored once and loaded by each.

@@ -1,6 +1,7 @@
 #pragma once
-// What a fused kernel computes where it is read instead of storing it: copies (cat, pad, flip, gather, …) and pointwise
-// values that are read at other coordinates than their own, through slices, permutes and reshapes.
+// What a fused kernel computes where it is read instead of storing it: copies (cat, pad, flip, gather, …) pointwise
+// values that are read at other coordinates than their own, through slices, permutes and reshapes, and small values that
+// are the same along a row of their reader.
 //
 // Such a node is *inlined*: it belongs to no group, every reader's kernel computes it anew at the coordinates that it
 // needs. That is done where it moves fewer bytes than a store and the loads after it; recomputing costs too, most of all
@@ -69,6 +70,7 @@ class Inlining {
   bool can_inline_into(const Node& node) const;
   bool can_inline_into(const Node& node, size_t operand) const;
   bool is_candidate(const Node& node, const std::vector<Use>& uses) const;
+  bool is_row_constant(const Node& node, const std::vector<Use>& uses) const;
   bool saves(const Node& node, const std::vector<Use>& uses);
   bool regular(const Node& node, const std::vector<Use>& uses);
   void drop_useless();
@@ -76,6 +78,8 @@ class Inlining {
   const Graph& graph_;
   const FuseOptions& options_;
   std::vector<bool> inlined_;
+  std::vector<bool> small_;                   // by node: at most one dimension, computed from inputs alone
+  std::vector<bool> row_constant_;            // by node: small, inlined, and computed once a row
   std::vector<bool> stored_;                  // by node: an output, or read by something that cannot inline
   std::vector<std::vector<Use>> uses_;        // by node that is no view
   std::vector<double> evaluations_;           // by node: of an element, in all

@@ -18,7 +18,8 @@ TEST(Cli, HelpNamesEveryCommandAndShowsExamples) {
   auto help = run_command("--help");
   EXPECT_EQ(help.code, 0);
   EXPECT_EQ(help.err, "");
-  for (auto part : {"demo", "ops", "show", "info", "--version", "Examples:", "Exit codes:"})
+  for (auto part : {"generate", "chat", "forward", "explain", "demo", "ops", "show", "info", "--version",
+                    "Examples:", "Exit codes:"})
     EXPECT_TRUE(contains(help.out, part)) << part << " is missing in\n" << help.out;
   auto version = run_command("--version");
   EXPECT_EQ(version.code, 0);
@@ -128,35 +129,6 @@ TEST(Cli, ShowKnowsEveryOp) {
     EXPECT_EQ(result.code, 0) << op->name << ": " << result.err;
     EXPECT_TRUE(contains(result.out, "--- graph\n")) << op->name;
   }
-}
-
-TEST(Cli, DemoCountsWhatItRuns) {
-  auto result = run_command("demo --json --repeat 3 --threads 1");
-  ASSERT_EQ(result.code, 0) << result.err;
-  auto report = nlohmann::json::parse(result.out);
-  EXPECT_EQ(report["threads"], 1);
-  ASSERT_EQ(report["models"].size(), 3u);
-  for (auto& model : report["models"]) {
-    EXPECT_EQ(model["runs"], 3);
-    std::map<std::string, nlohmann::json> ops;
-    for (auto& op : model["ops"]) ops[op["op"]] = op;
-    ASSERT_TRUE(ops.count("mm")) << model;
-    int64_t calls = ops["mm"]["calls"];
-    EXPECT_EQ(calls % 3, 0);
-    EXPECT_GE(calls, 9);
-    EXPECT_GT(ops["mm"]["bytes"], 0);
-    EXPECT_GT(ops["mm"]["seconds"], 0.0);
-  }
-  // 256 x 1024 + 1024 x 1024 + 1024 x 10 weights and their biases.
-  EXPECT_EQ(report["models"][0]["parameters"], 256 * 1024 + 1024 * 1024 + 1024 * 10 + 1024 + 1024 + 10);
-}
-
-TEST(Cli, DemoPrintsTables) {
-  auto result = run_command("demo --repeat 1");
-  ASSERT_EQ(result.code, 0) << result.err;
-  for (auto part : {"MLP", "transformer block", "MB moved", "total", "kernels compiled", "threads"})
-    EXPECT_TRUE(contains(result.out, part)) << part << " is missing in\n" << result.out;
-  EXPECT_EQ(result.err, "") << "progress belongs on a terminal only";
 }
 
 TEST(Cli, InfoFollowsTheEnvironment) {

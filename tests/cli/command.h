@@ -9,7 +9,8 @@ struct CommandResult {
   std::string out, err;
 };
 
-// `arguments` as a shell reads them; `environment` as "NAME=value NAME=value".
-CommandResult run_command(const std::string& arguments, const std::string& environment = "");
+// `arguments` as a shell reads them; `environment` as "NAME=value NAME=value"; `input` is its standard input.
+CommandResult run_command(const std::string& arguments, const std::string& environment = "",
+                          const std::string& input = "");
 
 }  // namespace sinter::testing

@@ -1,5 +1,6 @@
 // The ops that an ahead-of-time kernel takes whole.
 #include "sinter/base/error.h"
+#include "sinter/engine/eager/convolution.h"
 #include "sinter/engine/eager/eager.h"
 #include "sinter/engine/eager/gemm_operand.h"
 
@@ -53,6 +54,10 @@ const Entry* find_entry(const Op& op) {
       {find_op("mm"), matrix_product, "gemm"},
       {find_op("bmm"), matrix_product, "gemm"},
       {find_op("convolution"), convolution_template, "convolution"},
+      {find_op("convolution_weight_grad"), weight_grad_template, "convolution"},
+      {find_op("max_pool"), max_pool_template, "pool"},
+      {find_op("max_pool_indices"), max_pool_indices_template, "pool"},
+      {find_op("window_sum"), window_sum_template, "pool"},
       {find_op("scaled_dot_product_attention"), attention_template, "attention", takes_attention},
   };
   for (auto& entry : entries)

@@ -88,7 +88,9 @@ class Tuner {
 
   void tune(Step& step) {
     if (step.kind == Step::Kind::kFused && step.fused && step.fused->product)
-      tune_fused(step);
+      tune_product(step);
+    else if (step.kind == Step::Kind::kFused && step.fused && step.fused->convolution)
+      tune_convolution(step);
     else if (step.kind == Step::Kind::kKernel && step.op->kind != OpKind::kView)
       tune_op(step);
   }
@@ -101,6 +103,7 @@ class Tuner {
   // Everything that the time depends on, apart from the machine.
   std::string key_of(const Step& step) const {
     std::string key = step.fused ? step.fused->name : step.attrs.text();
+    if (step.fused && step.fused->convolution) key += " " + Attrs(step.fused->convolution->attrs).text();
     auto add = [&](const TensorImpl& t) {
       key += (key.empty() ? "" : " ") + format("{}{}", t.dtype, t.sizes);
       if (!t.contiguous) key += format("*{}", t.strides);
@@ -112,26 +115,53 @@ class Tuner {
     return key;
   }
 
-  void tune_fused(Step& step) {
+  void tune_product(Step& step) {
     auto& product = *step.fused->product;
     if (product.parts.size() != 1) return;  // the library has no joint products
     auto& part = product.parts[0];
     bool epilogue = product.follows[0].function != nullptr;
     auto ways = product_ways({product.m, part.n, product.k, product.batch, product.a, part.b, part.c}, epilogue);
-    if (ways.size() < 2) return;
-    auto operands = std::make_shared<Operands>(plan_, step);
-    std::vector<Candidate> candidates;
-    std::vector<std::shared_ptr<const FusedKernel>> kernels;
+    std::vector<Variant> variants;
     for (auto& way : ways) {
       auto kernel = std::make_shared<FusedKernel>(*step.fused);
       kernel->product->way = way;
-      candidates.push_back({way->name, [operands, kernel] { launch(*kernel, operands->next().slots); }});
-      kernels.push_back(std::move(kernel));
+      variants.push_back({way->name, std::move(kernel)});
     }
-    size_t chosen = autotuner().choose("product", key_of(step), candidates, seconds_);
+    choose(step, "product", variants);
+  }
+
+  void tune_convolution(Step& step) {
+    auto& c = *step.fused->convolution;
+    if (c.out_type != runtime::GemmType::f32) return;  // the library rounds before anything can follow
+    int result = step.results[size_t(c.out_slot) - step.inputs.size()];
+    auto ways = convolution_ways(c.attrs, *geometry(step.inputs[size_t(c.x_slot)]),
+                                 *geometry(step.inputs[size_t(c.weight_slot)]),
+                                 plan_.slots[size_t(result)].geometry.impl());
+    std::vector<Variant> variants;
+    for (auto& way : ways) {
+      auto kernel = std::make_shared<FusedKernel>(*step.fused);
+      kernel->convolution->way = way.onednn;
+      variants.push_back({way.name, std::move(kernel)});
+    }
+    choose(step, "convolution", variants);
+  }
+
+  struct Variant {
+    std::string name;
+    std::shared_ptr<const FusedKernel> kernel;
+  };
+  void choose(Step& step, std::string_view kind, const std::vector<Variant>& variants) {
+    if (variants.size() < 2) return;
+    auto operands = std::make_shared<Operands>(plan_, step);
+    std::vector<Candidate> candidates;
+    for (auto& variant : variants)
+      candidates.push_back({variant.name, [operands, kernel = variant.kernel] {
+                              launch(*kernel, operands->next().slots);
+                            }});
+    size_t chosen = autotuner().choose(kind, key_of(step), candidates, seconds_);
     if (chosen == 0) return;
-    step.fused = kernels[chosen];
-    step.way_name = ways[chosen]->name;
+    step.fused = variants[chosen].kernel;
+    step.way_name = variants[chosen].name;
   }
 
   void tune_op(Step& step) {

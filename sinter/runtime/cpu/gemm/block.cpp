@@ -9,6 +9,8 @@
 namespace sinter::runtime::gemm_detail {
 namespace {
 
+constexpr int64_t kFinishBytes = 32 << 10;  // of a piece that an epilogue works on
+
 template <class T>
 char* output_at(const Problem<T>& p, int64_t row, int64_t col) {
   return static_cast<char*>(p.c) + (row * p.c_row_stride + col * p.c_col_stride) * element_size<T>(p.c_storage);
@@ -114,6 +116,9 @@ class Block {
     const bool staged = is_staged(group_, parts.front()), dots = plan_.supply == Supply::kDots;
     const int64_t stride = staged ? stride_ : parts.front().c_row_stride;
     args_.c_row_stride = stride;
+    // Where neighbouring columns lie side by side a wide piece costs an epilogue less than many narrow ones.
+    const bool waits = group_.epilogue && (!staged || blocks_ > 1);
+    int64_t finished = c0;  // up to which columns are complete
     T* out[kMaxTogether];
     for (int64_t col = c0, cols; col < c1; col += cols) {
       // Only the last vector of a kernel is masked: an edge is taken by the widest kernel it fills.
@@ -142,7 +147,12 @@ class Block {
         else
           kernels(p, int64_t(i), block * plan_.depth, c0, c1, col, cols, width, out[i], accumulate);
       }
-      if (block + 1 == blocks_) finish(parts, part, staged, out, stride, col, cols);
+      if (block + 1 < blocks_) continue;
+      const int64_t pending = col + cols - finished;
+      if (waits && col + cols < c1 && pending * rows_ * int64_t(sizeof(T)) < kFinishBytes) continue;
+      for (size_t i = 0; i < parts.size(); ++i) out[i] -= col - finished;
+      finish(parts, part, staged, out, stride, finished, pending);
+      finished = col + cols;
     }
   }
 

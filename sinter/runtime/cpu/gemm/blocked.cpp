@@ -44,7 +44,7 @@ void swap_operands(Problem<T>& p) {
 // Turns the problem the way it is computed best.
 template <class T>
 void orient(Problem<T>& p, bool has_epilogue) {
-  if (!p.packed) {
+  if (!p.packed && !p.maker) {
     // A narrow C streams A as if it were a B; a C stored by columns is a row-major one transposed.
     const bool narrow =
         p.n > 0 && p.n <= kSkinnyRows && p.m > kSkinnyRows && (p.a.col_stride == 1 ? p.k >= 32 : p.a.row_stride == 1);
@@ -77,7 +77,7 @@ void make_plan(Problem<T>& p) {
     return;
   }
   plan.direct_a = p.a.storage == kNative && (skinny || p.n <= 2 * core.panel || p.m * p.k <= 8192 || reads_well(p));
-  const bool direct_b = !p.packed && rows_adjacent &&
+  const bool direct_b = !p.packed && !p.maker && rows_adjacent &&
                         (skinny || (p.b.storage == kNative && (p.m <= 2 * core.max_rows || p.n * p.k <= 16384)));
   if (p.packed || direct_b) {
     plan.supply = p.packed ? Supply::kPacked : Supply::kDirect;

@@ -1,6 +1,6 @@
 #pragma once
 // The driver above the cores: chooses a path by shape and layout, blocks for the caches, splits among threads. Internal
-// to gemm/.
+// to gemm/ and conv/.
 #include <cstdint>
 #include <span>
 
@@ -14,6 +14,13 @@ struct View {
   const void* data;
   int64_t row_stride, col_stride;
   Storage storage;
+};
+
+// A B that is nowhere in memory. `pack` writes rows [row, row + rows) of its columns [col, col + cols) to dst, as
+// pack_panel makes a panel; called from many threads at once.
+struct PanelMaker {
+  void (*pack)(const void* context, int64_t row, int64_t rows, int64_t col, int64_t cols, void* dst);
+  const void* context;
 };
 
 // Where the kernels read B from: panels packed before the call, or by the call for all threads, or by each task just
@@ -57,9 +64,10 @@ struct Problem {
   T alpha;
   bool accumulate;
   bool swapped;
+  const PanelMaker* maker = nullptr;  // in place of b.data; b then is native with unit column stride
   // Filled in by the driver.
-  Plan plan;
-  Source source;
+  Plan plan = {};
+  Source source = {};
 };
 
 // The products of one A, which is equal in all of them.
@@ -70,6 +78,16 @@ struct Launch {
   const JointEpilogue* epilogue;
   int64_t first_row;  // of the products, as the epilogue counts rows
 };
+
+// An epilogue of one product, as launches take it; the given one must outlive it.
+inline JointEpilogue as_joint(const Epilogue& epilogue) {
+  return {[](void* context, void* const* tiles, int64_t, int64_t row, int64_t col, int64_t rows, int64_t cols,
+             int64_t stride) {
+            const Epilogue& single = *static_cast<const Epilogue*>(context);
+            single.function(single.context, tiles[0], row, col, rows, cols, stride);
+          },
+          const_cast<Epilogue*>(&epilogue)};
+}
 
 // Splits the work in up to `threads` at a time; m, n >= 1. The problems are left in an unspecified state.
 template <class T>

@@ -121,9 +121,7 @@ Problem<T> problem_of(const Call& call, const GemmPart& part, int64_t m, int64_t
           .c_storage = storage_of(c.type),
           .alpha = T(call.alpha),
           .accumulate = call.accumulate,
-          .swapped = false,
-          .plan = {},
-          .source = {}};
+          .swapped = false};
 }
 
 template <class T>
@@ -186,12 +184,7 @@ void dispatch(const Call& call) {
 
 void run_single(int64_t m, int64_t k, const GemmOperand& a, const GemmPart& part, const GemmOptions& options) {
   if (part.n == 0) return;
-  const auto adapt = [](void* context, void* const* tiles, int64_t, int64_t row, int64_t col, int64_t rows,
-                        int64_t cols, int64_t stride) {
-    const Epilogue& epilogue = *static_cast<const Epilogue*>(context);
-    epilogue.function(epilogue.context, tiles[0], row, col, rows, cols, stride);
-  };
-  const JointEpilogue epilogue{adapt, const_cast<Epilogue*>(options.epilogue)};
+  const JointEpilogue epilogue = options.epilogue ? as_joint(*options.epilogue) : JointEpilogue{};
   dispatch({m,
             k,
             options.batch,

@@ -14,9 +14,13 @@ void pack_panels(const Problem<T>& p, int64_t p0, int64_t k, int64_t c0, int64_t
   for (int64_t row = 0; row < k; row += step) {
     for (int64_t panel = first; panel < last; ++panel) {
       const int64_t col = c0 + panel * core.panel, cols = std::min<int64_t>(core.panel, c1 - col);
-      const char* from = element<T>(p.b, p0 + row, col);
       char* at = static_cast<char*>(dst) + ((panel - first) * depth + row) * core.panel * size;
       const int64_t rows = std::min(step, k - row);
+      if (p.maker) {
+        p.maker->pack(p.maker->context, p0 + row, rows, col, cols, at);
+        continue;
+      }
+      const char* from = element<T>(p.b, p0 + row, col);
       if (to == kPairs)
         core.pack_pairs(from, p.b.row_stride, p.b.col_stride, rows, cols, at);
       else

@@ -1,0 +1,92 @@
+// `sinter explain`: what compile() makes of a model.
+#include <filesystem>
+#include <iostream>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "sinter/autograd/autograd.h"
+#include "sinter/base/error.h"
+#include "sinter/capture/compiler.h"
+#include "sinter/cli/commands.h"
+#include "sinter/cli/model_options.h"
+#include "sinter/ops/creation.h"
+
+namespace sinter::cli {
+
+namespace {
+
+struct Flags : ModelOptions {
+  int64_t prompt_length = 32, batch = 1;
+  bool json = false;
+};
+
+// Prefill and decode step, as generation runs them.
+std::vector<Explanation> explain_generation(const std::shared_ptr<models::CausalLM>& model, const Flags& flags) {
+  TextGenerator generator(model, {.mode = flags.compile_mode()});
+  std::vector<std::vector<int64_t>> prompts(size_t(flags.batch), std::vector<int64_t>(size_t(flags.prompt_length), 0));
+  generator.generate(prompts, {.max_new_tokens = 2});
+  return generator.explanations();
+}
+
+Explanation explain_forward(const std::shared_ptr<models::Model>& model, const Flags& flags) {
+  NoGradGuard no_grad;
+  Tensor weight = model->parameters().at(0);
+  NamedTensors inputs;
+  if (std::dynamic_pointer_cast<models::ImageClassifier>(model)) {
+    auto config = ConfigFile::read((std::filesystem::path(flags.folder()) / "config.json").string());
+    constexpr int64_t kImageSize = 224, kChannels = 3;
+    int64_t size = config.size("image_size", kImageSize);
+    inputs = {
+        {"pixel_values", zeros({flags.batch, config.size("num_channels", kChannels), size, size}, weight.options())}};
+  } else {
+    inputs = {{"input_ids", zeros({flags.batch, flags.prompt_length}, TensorOptions(kInt64).device(weight.device()))}};
+  }
+  auto run = compile([model](const NamedTensors& in) { return model->run(in); },
+                     {.mode = flags.compile_mode(), .name = "forward"});
+  return compiler::explain(run, inputs);
+}
+
+void run_explain(const Flags& flags) {
+  auto model = flags.load();
+  auto causal = std::dynamic_pointer_cast<models::CausalLM>(model);
+  auto explanations =
+      causal ? explain_generation(causal, flags) : std::vector<Explanation>{explain_forward(model, flags)};
+  if (flags.json) {
+    auto list = nlohmann::json::array();
+    for (auto& explanation : explanations) list.push_back(nlohmann::json::parse(explanation.json()));
+    std::cout << list.dump(2) << "\n";
+    return;
+  }
+  for (auto& explanation : explanations) std::cout << explanation << "\n";
+}
+
+}  // namespace
+
+void add_explain(CLI::App& app) {
+  auto flags = std::make_shared<Flags>();
+  auto* command =
+      app.add_subcommand("explain", "Show what compile() makes of a model: graphs, guards, breaks, kernels");
+  flags->add_to(*command);
+  command->add_option("--prompt-length", flags->prompt_length, "Tokens of the prompt it is compiled for")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command->add_option("--batch", flags->batch, "Sequences or images at once")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command->add_flag("--json", flags->json, "Print a JSON list, one object a compiled function");
+  command->footer(
+      "Examples:\n"
+      "  sinter explain --prompt-length 100\n"
+      "  sinter explain --model ~/models/bert --json\n"
+      "A language model is compiled as `sinter generate` does it, the prompt padded to its bucket: prefill and decode\n"
+      "step. Other models are compiled as `sinter forward` does it. For each: the graph with the lines it comes from, "
+      "what\n"
+      "is guarded, where and why it breaks, then its kernels with the bytes they move and the least time for that.");
+  command->callback([flags] {
+    if (flags->eager()) throw CLI::ValidationError("--mode", "nothing is compiled in eager mode");
+    run_explain(*flags);
+  });
+}
+
+}  // namespace sinter::cli

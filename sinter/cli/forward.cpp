@@ -1,0 +1,61 @@
+// `sinter forward`: named tensors through a model, from file to file.
+#include <filesystem>
+#include <iostream>
+
+#include <CLI/CLI.hpp>
+
+#include "sinter/autograd/autograd.h"
+#include "sinter/base/error.h"
+#include "sinter/capture/compiler.h"
+#include "sinter/cli/commands.h"
+#include "sinter/cli/model_options.h"
+#include "sinter/io/safetensors.h"
+
+namespace sinter::cli {
+
+namespace {
+
+struct Flags : ModelOptions {
+  std::string inputs, outputs;
+};
+
+void run_forward(const Flags& flags) {
+  NamedTensors inputs = load_safetensors(flags.inputs);
+  check(!inputs.empty(), "'{}' holds no tensors", flags.inputs);
+  auto model = flags.load();
+  Tensor weight = model->parameters().at(0);
+  for (auto& [name, tensor] : inputs) {
+    if (tensor.is_floating_point()) tensor = tensor.to(weight.dtype());
+    tensor = tensor.to(weight.device());
+  }
+  NoGradGuard no_grad;
+  auto run = [model](const NamedTensors& in) { return model->run(in); };
+  NamedTensors outputs =
+      flags.eager() ? run(inputs) : compile(run, {.mode = flags.compile_mode(), .fullgraph = true})(inputs);
+  for (auto& [name, tensor] : outputs) {
+    tensor = tensor.to(cpu()).contiguous();
+    std::cout << name << " " << tensor.dtype() << to_string(tensor.sizes()) << "\n";
+  }
+  save_safetensors(flags.outputs, outputs);
+}
+
+}  // namespace
+
+void add_forward(CLI::App& app) {
+  auto flags = std::make_shared<Flags>();
+  auto* command = app.add_subcommand("forward", "Run tensors of a file through any model");
+  flags->add_to(*command);
+  command->add_option("--inputs", flags->inputs, "safetensors file with the inputs by name")->required();
+  command->add_option("--outputs", flags->outputs, "safetensors file to write the results to")->required();
+  command->footer(
+      "Examples:\n"
+      "  sinter forward --model ~/models/bert --inputs in.safetensors --outputs out.safetensors\n"
+      "  sinter forward --model ~/models/vit --inputs images.safetensors --outputs classes.safetensors --mode eager\n"
+      "Language models and encoders read input_ids [batch, tokens] and, if it is there, attention_mask; image models\n"
+      "pixel_values [batch, channels, height, width]. They give logits or last_hidden_state. Floating-point inputs "
+      "are\n"
+      "converted to the model's element type.");
+  command->callback([flags] { run_forward(*flags); });
+}
+
+}  // namespace sinter::cli

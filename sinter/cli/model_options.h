@@ -1,0 +1,68 @@
+#pragma once
+// What the commands about models share: which model, where and how it runs, and how text is generated with it.
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sinter/generate/text_generator.h"
+#include "sinter/io/tokenizer/tokenizer.h"
+#include "sinter/models/models.h"
+
+namespace CLI {
+class App;
+}
+
+namespace sinter::cli {
+
+// The modes that --mode takes: "eager" and those of compile().
+std::vector<std::string> mode_names();
+
+struct ModelOptions {
+  std::string model;  // a folder or a hub id; empty: the bundled model
+  std::string device = "cpu";
+  std::string dtype;  // empty: the checkpoint's
+  std::string mode = "default";
+  int threads = 0;  // 0: as the library chooses
+
+  // Adds --model, --device, --dtype, --mode and --threads.
+  void add_to(CLI::App& command);
+  std::string folder() const;
+  bool eager() const { return mode == "eager"; }
+  Mode compile_mode() const { return eager() ? Mode::kDefault : parse_mode(mode); }
+  // Also sets the number of threads. On a terminal a bar shows how far the weights are.
+  std::shared_ptr<models::Model> load() const;
+};
+
+struct TextOptions : ModelOptions {
+  std::optional<int64_t> max_new_tokens, top_k;
+  std::optional<double> temperature, top_p, min_p, repetition_penalty;
+  uint64_t seed = 0;
+  std::vector<std::string> stops;
+  bool ignore_eos = false;
+  int64_t cache_length = 0;
+
+  // Adds those of ModelOptions and the ones above.
+  void add_to(CLI::App& command);
+  // What was asked for; where nothing was, what generation_config.json says.
+  GenerateOptions generate_options(const GenerationConfig& config) const;
+};
+
+// A model that is ready to generate.
+struct TextModel {
+  explicit TextModel(const TextOptions& options);
+  TextModel(const TextModel&) = delete;  // its options point to its tokenizer
+
+  // The tokenizer; an Error where the checkpoint has none.
+  const Tokenizer& text_tokenizer() const;
+
+  std::string folder;
+  std::optional<Tokenizer> tokenizer;  // none: the checkpoint has no tokenizer.json
+  std::unique_ptr<TextGenerator> generator;
+  GenerateOptions options;
+};
+
+// "64 tokens, 812.3 tokens/s, first token after 0.412 s, compiled for 0.380 s".
+std::string speed_line(int64_t tokens, const GenerateTimes& times);
+
+}  // namespace sinter::cli
