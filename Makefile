@@ -1,4 +1,4 @@
-# make run | test | fuzz | install PREFIX=... | asan | tsan | bench | clean
+# make run | test | fuzz | neon | install PREFIX=... | asan | tsan | bench | clean
 # JOBS=N limits the parallel compilations; SINTER_SKIP_SETUP=1 installs no packages.
 JOBS ?= $(shell nproc)
 TEST_JOBS ?= 2
@@ -6,11 +6,11 @@ PREFIX ?= /usr/local
 
 configure = CXX="$${CXX:-$$(scripts/setup.sh --compiler)}" cmake --preset $(1)
 build = cmake --build $(1) -j $(JOBS)
-ctest = ctest --test-dir $(1) --output-on-failure --no-tests=error -j $(TEST_JOBS) -LE '^(slow|gpu)$$' --timeout 600
+ctest = ctest --test-dir $(1) --output-on-failure --no-tests=error -j $(TEST_JOBS) -LE '^(slow|gpu|neon)$$' --timeout 600
 cases = awk '/^\[  PASSED  \]/ { n += $$4 } END { print n + 0 " test cases passed in the suites above" }' \
 	$(1)/Testing/Temporary/LastTest.log
 
-.PHONY: run test fuzz build install asan tsan bench clean setup
+.PHONY: run test fuzz neon build install asan tsan bench clean setup
 
 # The bundled model in every mode, eager against compiled.
 run: build
@@ -32,6 +32,11 @@ fuzz: setup
 	$(call configure,release)
 	$(call build,build) --target test_fuzz_slow
 	ctest --test-dir build --output-on-failure --no-tests=error -j $(TEST_JOBS) -L '^slow$$' -R '^fuzz_slow' --timeout 7200
+
+# Kernels, GEMM and the loader cross-compiled for AArch64 and run under qemu-user (g++-aarch64-linux-gnu, qemu-user).
+neon: setup
+	$(call configure,release)
+	JOBS=$(JOBS) ctest --test-dir build --verbose --no-tests=error -L '^neon$$'
 
 install: build
 	cmake --install build --prefix "$(PREFIX)"

@@ -47,11 +47,12 @@ function(sinter_common_flags target)
 endfunction()
 
 # *_avx2.cpp, *_avx512.cpp and the extensions of the latter (*_avx512_bf16.cpp, *_avx512_vnni.cpp, *_avx512_amx.cpp) of
-# the named list get their instruction sets; off x86-64 they leave the list. A compiler that does not know an extension
-# compiles its file without it.
+# the named list get their instruction sets; off x86-64 they leave the list. *_neon.cpp is for AArch64 alone, which
+# has it in its base. A compiler that does not know an extension compiles its file without it.
 function(sinter_instruction_set_flags list_name)
   set(sources ${${list_name}})
   if(SINTER_X86_64)
+    set(foreign neon)
     include(CheckCXXCompilerFlag)
     # g++ 12 warns of uninitialized values inside its own intrinsics headers.
     set(common -O3 -Wno-psabi -Wno-uninitialized -Wno-maybe-uninitialized -mfma -mf16c)
@@ -70,7 +71,11 @@ function(sinter_instruction_set_flags list_name)
       endif()
     endforeach()
   else()
-    list(FILTER sources EXCLUDE REGEX "_(avx2|avx512|avx512_bf16|avx512_vnni|avx512_amx)\\.cpp$")
-    set(${list_name} ${sources} PARENT_SCOPE)
+    set(foreign avx2|avx512|avx512_bf16|avx512_vnni|avx512_amx)
+    set(matching ${sources})
+    list(FILTER matching INCLUDE REGEX "_neon\\.cpp$")
+    set_source_files_properties(${matching} PROPERTIES COMPILE_OPTIONS "-O3;-Wno-psabi")
   endif()
+  list(FILTER sources EXCLUDE REGEX "_(${foreign})\\.cpp$")
+  set(${list_name} ${sources} PARENT_SCOPE)
 endfunction()

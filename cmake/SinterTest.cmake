@@ -10,6 +10,14 @@ if(SINTER_SANITIZE)
     "TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/cmake/tsan_suppressions.txt")
 endif()
 
+if(CMAKE_CROSSCOMPILING)
+  # What the library starts as g++ must compile for the target.
+  set(cross_bin "${PROJECT_BINARY_DIR}/cross_bin")
+  file(CONFIGURE OUTPUT "${cross_bin}/g++" CONTENT "#!/bin/sh\nexec @CMAKE_CXX_COMPILER@ \"$@\"\n" @ONLY)
+  file(CHMOD "${cross_bin}/g++" PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE)
+  list(APPEND SINTER_TEST_ENVIRONMENT "PATH=${cross_bin}:$ENV{PATH}")
+endif()
+
 # What a test source sees: sinter's headers, the generated ones, GoogleTest, the folders of the tree.
 function(sinter_test_flags target)
   sinter_common_flags(${target})
@@ -39,6 +47,7 @@ function(sinter_test_binary name)
   file(GENERATE OUTPUT "${script}" CONTENT
 "set(name \"${prefix}\")
 set(binary \"$<TARGET_FILE:${name}>\")
+set(emulator \"${CMAKE_CROSSCOMPILING_EMULATOR}\")
 set(labels \"${arg_LABELS}\")
 set(timeout \"${SINTER_TEST_TIMEOUT}\")
 set(environment \"${SINTER_TEST_ENVIRONMENT}\")

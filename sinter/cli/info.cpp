@@ -29,10 +29,6 @@ std::string problem_with(runtime::CpuCompiler compiler) {
   }
 }
 
-const char* isa_text(runtime::CpuIsa isa) {
-  return isa == runtime::CpuIsa::kAvx512 ? "avx512" : isa == runtime::CpuIsa::kAvx2 ? "avx2" : "scalar";
-}
-
 }  // namespace
 
 void print_info(bool json) {
@@ -42,7 +38,7 @@ void print_info(bool json) {
   if (json) {
     nlohmann::json report = {{"version", SINTER_VERSION},
                              {"target", target.name},
-                             {"instruction_set", isa_text(target.isa)},
+                             {"instruction_set", runtime::cpu_isa_name(target.isa)},
                              {"vector_bytes", target.vector_bytes},
                              {"features", target.features},
                              {"clang", clang.empty()},
@@ -59,7 +55,7 @@ void print_info(bool json) {
   auto compiler = [](const std::string& problem) { return problem.empty() ? std::string("works") : problem; };
   line("sinter", SINTER_VERSION);
   line("target", target.name);
-  line("instruction set", format("{}, vectors of {} bytes", isa_text(target.isa), target.vector_bytes));
+  line("instruction set", format("{}, vectors of {} bytes", runtime::cpu_isa_name(target.isa), target.vector_bytes));
   line("clang in process", compiler(clang));
   line("g++ (fallback)", compiler(gxx));
   line("kernel cache", store.directory().empty() ? "none" : store.directory());

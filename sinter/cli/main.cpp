@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 
 #include "sinter/base/error.h"
+#include "sinter/cli/bench.h"
 #include "sinter/cli/commands.h"
 
 namespace {
@@ -71,6 +72,7 @@ int run(int argc, char** argv) {
       "  sinter info ~/models/llama                  what a checkpoint needs\n"
       "  sinter show tanh --stage code               the kernel that runs when you call tanh(x)\n"
       "`sinter COMMAND --help` shows more. Exit codes: 0 success, 1 an error while running, 2 a wrong command line.");
+  cli::BenchOptions bench;
   cli::ShowOptions show;
   std::string op_name, dtype = "f32", info_model;
   bool ops_json = false, info_json = false;
@@ -82,6 +84,7 @@ int run(int argc, char** argv) {
   add_info(app, info_model, info_json);
   add_ops(app, op_name, ops_json);
   add_show(app, show, dtype);
+  cli::add_bench(app, bench);
   try {
     app.parse(argc, argv);
     if (!app.get_subcommands().empty()) return 0;

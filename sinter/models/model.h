@@ -21,6 +21,7 @@ struct ModelConfig {
   double norm_eps = 1e-5;
   std::string activation = "silu";  // as activate() knows it
   bool tie_embeddings = false;
+  int64_t image_size = 224, channels = 3;  // of the images that a classifier takes
 
   // Decoders of the Llama kind.
   bool qkv_bias = false, output_bias = false, mlp_bias = false;

@@ -91,7 +91,8 @@ std::shared_ptr<Model> make(const ConfigFile& file) {
   auto labels = file.object("id2label");
   c.layers = int64_t(depths.size());
   c.hidden_size = widths.back();
-  return std::make_shared<ResNet>(c, depths, widths, file.size("embedding_size", 64), file.size("num_channels", 3),
+  c.channels = file.size("num_channels", 3);
+  return std::make_shared<ResNet>(c, depths, widths, file.size("embedding_size", 64), c.channels,
                                   type == "bottleneck",
                                   labels ? int64_t(labels->keys().size()) : file.size("num_labels", 1000));
 }

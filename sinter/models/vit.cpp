@@ -12,7 +12,7 @@ namespace sinter::models {
 namespace {
 
 struct VitConfig : ModelConfig {
-  int64_t image_size = 0, patch_size = 0, channels = 0, classes = 0;
+  int64_t patch_size = 0, classes = 0;
 };
 
 class Vit : public ImageClassifier {

@@ -100,7 +100,7 @@ TEST(AttentionKernels, AgreeWithTheBodyInDoublePrecision) {
     double tolerance = dtype == kFloat32 ? 4e-6 : dtype == kBFloat16 ? 2e-2 : 2e-3;
     for (auto& c : kCases) {
       Operands x(c, dtype);
-      for (CpuIsa isa : {CpuIsa::kScalar, CpuIsa::kAvx2, CpuIsa::kAvx512})
+      for (CpuIsa isa : {CpuIsa::kScalar, CpuIsa::kNeon, CpuIsa::kAvx2, CpuIsa::kAvx512})
         if (cpu_supports(isa)) {
           EXPECT_LT(error_of(c, x, isa), tolerance) << c << " isa " << int(isa) << " " << to_string(dtype);
         }
@@ -129,7 +129,7 @@ TEST(AttentionKernels, LargeScoresNeitherOverflowNorVanish) {
   Operands x(c, kFloat32);
   x.query = x.query.abs() * 100.0;
   x.key = x.key.abs() * (arange(1000).to(kFloat32).unsqueeze(1) - 500.0);
-  for (CpuIsa isa : {CpuIsa::kScalar, CpuIsa::kAvx2, CpuIsa::kAvx512})
+  for (CpuIsa isa : {CpuIsa::kScalar, CpuIsa::kNeon, CpuIsa::kAvx2, CpuIsa::kAvx512})
     if (cpu_supports(isa)) {
       EXPECT_LT(error_of(c, x, isa), 1e-4) << int(isa);
     }

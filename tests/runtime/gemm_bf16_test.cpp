@@ -20,7 +20,7 @@ uint16_t to_bf16(float value) {
 
 std::vector<CpuIsa> available_isas() {
   std::vector<CpuIsa> isas;
-  for (CpuIsa isa : {CpuIsa::kScalar, CpuIsa::kAvx2, CpuIsa::kAvx512})
+  for (CpuIsa isa : {CpuIsa::kScalar, CpuIsa::kNeon, CpuIsa::kAvx2, CpuIsa::kAvx512})
     if (cpu_supports(isa)) isas.push_back(isa);
   return isas;
 }
@@ -112,7 +112,7 @@ TEST_P(GemmBf16, SeveralBlocksAlongK) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, GemmBf16, testing::ValuesIn(available_isas()), [](const auto& info) {
-  return std::string(info.param == CpuIsa::kScalar ? "scalar" : info.param == CpuIsa::kAvx2 ? "avx2" : "avx512");
+  return std::string(cpu_isa_name(info.param));
 });
 
 // A value that bf16 cannot hold must reach the sum whole.

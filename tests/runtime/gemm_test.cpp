@@ -19,7 +19,7 @@ constexpr GemmType kTypes[] = {GemmType::f32, GemmType::f64, GemmType::bf16, Gem
 
 std::vector<CpuIsa> available_isas() {
   std::vector<CpuIsa> isas;
-  for (CpuIsa isa : {CpuIsa::kScalar, CpuIsa::kAvx2, CpuIsa::kAvx512})
+  for (CpuIsa isa : {CpuIsa::kScalar, CpuIsa::kNeon, CpuIsa::kAvx2, CpuIsa::kAvx512})
     if (cpu_supports(isa)) isas.push_back(isa);
   return isas;
 }
@@ -362,7 +362,7 @@ TEST_P(GemmIsa, ThreadsDoNotChangeBits) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, GemmIsa, testing::ValuesIn(available_isas()), [](const auto& info) {
-  return std::string(info.param == CpuIsa::kScalar ? "scalar" : info.param == CpuIsa::kAvx2 ? "avx2" : "avx512");
+  return std::string(cpu_isa_name(info.param));
 });
 
 TEST(Gemm, FlushesDenormalsAndRestores) {

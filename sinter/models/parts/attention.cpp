@@ -1,5 +1,6 @@
 #include "sinter/models/parts/attention.h"
 
+#include <atomic>
 #include <cmath>
 #include <limits>
 
@@ -15,6 +16,42 @@
 #include "sinter/ops/view.h"
 
 namespace sinter::models {
+
+namespace {
+
+std::atomic<Attention> in_use{Attention::kSdpa};
+
+// Query heads that share a key head become rows of one product.
+Tensor decomposed(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& mask, double scale,
+                  std::optional<double> softcap) {
+  Dim batch = query.size(0), heads = query.size(1), tokens = query.size(2), size = query.size(3);
+  Dim kv_heads = key.size(1), rows = heads / kv_heads * tokens;
+  Tensor q = query.reshape({batch, kv_heads, rows, size});
+  Tensor scores = matmul(q, key.transpose(-1, -2)).to(kFloat32).view({batch, heads, tokens, -1});
+  scores = softcap ? (scores * (scale / *softcap)).tanh() * *softcap : scores * scale;
+  if (mask.defined())
+    scores = mask.dtype() == kBool ? where(mask, scores, -std::numeric_limits<double>::infinity()) : scores + mask;
+  Tensor weights = scores.softmax(-1).to(query.dtype());
+  return matmul(weights.view({batch, kv_heads, rows, -1}), value).view({batch, heads, tokens, -1});
+}
+
+}  // namespace
+
+Attention parse_attention(const std::string& name) {
+  if (name == "sdpa") return Attention::kSdpa;
+  check(name == "decomposed", "attention: there is no implementation '{}'; there are sdpa and decomposed", name);
+  return Attention::kDecomposed;
+}
+
+void set_attention(Attention implementation) { in_use = implementation; }
+Attention attention_in_use() { return in_use; }
+
+Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& mask,
+                 std::optional<double> scale, std::optional<double> softcap) {
+  if (softcap || attention_in_use() == Attention::kDecomposed)
+    return decomposed(query, key, value, mask, scale.value_or(1 / std::sqrt(double(query.size(3).to_int()))), softcap);
+  return scaled_dot_product_attention(query, key, value, mask, 0, false, scale, query.size(1) != key.size(1));
+}
 
 DecoderPass::DecoderPass(const Tensor& ids, const Tensor& positions, const std::optional<Tensor>& mask, KvCache* cache)
     : positions_(positions), mask_(mask), cache_(cache), tokens_(ids.size(1)) {
@@ -66,22 +103,12 @@ Tensor DecoderPass::attend(int64_t layer, const Tensor& query, const Tensor& giv
     }
   }
   bool plain = !sees_cache() && !mask_ && (options.window == 0 || tokens_ <= options.window);
-  bool grouped = query.size(1) != key.size(1);
-  if (!options.softcap) {
-    Tensor mask = plain ? Tensor() : mask_for(options.window);
-    return merge_heads(scaled_dot_product_attention(query, key, value, mask, 0, plain, options.scale, grouped));
+  // The op knows the causal mask by itself.
+  if (plain && !options.softcap && attention_in_use() == Attention::kSdpa) {
+    bool grouped = query.size(1) != key.size(1);
+    return merge_heads(scaled_dot_product_attention(query, key, value, {}, 0, true, options.scale, grouped));
   }
-  // Capped scores: no single op has them. Query heads that share a key head become rows of one product.
-  Dim batch = query.size(0), heads = query.size(1), kv_heads = key.size(1), size = query.size(3);
-  double scale = options.scale.value_or(1 / std::sqrt(double(size.to_int())));
-  Tensor q = query.reshape({batch, kv_heads, heads / kv_heads * tokens_, size});
-  Tensor scores = matmul(q, key.transpose(-1, -2)).to(kFloat32).view({batch, heads, tokens_, -1});
-  scores = (scores * (scale / *options.softcap)).tanh() * *options.softcap;
-  Tensor mask = mask_for(options.window);
-  scores = mask.dtype() == kBool ? where(mask, scores, -std::numeric_limits<double>::infinity()) : scores + mask;
-  Tensor weights = scores.softmax(-1).to(query.dtype());
-  Tensor y = matmul(weights.view({batch, kv_heads, heads / kv_heads * tokens_, -1}), value);
-  return merge_heads(y.view({batch, heads, tokens_, -1}));
+  return merge_heads(attention(query, key, value, mask_for(options.window), options.scale, options.softcap));
 }
 
 Tensor split_heads(const Tensor& x, int64_t heads) { return x.view({x.size(0), x.size(1), heads, -1}).transpose(1, 2); }

@@ -7,6 +7,21 @@
 
 namespace sinter::models {
 
+// How attention is computed: by the op of that name, as one kernel where the device has one, or by plain products and a
+// softmax. The choice is the process's and holds for all models; a program that has been captured keeps what it was
+// made with, so choose before the first call.
+enum class Attention : uint8_t { kSdpa, kDecomposed };
+// "sdpa", "decomposed"; any other name is an Error.
+Attention parse_attention(const std::string& name);
+void set_attention(Attention implementation);
+Attention attention_in_use();
+
+// softmax(query key^T * scale) value by the implementation in use: query [batch, heads, tokens, head_dim], key and
+// value [batch, kv_heads, length, head_dim]. A mask, where defined, is as in scaled_dot_product_attention. Scores
+// beyond `softcap` are bent towards it; no op has that, so it is always decomposed.
+Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& mask,
+                 std::optional<double> scale = {}, std::optional<double> softcap = {});
+
 struct AttendOptions {
   int64_t window = 0;  // how many positions a token sees, itself included; 0: all
   std::optional<double> scale, softcap;

@@ -3,7 +3,6 @@
 #include "sinter/models/parts/attention.h"
 #include "sinter/nn/linear.h"
 #include "sinter/nn/normalization.h"
-#include "sinter/ops/attention.h"
 #include "sinter/ops/binary.h"
 
 namespace sinter::models {
@@ -46,8 +45,7 @@ struct EncoderBlockImpl : nn::Module {
 
  private:
   Tensor attend(const Tensor& x, const Tensor& mask) {
-    Tensor y = scaled_dot_product_attention(split_heads(query(x), heads), split_heads(key(x), heads),
-                                            split_heads(value(x), heads), mask);
+    Tensor y = attention(split_heads(query(x), heads), split_heads(key(x), heads), split_heads(value(x), heads), mask);
     return attention_output(merge_heads(y));
   }
   Tensor mlp(const Tensor& x) { return output(activate(intermediate(x), activation)); }

@@ -45,10 +45,13 @@ void detect(CpuTarget& target, CpuIsa limit) {
 
 #elif defined(__aarch64__)
 
-void detect(CpuTarget& target, CpuIsa) {
+// Vectors of 128 bits, fma and f16 conversions belong to the base of the architecture: a limit changes the choice of
+// ahead-of-time kernels, never what the compiler may use.
+void detect(CpuTarget& target, CpuIsa limit) {
   target.triple = "aarch64-linux-gnu";
   target.arch = "armv8-a";
   target.fma = true;
+  if (limit >= CpuIsa::kNeon) target.isa = CpuIsa::kNeon;
 }
 
 #else
@@ -59,13 +62,17 @@ CpuIsa isa_limit() {
   const char* value = std::getenv("SINTER_CPU_ISA");
   if (!value || !*value) return CpuIsa::kAvx512;
   std::string text = value;
-  if (text == "scalar") return CpuIsa::kScalar;
-  if (text == "avx2") return CpuIsa::kAvx2;
-  check(text == "avx512", "SINTER_CPU_ISA is '{}'; it may be scalar, avx2 or avx512", text);
-  return CpuIsa::kAvx512;
+  for (CpuIsa isa : {CpuIsa::kScalar, CpuIsa::kNeon, CpuIsa::kAvx2, CpuIsa::kAvx512})
+    if (text == cpu_isa_name(isa)) return isa;
+  throw_error(format("SINTER_CPU_ISA is '{}'; it may be scalar, neon, avx2 or avx512", text));
 }
 
 }  // namespace
+
+const char* cpu_isa_name(CpuIsa isa) {
+  constexpr const char* kNames[] = {"scalar", "neon", "avx2", "avx512"};
+  return kNames[int(isa)];
+}
 
 bool CpuTarget::has(const std::string& feature) const {
   return std::find(features.begin(), features.end(), feature) != features.end();

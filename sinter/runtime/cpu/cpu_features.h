@@ -5,8 +5,12 @@
 
 namespace sinter::runtime {
 
-// The instruction sets that change how kernels are written; each holds those before it.
-enum class CpuIsa { kScalar, kAvx2, kAvx512 };
+// The instruction sets that change how kernels are written. Those of one machine are ordered, each holding those before
+// it: kScalar and kNeon on AArch64, the others on x86-64.
+enum class CpuIsa { kScalar, kNeon, kAvx2, kAvx512 };
+
+// As SINTER_CPU_ISA names it: "scalar", "neon", "avx2", "avx512".
+const char* cpu_isa_name(CpuIsa isa);
 
 // A set of CPU features that code may use. Two equal names mean interchangeable code.
 struct CpuTarget {
@@ -16,7 +20,7 @@ struct CpuTarget {
   std::vector<std::string> features;  // beyond `arch`, as -m<feature> of both compilers: "avx512bf16"
   CpuIsa isa = CpuIsa::kScalar;
   int vector_bytes = 16;  // the widest vector register
-  bool fma = false;       // fused multiply-add and f16 conversions (avx2 and up)
+  bool fma = false;       // fused multiply-add and f16 conversions (neon, avx2 and up)
   bool avx512_bf16 = false;
   bool avx512_vnni = false;
 
@@ -26,7 +30,8 @@ struct CpuTarget {
 // The features of this CPU that the operating system has enabled, at most up to `limit`.
 CpuTarget detect_cpu(CpuIsa limit = CpuIsa::kAvx512);
 
-// The target of this process: detect_cpu() limited by the environment variable SINTER_CPU_ISA (scalar, avx2, avx512).
+// The target of this process: detect_cpu() limited by the environment variable SINTER_CPU_ISA (scalar, neon,
+// avx2, avx512).
 // Throws Error when the variable has another value.
 const CpuTarget& host_target();
 

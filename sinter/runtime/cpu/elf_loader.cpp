@@ -23,14 +23,21 @@ enum Group { kCode, kConstants, kData, kGroups };
 constexpr int kProtection[kGroups] = {PROT_READ | PROT_EXEC, PROT_READ, PROT_READ | PROT_WRITE};
 constexpr uint64_t kMaxImageBytes = uint64_t(1) << 30;  // keeps every pc-relative distance inside 32 bits
 constexpr uint64_t kMaxAlign = 4096;
+
+#if defined(__aarch64__)
+constexpr int kMachine = EM_AARCH64;
+constexpr size_t kStubBytes = 16;
+#else
+constexpr int kMachine = EM_X86_64;
 constexpr size_t kStubBytes = 8;
+#endif
 
 uint64_t round_up(uint64_t value, uint64_t align) { return (value + align - 1) / align * align; }
 
 }  // namespace
 
 bool elf_loader_supported() {
-#if defined(__x86_64__)
+#if defined(__x86_64__) || defined(__aarch64__)
   return true;
 #else
   return false;
@@ -72,9 +79,9 @@ class ElfLoader {
   void read_tables() {
     auto header = table<Elf64_Ehdr>(0, sizeof(Elf64_Ehdr), "ELF header bytes")[0];
     check(std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 && header.e_ident[EI_CLASS] == ELFCLASS64 &&
-              header.e_ident[EI_DATA] == ELFDATA2LSB && header.e_type == ET_REL && header.e_machine == EM_X86_64 &&
+              header.e_ident[EI_DATA] == ELFDATA2LSB && header.e_type == ET_REL && header.e_machine == kMachine &&
               header.e_shentsize == sizeof(Elf64_Shdr),
-          "object code: not an x86-64 relocatable ELF file");
+          "object code: not a relocatable ELF file of this machine");
     sections_ = table<Elf64_Shdr>(header.e_shoff, uint64_t(header.e_shnum) * sizeof(Elf64_Shdr), "section headers");
     for (auto& section : sections_) {
       check(section.sh_type != SHT_INIT_ARRAY && section.sh_type != SHT_FINI_ARRAY && !(section.sh_flags & SHF_TLS),
@@ -187,7 +194,76 @@ class ElfLoader {
     return address;
   }
 
-  // The address of a jump to the symbol: libraries lie beyond the reach of a 32-bit call.
+  // The address of a jump to the symbol: libraries lie beyond the reach of a call.
+#if defined(__aarch64__)
+  uint64_t stub_of(uint32_t symbol) {
+    uint64_t slot = slot_of(symbol);
+    uint64_t address = uint64_t(base_) + stubs_ + slot_index_.at(symbol) * kStubBytes;
+    const uint32_t code[kStubBytes / 4] = {
+        with_page(0x90000010, (slot >> 12) - (address >> 12)),   // adrp x16, slot
+        0xf9400210 | uint32_t((slot & 0xfff) >> 3) << 10,        // ldr x16, [x16, :lo12:slot]
+        0xd61f0200, 0xd4200000};                                 // br x16; brk
+    std::memcpy(reinterpret_cast<void*>(address), code, sizeof code);
+    return address;
+  }
+
+  // An adrp that reaches `pages` further.
+  static uint32_t with_page(uint32_t instruction, uint64_t pages) {
+    return (instruction & 0x9f00001f) | uint32_t(pages & 3) << 29 | uint32_t(pages >> 2 & 0x7ffff) << 5;
+  }
+
+  // The instruction with the part of `address` inside its page as its offset, in units of 2^scale bytes.
+  static uint32_t with_offset(uint32_t instruction, uint64_t address, int scale) {
+    check((address & ((1u << scale) - 1)) == 0, "object code: an address is not aligned as its instruction needs it");
+    return (instruction & 0xffc003ff) | uint32_t((address & 0xfff) >> scale) << 10;
+  }
+
+  static uint64_t width_of(uint32_t type) { return type == R_AARCH64_ABS64 || type == R_AARCH64_PREL64 ? 8 : 4; }
+
+  // What takes the place of `content` at `place`.
+  uint64_t relocated(uint32_t type, uint32_t symbol, int64_t addend, uint64_t place, uint64_t content) {
+    uint64_t target = addresses_[symbol] + uint64_t(addend);
+    const uint32_t instruction = uint32_t(content);
+    const auto distance = [&](uint64_t to, uint64_t from, int bits) {
+      const int64_t by = int64_t(to - from);
+      check(by >= -(int64_t(1) << (bits - 1)) && by < int64_t(1) << (bits - 1),
+            "object code: relocation type {} is out of reach", type);
+      return uint64_t(by);
+    };
+    switch (type) {
+      case R_AARCH64_ABS64:
+        return target;
+      case R_AARCH64_PREL64:
+        return target - place;
+      case R_AARCH64_PREL32:
+        return distance(target, place, 32);
+      case R_AARCH64_CALL26:
+      case R_AARCH64_JUMP26:
+        if (is_external(symbol)) target = stub_of(symbol);
+        return (instruction & 0xfc000000) | (distance(target, place, 28) >> 2 & 0x3ffffff);
+      case R_AARCH64_ADR_GOT_PAGE:
+        target = slot_of(symbol);
+        [[fallthrough]];
+      case R_AARCH64_ADR_PREL_PG_HI21:
+        return with_page(instruction, distance(target >> 12, place >> 12, 21));
+      case R_AARCH64_LD64_GOT_LO12_NC:
+        return with_offset(instruction, slot_of(symbol), 3);
+      case R_AARCH64_ADD_ABS_LO12_NC:
+      case R_AARCH64_LDST8_ABS_LO12_NC:
+        return with_offset(instruction, target, 0);
+      case R_AARCH64_LDST16_ABS_LO12_NC:
+        return with_offset(instruction, target, 1);
+      case R_AARCH64_LDST32_ABS_LO12_NC:
+        return with_offset(instruction, target, 2);
+      case R_AARCH64_LDST64_ABS_LO12_NC:
+        return with_offset(instruction, target, 3);
+      case R_AARCH64_LDST128_ABS_LO12_NC:
+        return with_offset(instruction, target, 4);
+      default:
+        throw_error(format("object code: relocation type {} is not supported", type));
+    }
+  }
+#else
   uint64_t stub_of(uint32_t symbol) {
     uint64_t slot = slot_of(symbol);
     uint64_t address = uint64_t(base_) + stubs_ + slot_index_.at(symbol) * kStubBytes;
@@ -198,6 +274,36 @@ class ElfLoader {
     return address;
   }
 
+  static uint64_t width_of(uint32_t type) { return type == R_X86_64_64 || type == R_X86_64_PC64 ? 8 : 4; }
+
+  // What takes the place of the bytes at `place`.
+  uint64_t relocated(uint32_t type, uint32_t symbol, int64_t addend, uint64_t place, uint64_t) {
+    uint64_t value = 0;
+    switch (type) {
+      case R_X86_64_64:
+        value = addresses_[symbol] + addend;
+        break;
+      case R_X86_64_PC32:
+      case R_X86_64_PC64:
+        value = addresses_[symbol] + addend - place;
+        break;
+      case R_X86_64_PLT32:
+        value = (is_external(symbol) ? stub_of(symbol) : addresses_[symbol]) + addend - place;
+        break;
+      case R_X86_64_GOTPCREL:
+      case R_X86_64_GOTPCRELX:
+      case R_X86_64_REX_GOTPCRELX:
+        value = slot_of(symbol) + addend - place;
+        break;
+      default:
+        throw_error(format("object code: relocation type {} is not supported", type));
+    }
+    check(width_of(type) == 8 || int64_t(value) == int32_t(value), "object code: relocation type {} is out of reach",
+          type);
+    return value;
+  }
+#endif
+
   void relocate(size_t index) {
     auto entries = relocations(index);
     if (entries.empty()) return;
@@ -205,37 +311,20 @@ class ElfLoader {
     uint64_t begin = uint64_t(base_) + offsets_[sections_[index].sh_info];
     for (auto& entry : entries) {
       uint32_t symbol = ELF64_R_SYM(entry.r_info), type = ELF64_R_TYPE(entry.r_info);
-      uint64_t width = type == R_X86_64_64 || type == R_X86_64_PC64 ? 8 : 4;
+      if (type == 0) continue;  // "none" on either machine
+      const uint64_t width = width_of(type);
       check(target.sh_size >= width && entry.r_offset <= target.sh_size - width,
             "object code: a relocation lies outside its section");
       uint64_t place = begin + entry.r_offset, value = 0;
-      switch (type) {
-        case R_X86_64_NONE:
-          continue;
-        case R_X86_64_64:
-          value = addresses_[symbol] + entry.r_addend;
-          break;
-        case R_X86_64_PC32:
-        case R_X86_64_PC64:
-          value = addresses_[symbol] + entry.r_addend - place;
-          break;
-        case R_X86_64_PLT32:
-          value = (is_external(symbol) ? stub_of(symbol) : addresses_[symbol]) + entry.r_addend - place;
-          break;
-        case R_X86_64_GOTPCREL:
-        case R_X86_64_GOTPCRELX:
-        case R_X86_64_REX_GOTPCRELX:
-          value = slot_of(symbol) + entry.r_addend - place;
-          break;
-        default:
-          throw_error(format("object code: relocation type {} is not supported", type));
-      }
-      check(width == 8 || int64_t(value) == int32_t(value), "object code: relocation type {} is out of reach", type);
+      std::memcpy(&value, reinterpret_cast<void*>(place), width);
+      value = relocated(type, symbol, entry.r_addend, place, value);
       std::memcpy(reinterpret_cast<void*>(place), &value, width);
     }
   }
 
   void protect() {
+    // Some machines fetch instructions past the data cache.
+    __builtin___clear_cache(base_ + group_begin_[kCode], base_ + group_end_[kCode]);
     for (int group = 0; group < kGroups; ++group) {
       size_t size = group_end_[group] - group_begin_[group];
       check(!size || mprotect(base_ + group_begin_[group], size, kProtection[group]) == 0,

@@ -10,7 +10,7 @@
 
 namespace sinter::runtime {
 
-// Whether this loader knows the machine it runs on (x86-64). Elsewhere `ElfImage::load` always throws.
+// Whether this loader knows the machine it runs on (x86-64, AArch64). Elsewhere `ElfImage::load` always throws.
 bool elf_loader_supported();
 
 // One loaded object. Code is executable and not writable, constants are read-only; all is unmapped on destruction.
@@ -19,7 +19,7 @@ class ElfImage {
   // Gives the address of a symbol the object needs but does not define, or null.
   using Resolver = std::function<void*(const char* name)>;
 
-  // Loads an x86-64 ET_REL object of position-independent code. Throws Error on a malformed object, an undefined
+  // Loads an ET_REL object of this machine of position-independent code. Throws Error on a malformed object, an undefined
   // symbol, or a construct generated kernels never have (thread-local data, static constructors, ifuncs, absolute
   // 32-bit relocations). Any bytes are safe to load: every offset is checked before use.
   static ElfImage load(std::string_view object, const Resolver& resolve = process_symbol);

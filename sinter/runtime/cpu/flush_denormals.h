@@ -20,6 +20,19 @@ class FlushDenormals {
  private:
   static constexpr unsigned kFlush = 0x8040;
   unsigned saved_;
+#elif defined(__aarch64__)
+  FlushDenormals() {
+    asm volatile("mrs %0, fpcr" : "=r"(saved_));
+    if (!(saved_ & kFlush)) set(saved_ | kFlush);
+  }
+  ~FlushDenormals() {
+    if (!(saved_ & kFlush)) set(saved_);
+  }
+
+ private:
+  static constexpr unsigned long kFlush = 1ul << 24;
+  static void set(unsigned long mode) { asm volatile("msr fpcr, %0" : : "r"(mode) : "memory"); }
+  unsigned long saved_;
 #else
   FlushDenormals() {}
   ~FlushDenormals() {}

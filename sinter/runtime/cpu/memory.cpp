@@ -160,6 +160,11 @@ class CpuAllocator final : public Allocator {
     return {allocated_.load(), int64_t(cached_.load()) + lists.cached, peak_.load()};
   }
 
+  void reset_peak() {
+    hand_over();
+    peak_ = allocated_.load();
+  }
+
   void empty_cache() {
     flush_lists();
     std::lock_guard lock(mutex_);
@@ -324,6 +329,7 @@ CpuAllocator& allocator() {
 
 Allocator& cpu_allocator() { return allocator(); }
 CpuMemoryStats cpu_memory_stats() { return allocator().stats(); }
+void reset_cpu_memory_peak() { allocator().reset_peak(); }
 void empty_cpu_cache() { allocator().empty_cache(); }
 void set_cpu_memory_limit(size_t bytes) { allocator().set_limit(bytes); }
 

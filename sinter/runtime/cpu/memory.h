@@ -22,6 +22,8 @@ struct CpuMemoryStats {
 };
 
 CpuMemoryStats cpu_memory_stats();
+// From now on `peak` is the most since this call.
+void reset_cpu_memory_peak();
 // Gives the shared cache and the calling thread's lists back to the system.
 void empty_cpu_cache();
 // An allocation that would bring the memory in use beyond this many bytes throws OutOfMemoryError. At first, and again

@@ -33,12 +33,13 @@ constexpr float kNever = -std::numeric_limits<float>::infinity();
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t round_up(int64_t a, int64_t b) { return ceil_div(a, b) * b; }
 
-const GemmCore<float>& gemm_core(CpuIsa isa) {
-  using namespace gemm_detail;
-  return isa == CpuIsa::kAvx512 ? *avx512_core_f32() : isa == CpuIsa::kAvx2 ? *avx2_core_f32() : *scalar_core_f32();
-}
-const AttentionCore& attention_core(CpuIsa isa) {
+const GemmCore<float>& gemm_core(CpuIsa isa) { return *gemm_detail::core_f32(isa); }
+const AttentionCore& attention_core([[maybe_unused]] CpuIsa isa) {
+#if defined(__x86_64__)
   return isa == CpuIsa::kAvx512 ? *avx512_core() : isa == CpuIsa::kAvx2 ? *avx2_core() : *scalar_core();
+#else
+  return *scalar_core();
+#endif
 }
 
 Storage storage_of(GemmType type) {

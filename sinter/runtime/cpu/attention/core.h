@@ -29,7 +29,7 @@ struct AttentionCore {
   void (*add_scaled)(float* to, const float* from, int64_t count, float factor);
 };
 
-// Those of an instruction set the build has no support for are null.
+// Those of an instruction set the compiler has no support for are null, those of another machine are not defined.
 const AttentionCore* scalar_core();
 const AttentionCore* avx2_core();
 const AttentionCore* avx512_core();

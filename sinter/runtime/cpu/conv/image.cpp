@@ -2,17 +2,26 @@
 
 namespace sinter::runtime::conv_detail {
 
+namespace {
+
+template <class T>
+const ConvCore<T>* conv_core(CpuIsa isa) {
+#if defined(__x86_64__)
+  if (isa == CpuIsa::kAvx512) return avx512_core<T>();
+  if (isa == CpuIsa::kAvx2) return avx2_core<T>();
+#endif
+  return isa == CpuIsa::kScalar || isa == CpuIsa::kNeon ? scalar_core<T>() : nullptr;
+}
+
+}  // namespace
+
 template <>
 Cores<float> cores_of(CpuIsa isa) {
-  if (isa == CpuIsa::kAvx512) return {avx512_core<float>(), gemm_detail::avx512_core_f32()};
-  if (isa == CpuIsa::kAvx2) return {avx2_core<float>(), gemm_detail::avx2_core_f32()};
-  return {scalar_core<float>(), gemm_detail::scalar_core_f32()};
+  return {conv_core<float>(isa), gemm_detail::core_f32(isa)};
 }
 template <>
 Cores<double> cores_of(CpuIsa isa) {
-  if (isa == CpuIsa::kAvx512) return {avx512_core<double>(), gemm_detail::avx512_core_f64()};
-  if (isa == CpuIsa::kAvx2) return {avx2_core<double>(), gemm_detail::avx2_core_f64()};
-  return {scalar_core<double>(), gemm_detail::scalar_core_f64()};
+  return {conv_core<double>(isa), gemm_detail::core_f64(isa)};
 }
 
 Storage storage_of(GemmType type) {

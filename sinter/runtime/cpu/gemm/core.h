@@ -3,6 +3,10 @@
 // and attention/.
 #include <cstdint>
 
+namespace sinter::runtime {
+enum class CpuIsa;
+}
+
 namespace sinter::runtime::gemm_detail {
 
 struct BFloat16 {
@@ -89,14 +93,21 @@ struct Bf16Core {
   void (*dot[kMaxDotRows])(const DotArgs<float>&);
 };
 
-// The tables; those of an instruction set the build has no support for are null.
+// The tables; those of an instruction set the compiler has no support for are null, those of another machine are not
+// defined.
 const GemmCore<float>* scalar_core_f32();
 const GemmCore<double>* scalar_core_f64();
+const GemmCore<float>* neon_core_f32();
+const GemmCore<double>* neon_core_f64();
 const GemmCore<float>* avx2_core_f32();
 const GemmCore<double>* avx2_core_f64();
 const GemmCore<float>* avx512_core_f32();
 const GemmCore<double>* avx512_core_f64();
 const Bf16Core* avx512_bf16_core();
 TileKernel amx_tile_kernel();
+
+// The one for `isa`, null where this build has none.
+const GemmCore<float>* core_f32(CpuIsa isa);
+const GemmCore<double>* core_f64(CpuIsa isa);
 
 }  // namespace sinter::runtime::gemm_detail

@@ -20,6 +20,8 @@ bool cpu_supports(CpuIsa isa) {
   switch (isa) {
     case CpuIsa::kScalar:
       return true;
+    case CpuIsa::kNeon:
+      return false;
     case CpuIsa::kAvx2:
       return avx2_core_f32() && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
              __builtin_cpu_supports("f16c");
@@ -28,12 +30,12 @@ bool cpu_supports(CpuIsa isa) {
              __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("fma");
   }
 #endif
-  return isa == CpuIsa::kScalar;
+  return isa == CpuIsa::kScalar || (isa == CpuIsa::kNeon && core_f32(isa));
 }
 
 CpuIsa best_cpu_isa() {
   static const CpuIsa best = [] {
-    for (CpuIsa isa : {CpuIsa::kAvx512, CpuIsa::kAvx2})
+    for (CpuIsa isa : {CpuIsa::kAvx512, CpuIsa::kAvx2, CpuIsa::kNeon})
       if (isa <= host_target().isa && cpu_supports(isa)) return isa;
     return CpuIsa::kScalar;
   }();
@@ -45,9 +47,9 @@ namespace {
 template <class T>
 const GemmCore<T>& core_of(CpuIsa isa) {
   if constexpr (sizeof(T) == 4)
-    return isa == CpuIsa::kAvx512 ? *avx512_core_f32() : isa == CpuIsa::kAvx2 ? *avx2_core_f32() : *scalar_core_f32();
+    return *core_f32(isa);
   else
-    return isa == CpuIsa::kAvx512 ? *avx512_core_f64() : isa == CpuIsa::kAvx2 ? *avx2_core_f64() : *scalar_core_f64();
+    return *core_f64(isa);
 }
 
 // Null where this machine has no instructions for products of bf16.

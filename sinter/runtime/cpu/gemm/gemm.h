@@ -16,7 +16,7 @@ namespace sinter::runtime {
 
 enum class GemmType : uint8_t { f32, f64, bf16, f16 };
 
-// The widest instruction set of this machine, limited by SINTER_CPU_ISA=scalar|avx2|avx512. Read once.
+// The widest instruction set of this machine, limited by SINTER_CPU_ISA=scalar|neon|avx2|avx512. Read once.
 CpuIsa best_cpu_isa();
 // Whether this machine can run the cores of `isa`, whatever the environment says.
 bool cpu_supports(CpuIsa isa);

@@ -1,0 +1,15 @@
+# Built from the sources that Debian installs (libgtest-dev).
+function(sinter_add_googletest)
+  set(BUILD_GMOCK OFF CACHE BOOL "")
+  set(INSTALL_GTEST OFF CACHE BOOL "")
+  set(BUILD_SHARED_LIBS OFF)
+  add_subdirectory(/usr/src/googletest "${CMAKE_BINARY_DIR}/googletest" EXCLUDE_FROM_ALL)
+endfunction()
+
+set(GTest_FOUND FALSE)
+if(EXISTS /usr/src/googletest/CMakeLists.txt)
+  set(GTest_FOUND TRUE)
+  if(NOT TARGET GTest::gtest)
+    sinter_add_googletest()
+  endif()
+endif()

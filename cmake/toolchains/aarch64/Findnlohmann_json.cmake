@@ -1,0 +1,11 @@
+# Header-only: the host's.
+sinter_host_headers(json_headers nlohmann)
+if(json_headers)
+  set(nlohmann_json_FOUND TRUE)
+  if(NOT TARGET nlohmann_json::nlohmann_json)
+    add_library(nlohmann_json::nlohmann_json INTERFACE IMPORTED)
+    target_include_directories(nlohmann_json::nlohmann_json SYSTEM INTERFACE "${json_headers}")
+  endif()
+else()
+  set(nlohmann_json_FOUND FALSE)
+endif()

@@ -1,0 +1,25 @@
+#pragma once
+// Bar charts as SVG, readable on light and dark pages.
+#include <string>
+#include <vector>
+
+namespace sinter::cli {
+
+struct BarPanel {
+  std::string title;                // with the unit: "decode step, ms"
+  std::vector<std::string> groups;  // below the axis, a group of bars each
+  struct Series {
+    std::string name;                     // in the legend
+    std::vector<double> values;           // one a group; negative: no bar
+    std::vector<double> deviations = {};  // drawn as whiskers; empty: none
+  };
+  std::vector<Series> series;
+};
+
+// The panels below each other under one heading, with one legend: panels have the same series, in the same order.
+std::string bar_chart_svg(const std::string& heading, const std::string& caption, const std::vector<BarPanel>& panels);
+
+// The text with what XML reserves replaced.
+std::string xml_escape(const std::string& text);
+
+}  // namespace sinter::cli
