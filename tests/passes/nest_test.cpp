@@ -166,6 +166,13 @@ TEST(Scatters, WhatIsReadAfterwardsWaitsForAllRows) {
   EXPECT_EQ(fused.kernels, 2) << fused.graph.text();
 }
 
+TEST(Scatters, ATensorIsScatteredIntoItself) {
+  auto turn = [](Tensor x) { return x.index_put_({tensor(std::vector<int64_t>{3, 2, 1, 0})}, x * 2); };
+  Tensor x = normal({4, 20}), eager = turn(x.clone());
+  Tensor compiled = compile(turn)(x);
+  EXPECT_EQ((compiled - eager).abs().amax().item<double>(), 0);
+}
+
 TEST(Scatters, AnIndexOutOfRangeIsAnError) {
   auto f = compile([](const Tensor& cache, const Tensor& at, const Tensor& x) { return index_copy(cache, 0, at, x * 2); });
   EXPECT_THROW(f(zeros({4, 20}), tensor(std::vector<int64_t>{4}), normal({1, 20})), Error);

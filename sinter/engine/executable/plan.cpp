@@ -302,6 +302,9 @@ class Planner {
     const Operand& self = step.inputs[own[at]];
     int storage = plan_->slots[size_t(self.slot)].storage;
     bool apart = !taken_storages.contains(storage) && is_writable(self.slot, node.id);
+    for (auto& n : body.nodes())
+      for (size_t i = 0; i < n.inputs.size(); ++i)
+        apart = apart && (n.inputs[i] != scatter.inputs[0] || (&n == &scatter && i == 0));
     for (size_t i = 0; i < step.inputs.size(); ++i)
       if (i != own[at] && step.inputs[i].slot >= 0)
         apart = apart && plan_->slots[size_t(step.inputs[i].slot)].storage != storage;
