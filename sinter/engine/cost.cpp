@@ -1,6 +1,7 @@
 #include "sinter/engine/cost.h"
 
 #include <algorithm>
+#include <limits>
 #include <set>
 #include <tuple>
 
@@ -55,8 +56,53 @@ double flops_of(const OpCall& call, std::span<const Type> results) {
   return apart ? flops_of(body) : 0;
 }
 
+constexpr int64_t kAll = std::numeric_limits<int64_t>::max();
+
+// Of each operand of a fused body the elements that are read, at most: what is found by an index is read where it is.
+// `scattered`, by result: the elements that a scatter writes.
+std::vector<int64_t> elements_read(const Graph& body, bool in_place, std::vector<int64_t>& scattered) {
+  std::vector<int64_t> out(body.inputs().size(), 0);
+  auto place = [&](Value v) { return size_t(std::find(body.inputs().begin(), body.inputs().end(), v) - body.inputs().begin()); };
+  auto note = [&](Value v, int64_t elements) {
+    if (size_t i = place(v); i < out.size()) out[i] = out[i] == kAll || elements == kAll ? kAll : out[i] + elements;
+  };
+  for (auto& node : body.nodes()) {
+    std::vector<Type> types;
+    for (auto& v : node.inputs) types.push_back(v.type());
+    OpCall call{*node.op, types, node.attrs};
+    std::vector<int64_t> inner, inside;
+    if (node.op == &fused_op()) inner = elements_read(*call.as<FusedAttrs>().body, in_place, inside);
+    bool by_index = (node.op->kind == OpKind::kLoop && node.op->combine == Combine::kNone) || node.op->kind == OpKind::kScatter;
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      bool self = node.op->kind == OpKind::kScatter && i == 0;
+      note(node.inputs[i], !inner.empty() ? inner[i] : self ? (in_place ? 0 : kAll) : by_index ? points(call, node.types) : kAll);
+    }
+    for (size_t r = 0; r < body.outputs().size(); ++r)
+      if (body.outputs()[r].node == &node) {
+        scattered.resize(body.outputs().size(), kAll);
+        if (node.op->kind == OpKind::kScatter && in_place) scattered[r] = points(call, node.types);
+        if (!inside.empty()) scattered[r] = inside[size_t(body.outputs()[r].index)];
+      }
+  }
+  for (auto& v : body.outputs()) note(v, kAll);
+  return out;
+}
+
 Cost cost_of(const OpCall& call, std::span<const Type> results, std::span<const int64_t> operands,
              std::span<const int64_t> written, bool in_place) {
+  if (&call.op == &fused_op()) {
+    Cost cost;
+    std::vector<int64_t> scattered;
+    auto read = elements_read(*call.as<FusedAttrs>().body, in_place, scattered);
+    auto at_most = [](int64_t bytes, int64_t elements, DType dtype) {
+      return elements == kAll ? bytes : std::min(bytes, elements * item_size(dtype));
+    };
+    for (size_t i = 0; i < operands.size(); ++i) cost.read += at_most(operands[i], read[i], call.inputs[i].dtype);
+    for (size_t r = 0; r < written.size(); ++r)
+      cost.written += at_most(written[r], r < scattered.size() ? scattered[r] : kAll, results[r].dtype);
+    cost.flops = flops_of(call, results);
+    return cost;
+  }
   Cost cost;
   const Op& op = call.op;
   bool by_index = op.kind == OpKind::kLoop || op.kind == OpKind::kScatter || op.kind == OpKind::kView;

@@ -48,7 +48,7 @@ class Fuser : Groups {
       case OpKind::kScalar:
       case OpKind::kView: return;
       case OpKind::kPointwise:
-        if (node.op->random || node.types[0].rank() == 0) break;
+        if (node.op->random || (node.types[0].rank() == 0 && !follows_whole_reduction(node))) break;
         return join(node, node.types[0].shape, 0);
       case OpKind::kReduce:
         if (is_row_reduction(node, options_)) return join(node, node.inputs[0].type().shape, reduced_tail(node));
@@ -61,6 +61,16 @@ class Fuser : Groups {
     }
     order_[size_t(node.id)] = ++orders_;
     note_readings(node);
+  }
+
+  // A number made of what a group reduces everything to: the end of a mean, of a loss.
+  bool follows_whole_reduction(const Node& node) const {
+    int latest = 0;
+    for (auto& v : inlining_.operands(node)) latest = std::max(latest, order_of(v.node));
+    for (auto& v : inlining_.operands(node))
+      if (auto* g = group_of_[size_t(source(v.node)->id)]; g && g->order == latest && g->inner == g->domain.size())
+        return g->inner > 0 && fits(*g, node, node.types[0].shape, 0);
+    return false;
   }
 
   void begin_with(const Node& contraction) {

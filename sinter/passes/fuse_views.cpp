@@ -361,6 +361,14 @@ bool Inlining::is_candidate(const Node& node, const std::vector<Use>& uses) cons
     return v.node->op->kind == OpKind::kScalar || is_creation(*source(v.node));
   });
   if (created) return true;
+  // A weight in another type, say, that readers spread over a larger domain and so would not take in.
+  bool of_inputs = !is_costly(node) && std::all_of(node.inputs.begin(), node.inputs.end(), [](auto& v) {
+    return v.node->op->kind == OpKind::kScalar || source(v.node)->op->kind == OpKind::kInput;
+  });
+  bool spread = std::all_of(uses.begin(), uses.end(), [&](auto& use) {
+    return use.reader->op->kind == OpKind::kPointwise && !node.types[0].shape.same_as(use.reader->types[0].shape);
+  });
+  if (of_inputs && spread) return true;
   for (auto& use : uses) {
     if (is_map(*use.reader) || use.reader->op->kind == OpKind::kScatter || inlined(*use.reader) || is_sink(*use.reader, options_)) return true;
     for (const Node* view = use.value.node; view != &node; view = view->inputs[0].node)

@@ -1,6 +1,7 @@
 // How many kernels a program becomes, and that the fused graph means the same.
 #include <gtest/gtest.h>
 
+#include "sinter/ops/attention.h"
 #include "tests/passes/fuse_traced.h"
 
 namespace sinter {
@@ -66,6 +67,34 @@ TEST(Fusion, AProductDoesNotTakeInWhatItReads) {
 TEST(Fusion, OnlyATruthValueOfAProductIsNeeded) {
   auto f = [](const TensorList& x) { return TensorList{matmul(x[0], x[1]) > 0}; };
   EXPECT_EQ(fuse_traced(f, {normal({6, 7}), normal({7, 20})}).kernels, 1);
+}
+
+TEST(Fusion, CrossEntropyIsTwoKernels) {
+  // Rows first: the logarithm of the sum and the picked class; then the mean over those that count.
+  auto f = [](const TensorList& x) { return TensorList{cross_entropy(x[0], x[1])}; };
+  auto fused = fuse_traced(f, {normal({20, 33}), randint(0, 33, {20})});
+  EXPECT_EQ(fused.kernels, 2) << fused.graph.text();
+}
+
+TEST(Fusion, AMeanOfEverythingIsOneKernel) {
+  auto f = [](const TensorList& x) { return TensorList{(x[0] * x[0]).mean().sqrt() + 1}; };
+  auto fused = fuse_traced(f, {normal({20, 33})});
+  EXPECT_EQ(fused.kernels, 1) << fused.graph.text();
+}
+
+TEST(Fusion, AttentionBlockIsFourKernels) {
+  // [norm] [q, k, v with biases] [attention] [output, bias, residual].
+  auto f = [](const TensorList& x) {
+    Tensor y = layer_norm(x[0], {32}, x[1], x[2]);
+    auto heads = [&](const Tensor& t) { return t.view({2, 12, 4, 8}).transpose(1, 2); };
+    Tensor q = heads(matmul(y, x[3]) + x[4]), k = heads(matmul(y, x[5]) + x[6]), v = heads(matmul(y, x[7]) + x[8]);
+    Tensor a = scaled_dot_product_attention(q, k, v, {}, 0, true);
+    return TensorList{x[0] + matmul(a.transpose(1, 2).reshape({2, 12, 32}), x[9]) + x[10]};
+  };
+  auto w = [] { return normal({32, 32}) * 0.2; };
+  auto fused = fuse_traced(f, {normal({2, 12, 32}), normal({32}), normal({32}), w(), normal({32}), w(), normal({32}), w(),
+                               normal({32}), w(), normal({32})});
+  EXPECT_EQ(fused.kernels, 4) << fused.graph.text();
 }
 
 TEST(Fusion, AdamWUpdateIsOneKernel) {

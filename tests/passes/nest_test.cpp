@@ -94,6 +94,17 @@ TEST(Prologue, BehindAView) {
   EXPECT_EQ(fused.kernels, 1) << fused.graph.text();
 }
 
+TEST(Prologue, AWeightInAnotherTypeIsReadAsItIs) {
+  auto f = [](const TensorList& x) {
+    Tensor h = x[0].to(kFloat32);
+    Tensor y = (h * (h.square().mean({-1}, true) + 1e-5).rsqrt() * x[1].to(kFloat32)).to(kBFloat16);
+    return TensorList{matmul(y, x[2])};
+  };
+  auto half = [](const Shape& shape) { return (normal(shape) * 0.25).to(kBFloat16); };
+  auto fused = fuse_traced(f, {half({1, 1, 32}), half({32}), half({32, 48})}, 2e-2, true);
+  EXPECT_EQ(fused.kernels, 1) << fused.graph.text();
+}
+
 TEST(Prologue, WhatOthersReadIsComputedOnce) {
   auto f = [](const TensorList& x) {
     Tensor y = rms_norm_of(x[0], x[1]);
