@@ -22,7 +22,7 @@ from torch import nn
 from torch._inductor.utils import fresh_cache
 
 CACHE_LENGTH, POSITION = 1024, 512
-TOLERANCE = {torch.float32: 1e-4, torch.bfloat16: 2e-2}
+TOLERANCE = {torch.float32: 1e-4, torch.bfloat16: 4e-2}
 
 
 # --- patterns: functions of arguments x and weights w
@@ -362,8 +362,8 @@ class Case:
             module = Pattern(function, weights, heads)
         module = module.eval().requires_grad_(False)
         tensors = {f"x{i}": t for i, t in enumerate(inputs)} | {f"w{i}": t for i, t in enumerate(weights)}
-        # The yardstick may be twice as far off: torch's own bf16 steps are further from f32 than the tolerance.
-        self.tolerance = 2 * TOLERANCE[dtype]
+        # The same for both: torch's own steps in bf16 are 0.025 to 0.031 from f32.
+        self.tolerance = TOLERANCE[dtype]
         facts = {"program": program, "heads": heads, "tolerance": TOLERANCE[dtype],
                  "dtype": "bf16" if dtype == torch.bfloat16 else "f32"}
         save_file(tensors, folder / "inputs.safetensors", {key: str(value) for key, value in facts.items()})
