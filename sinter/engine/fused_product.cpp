@@ -28,10 +28,12 @@ struct Piece {
 Piece piece_of(const Graph& whole, const Node* product) {
   auto follows = [&](const Node* node) {
     std::vector<const Node*> left{node};
+    std::set<const Node*> seen;
     while (!left.empty()) {
       const Node* n = left.back();
       left.pop_back();
       if (n == product) return true;
+      if (!seen.insert(n).second) continue;
       for (auto& v : n->inputs) left.push_back(v.node);
     }
     return false;

@@ -325,12 +325,6 @@ std::optional<SinkNest> lower_sink(const FusedAttrs& attrs, std::span<const Layo
 
 std::vector<bool> read_elsewhere(const Graph& body) {
   static const Op* permute = find_op("permute");
-  auto without_ones = [](const Shape& shape) {
-    Shape out;
-    for (auto& d : shape)
-      if (!d.same_as(1)) out.push_back(d);
-    return out;
-  };
   std::vector<const Node*> moved;
   for (auto& node : body.nodes()) {
     bool view = node.op->kind == OpKind::kView;

@@ -61,6 +61,13 @@ bool is_expensive(const Op& op) {
   return op.kind == OpKind::kPointwise && names.count(op.name);
 }
 
+Shape without_ones(const Shape& shape) {
+  Shape out;
+  for (auto& d : shape)
+    if (!d.same_as(1)) out.push_back(d);
+  return out;
+}
+
 OpFamily fused_ops() {
   static const Op* const ops[] = {&op_of<Fused>};
   return ops;

@@ -19,4 +19,7 @@ const Op& fused_op();
 // Whether computing the op costs far more than a load and a store.
 bool is_expensive(const Op& op);
 
+// The dimensions that are not known to be 1: two shapes that agree in these have their elements in the same places.
+Shape without_ones(const Shape& shape);
+
 }  // namespace sinter

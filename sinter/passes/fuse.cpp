@@ -14,13 +14,6 @@ namespace sinter {
 
 namespace {
 
-Shape without_ones(const Shape& shape) {
-  Shape out;
-  for (auto& d : shape)
-    if (!d.same_as(1)) out.push_back(d);
-  return out;
-}
-
 class Fuser : Groups {
  public:
   Fuser(const Graph& graph, const FuseOptions& options)

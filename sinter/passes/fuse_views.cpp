@@ -26,13 +26,6 @@ double estimate(const Shape& shape) {
 
 double bytes_of(const Type& type) { return estimate(type.shape) * double(item_size(type.dtype)); }
 
-Shape without_ones(const Shape& shape) {
-  Shape out;
-  for (auto& d : shape)
-    if (!d.same_as(1)) out.push_back(d);
-  return out;
-}
-
 Index domain_coordinates(const Shape& shape) {
   Index at;
   for (size_t d = 0; d < shape.size(); ++d)

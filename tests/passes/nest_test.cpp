@@ -44,6 +44,17 @@ TEST(JointProducts, DifferentWidthsHaveEpiloguesOfTheirOwn) {
   }
 }
 
+TEST(JointProducts, AnEpilogueThatDoublesItselfManyTimes) {
+  // Each value is read twice: walking all ways back to the product would never end.
+  auto f = [](const TensorList& x) {
+    Tensor q = matmul(x[0], x[1]), k = matmul(x[0], x[2]);
+    for (int i = 0; i < 40; ++i) q = (q + q) * 0.5;
+    return TensorList{q, k};
+  };
+  auto fused = fuse_traced(f, {normal({3, 8}), normal({8, 20}), normal({8, 6})});
+  EXPECT_GE(fused.kernels, 1);
+}
+
 TEST(JointProducts, PlainProductsOfOneOperandAreOneLaunch) {
   auto f = [](const TensorList& x) { return TensorList{matmul(x[0], x[1]), matmul(x[0], x[2]), matmul(x[0], x[3])}; };
   auto fused = fuse_traced(f, {normal({9, 16}), normal({16, 40}), normal({16, 8}), normal({16, 8})});
