@@ -45,7 +45,7 @@ int main() {
   Tensor x = randn({2, 64, 128});
   Tensor y = block(x);  // the first run compiles its kernels
 
-  OpProfile profile;
+  Profile profile;
   y = block(x);
   std::cout << block << "\n\n" << profile.table() << "\n";
 

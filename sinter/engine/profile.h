@@ -147,6 +147,4 @@ class Profile {
   double compile_seconds_ = 0;
 };
 
-using OpProfile = Profile;
-
 }  // namespace sinter

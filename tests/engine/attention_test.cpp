@@ -43,7 +43,7 @@ Tensor by_the_interpreter(const Function& f, const TensorList& inputs) {
 // What ran while f did, and how often: "mm 2, softmax 1".
 template <class F>
 std::string ops_of(F&& f) {
-  OpProfile profile;
+  Profile profile;
   f();
   std::string out;
   for (auto& [name, row] : profile.rows()) out += format("{}{} {}", out.empty() ? "" : ", ", name, row.calls);

@@ -201,7 +201,7 @@ TEST(Reduce, ManySmallTermsAreNotLostInALargeSum) {
 
 TEST(Profile, CountsCallsAndBytes) {
   Tensor x = rand({1000}), y = rand({1000});
-  OpProfile profile;
+  Profile profile;
   Tensor z = x + y;
   z = z + 1;
   auto rows = profile.rows();

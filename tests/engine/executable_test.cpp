@@ -381,7 +381,7 @@ TEST(Calls, AreProfiledStepByStep) {
   Runner runner(
       "%0 = input : f32[8, 8]\n%1 = exp(%0) : f32[8, 8]\n%2 = exp(%1) : f32[8, 8]\n%3 = mm(%2, %2) : f32[8, 8]\nreturn %3");
   Tensor x = values({8, 8});
-  OpProfile profile;
+  Profile profile;
   runner({x});
   auto rows = profile.rows();
   EXPECT_EQ(rows["exp_exp"].calls, 1);
