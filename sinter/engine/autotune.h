@@ -13,7 +13,7 @@
 #include <string>
 #include <string_view>
 
-#include "sinter/runtime/cpu/code_store.h"
+#include "sinter/runtime/code_store.h"
 
 namespace sinter {
 

@@ -2,8 +2,8 @@
 
 #include "sinter/base/error.h"
 #include "sinter/base/stage_times.h"
-#include "sinter/codegen/cpu/combine_text.h"
-#include "sinter/codegen/cpu/text_writer.h"
+#include "sinter/codegen/combine_text.h"
+#include "sinter/codegen/text_writer.h"
 #include "sinter_embedded.h"
 
 namespace sinter::codegen {

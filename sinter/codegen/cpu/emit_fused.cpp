@@ -2,9 +2,9 @@
 #include <algorithm>
 
 #include "sinter/base/stage_times.h"
-#include "sinter/codegen/cpu/combine_text.h"
+#include "sinter/codegen/combine_text.h"
 #include "sinter/codegen/cpu/emit.h"
-#include "sinter/codegen/cpu/text_writer.h"
+#include "sinter/codegen/text_writer.h"
 
 namespace sinter::codegen {
 

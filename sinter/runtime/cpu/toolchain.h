@@ -7,7 +7,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "sinter/runtime/cpu/code_store.h"
+#include "sinter/runtime/code_store.h"
 #include "sinter/runtime/cpu/cpu_features.h"
 
 namespace sinter::runtime {

@@ -1,6 +1,6 @@
 #pragma once
 // What the writers of kernels share: indented lines, and the lines that take a kernel's arguments apart.
-#include "sinter/codegen/cpu/value_text.h"
+#include "sinter/codegen/value_text.h"
 
 namespace sinter::codegen {
 

@@ -1,9 +1,9 @@
-#include "sinter/codegen/cpu/combine_text.h"
+#include "sinter/codegen/combine_text.h"
 
 #include <limits>
 
 #include "sinter/base/error.h"
-#include "sinter/codegen/cpu/value_text.h"
+#include "sinter/codegen/value_text.h"
 
 namespace sinter::codegen {
 

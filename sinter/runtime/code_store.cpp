@@ -1,4 +1,4 @@
-#include "sinter/runtime/cpu/code_store.h"
+#include "sinter/runtime/code_store.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

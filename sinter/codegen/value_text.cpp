@@ -1,4 +1,4 @@
-#include "sinter/codegen/cpu/value_text.h"
+#include "sinter/codegen/value_text.h"
 
 #include <algorithm>
 #include <cctype>

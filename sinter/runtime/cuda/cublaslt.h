@@ -1,0 +1,40 @@
+#pragma once
+// Matrix products by cuBLASLt, loaded when the first one is wanted.
+#include <cstdint>
+#include <string>
+
+#include "sinter/tensor/dtype.h"
+
+namespace sinter::runtime {
+
+// A matrix in device memory; one of the two strides is 1.
+struct CudaMatrix {
+  void* data = nullptr;
+  int64_t row_stride = 0, column_stride = 1;
+  int64_t batch_stride = 0;
+};
+
+enum class CudaMatmulEpilogue : uint8_t { kNone, kBias, kGelu, kGeluBias, kRelu, kReluBias };
+
+// c = epilogue(alpha * a·b + beta * c + bias) for `batch` pairs; a is m×k, b k×n, c m×n and row-major. All of one type (f16, bf16,
+// f32 in full precision unless `tf32`, f64), added up in f32 (f64 for f64). A bias has n elements.
+struct CudaMatmul {
+  int64_t batch = 1, m = 0, n = 0, k = 0;
+  DType dtype = kFloat32;
+  CudaMatrix a, b, c;
+  float alpha = 1, beta = 0;
+  bool tf32 = false;
+  CudaMatmulEpilogue epilogue = CudaMatmulEpilogue::kNone;
+  const void* bias = nullptr;
+};
+
+// Why there are none on this machine; empty when there are.
+const std::string& cublaslt_problem();
+// Queues the product on this thread's stream of the device, with the algorithm that was chosen for its shape: the library's
+// first suggestion, or the winner of tune_cuda_matmul. May be recorded into a graph; its workspace is the device's own.
+void cuda_matmul(int device, const CudaMatmul& problem);
+// Times the library's suggestions on this problem (whose memory is overwritten) and keeps the fastest for its shape, in
+// this process and on disk. Gives its microseconds.
+double tune_cuda_matmul(int device, const CudaMatmul& problem, double seconds);
+
+}  // namespace sinter::runtime
