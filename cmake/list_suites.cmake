@@ -1,5 +1,5 @@
 # Read by ctest: one entry per suite of `binary`, which `emulator` runs where it is for another machine. An entry
-# that fails stands for a program that is missing or will not list.
+# that fails stands for a program that is missing or will not list. Suites named Gpu... carry the label gpu.
 set(suites "")
 if(EXISTS "${binary}")
   execute_process(COMMAND ${emulator} "${binary}" --gtest_list_tests OUTPUT_VARIABLE listing RESULT_VARIABLE status)
@@ -18,7 +18,11 @@ if(NOT suites)
   set_tests_properties("${name}.not_built" PROPERTIES LABELS "${labels}")
 endif()
 foreach(suite IN LISTS suites)
+  set(suite_labels "${labels}")
+  if(suite MATCHES "^(.*/)?Gpu")
+    list(APPEND suite_labels gpu)
+  endif()
   add_test("${name}.${suite}" ${emulator} "${binary}" "--gtest_filter=${suite}.*" --gtest_brief=1)
   set_tests_properties("${name}.${suite}" PROPERTIES
-    LABELS "${labels}" TIMEOUT "${timeout}" ENVIRONMENT "${environment}")
+    LABELS "${suite_labels}" TIMEOUT "${timeout}" ENVIRONMENT "${environment}")
 endforeach()

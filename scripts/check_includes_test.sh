@@ -46,6 +46,14 @@ expect 'sinter/runtime/cpu/c.cpp:3: write "c.h" with its path from the root, as 
 plant; echo '#include <nlohmann/json.hpp>' >>"$tree/sinter/tensor/b.h"
 expect 'sinter/tensor/b.h:4: <nlohmann/json.hpp> is slow to compile and belongs in a .cpp file'
 
+plant; echo '#include <cuda.h>' >>"$tree/sinter/tensor/b.h"
+expect 'sinter/tensor/b.h:4: <cuda.h> is slow to compile and belongs in a .cpp file'
+
+plant; printf '#pragma once\n#include <cuda.h>\n' >"$tree/sinter/base/cuda_api.h"
+"$check" "$tree"
+echo '#include "sinter/base/cuda_api.h"' >>"$tree/sinter/tensor/b.h"
+expect 'sinter/tensor/b.h:4: sinter/base/cuda_api.h brings in slow headers and belongs in a .cpp file'
+
 plant; echo 'int x;' >"$tree/sinter/base/a.h"
 expect 'sinter/base/a.h:1: a header opens with #pragma once'
 

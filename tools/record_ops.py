@@ -39,6 +39,7 @@ OURS = {
     "cond": "it carries graphs, whose ops are compared one by one",
     "while_loop": "it carries graphs, whose ops are compared one by one",
     "fused": "a group of ops, which are compared one by one",
+    "to_device": "a copy on another device has the same values",
 }
 
 

@@ -75,6 +75,7 @@ std::shared_ptr<Executable> make_ready(Graph graph, std::vector<int> writes, con
     pipeline.on_stage = [&](std::string_view pass, const std::string& text) { write_debug_file(label, pass, text); };
   Program program{.graph = run_passes(std::move(graph), pipeline), .symbols = {}, .writes = std::move(writes), .name = label};
   if (tunes(options.mode)) program.tune_seconds = double(int_option(options, "autotune_budget_ms")) / 1000;
+  program.records = options.mode == Mode::kReduceOverhead || options.mode == Mode::kMaxAutotune;
   program.frozen = std::move(frozen);
   for (int place : takes) program.symbols.push_back(sizes.symbols()[size_t(place)].name);
   if (log_enabled(LogTopic::kGraph)) log(LogTopic::kGraph, "{} after the passes:\n{}", label, program.graph.text());

@@ -14,7 +14,7 @@
 #include "sinter/models/models.h"
 #include "sinter/models/parts/attention.h"
 #include "sinter/ops/random.h"
-#include "sinter/runtime/cpu/ceilings.h"
+#include "sinter/runtime/cuda/ceilings.h"
 
 namespace sinter::cli {
 
@@ -116,7 +116,7 @@ void run_bench(const BenchOptions& options) {
   report.attention = options.attention;
   report.threads = num_threads();
   report.parameters = model->parameter_count();
-  report.ceilings = runtime::measured_ceilings().text();
+  report.ceilings = runtime::ceilings_of(model->parameters().at(0).device()).text();
   ClockWatch clocks;
   measure(options, model, report);
   if (auto slowdown = clocks.slowdown()) report.warnings.push_back(*slowdown);

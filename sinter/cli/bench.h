@@ -108,6 +108,10 @@ using Advance = std::function<void(int64_t)>;
 using TokenChecker = std::function<void(const std::vector<std::vector<int64_t>>& prompts,
                                         const std::vector<std::vector<int64_t>>& tokens)>;
 
+// The most memory that tensors on the device have had since the last reset.
+int64_t memory_peak(Device device);
+void reset_memory_peak(Device device);
+
 // Measures a model that generates; the first tokens are checked before anything is timed.
 BenchRow measure_decoder(const std::shared_ptr<models::CausalLM>& model, const std::string& mode, int64_t batch,
                          int64_t prompt, const BenchOptions& options, const Advance& advance,

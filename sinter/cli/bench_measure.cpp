@@ -17,7 +17,8 @@
 #include "sinter/ops/creation.h"
 #include "sinter/ops/random.h"
 #include "sinter/ops/view.h"
-#include "sinter/runtime/cpu/ceilings.h"
+#include "sinter/runtime/cuda/ceilings.h"
+#include "sinter/runtime/cuda/memory.h"
 #include "sinter/runtime/cpu/memory.h"
 
 namespace sinter::cli {
@@ -39,7 +40,7 @@ void warn_if_noisy(BenchRow& row, const char* what, const Statistics& s) {
 }
 
 // Fills in what follows from the samples, in seconds.
-void summarise(BenchRow& row, std::vector<double> prefills, std::vector<double> steps) {
+void summarise(BenchRow& row, std::vector<double> prefills, std::vector<double> steps, Device device) {
   auto in_ms = [](std::vector<double>& values) {
     for (double& v : values) v *= 1e3;
     return Statistics::of(values);
@@ -55,7 +56,7 @@ void summarise(BenchRow& row, std::vector<double> prefills, std::vector<double> 
     later += row.decode_ms->p50;
   }
   row.compile_s = std::max(0.0, row.first_call_s - later / 1e3);
-  row.peak_bytes = cpu_memory_stats().peak;
+  row.peak_bytes = memory_peak(device);
   warn_if_noisy(row, row.decode_ms ? "prefill" : "the forward pass", row.prefill_ms);
   if (row.decode_ms) warn_if_noisy(row, "decode steps", *row.decode_ms);
 }
@@ -111,11 +112,19 @@ int64_t decode_bytes(models::CausalLM& model, int64_t batch, int64_t length) {
   return bytes;
 }
 
+int64_t memory_peak(Device device) {
+  return device.is_cuda() ? runtime::cuda_memory_stats(device.index).peak : cpu_memory_stats().peak;
+}
+
+void reset_memory_peak(Device device) {
+  device.is_cuda() ? runtime::reset_cuda_memory_peak(device.index) : reset_cpu_memory_peak();
+}
+
 BenchRow measure_decoder(const std::shared_ptr<models::CausalLM>& model, const std::string& mode, int64_t batch,
                          int64_t prompt, const BenchOptions& options, const Advance& advance,
                          const TokenChecker& check_tokens) {
   BenchRow row{.mode = mode, .batch = batch, .prompt = prompt};
-  reset_cpu_memory_peak();
+  reset_memory_peak(model->parameters().at(0).device());
   BenchMode chosen(mode);
   int64_t length = options.cache_length > 0 ? options.cache_length : prompt + options.new_tokens;
   // The prompt's own length as a bucket: nothing is padded.
@@ -150,11 +159,11 @@ BenchRow measure_decoder(const std::shared_ptr<models::CausalLM>& model, const s
     advance(1);
   }
   double tokens_each = double(steps.size()) / double(prefills.size());
-  summarise(row, prefills, steps);
-  if (row.decode_ms && model->parameters().at(0).device().is_cpu()) {
+  summarise(row, prefills, steps, model->parameters().at(0).device());
+  if (Device device = model->parameters().at(0).device(); row.decode_ms) {
     double bytes = double(decode_bytes(*model, batch, prompt + int64_t(tokens_each / 2) + 1));
     row.floor_bytes = bytes;
-    row.floor_ms = runtime::measured_ceilings().seconds(bytes, 0, 0, bytes) * 1e3;
+    row.floor_ms = runtime::ceilings_of(device).seconds(bytes, 0, 0, bytes) * 1e3;
     row.bandwidth_fraction = *row.floor_ms / row.decode_ms->p50;
   }
   return row;
@@ -165,7 +174,7 @@ BenchRow measure_forward(const std::shared_ptr<models::Model>& model, const std:
                          const std::function<void(const Tensor& result)>& check_result) {
   NoGradGuard no_grad;
   BenchRow row{.mode = mode, .batch = batch, .prompt = prompt};
-  reset_cpu_memory_peak();
+  reset_memory_peak(model->parameters().at(0).device());
   auto& c = model->config();
   Tensor parameter = model->parameters().at(0);
   std::function<Tensor(const Tensor&)> forward;
@@ -208,7 +217,7 @@ BenchRow measure_forward(const std::shared_ptr<models::Model>& model, const std:
     seconds.push_back(timed());
     advance(1);
   }
-  summarise(row, seconds, {});
+  summarise(row, seconds, {}, model->parameters().at(0).device());
   row.tokens_per_s = row.prefill_tokens_per_s;
   return row;
 }

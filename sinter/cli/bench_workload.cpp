@@ -45,7 +45,7 @@ std::vector<std::vector<Request>> draw_bursts(int64_t vocab, const BenchOptions&
 WorkloadRow measure_workload(const std::shared_ptr<models::CausalLM>& model, const std::string& mode,
                              const BenchOptions& options, const Advance& advance, const TokenChecker& check_tokens) {
   WorkloadRow row{.mode = mode};
-  reset_cpu_memory_peak();
+  reset_memory_peak(model->parameters().at(0).device());
   auto bursts = draw_bursts(model->config().vocab_size, options);
   int64_t longest = *std::max_element(options.prompts.begin(), options.prompts.end());
   BenchMode chosen(mode);
@@ -101,7 +101,7 @@ WorkloadRow measure_workload(const std::shared_ptr<models::CausalLM>& model, con
   row.first_token_ms = Statistics::of(first_tokens);
   row.latency_without_recompilation_ms = Statistics::of(quiet);
   row.tokens_per_s = double(tokens) / busy;
-  row.peak_bytes = cpu_memory_stats().peak;
+  row.peak_bytes = memory_peak(model->parameters().at(0).device());
   return row;
 }
 

@@ -4,6 +4,7 @@
 #include "sinter/base/error.h"
 #include "sinter/engine/eager/eager.h"
 #include "sinter/engine/profile.h"
+#include "sinter/runtime/cuda/stream.h"
 #include "sinter/tensor/tracer.h"
 
 namespace sinter {
@@ -15,18 +16,40 @@ void check_operands(const Op& op, std::span<const TensorArg> inputs) {
   for (auto& arg : inputs) {
     if (arg.is_scalar()) continue;
     check(arg.tensor().defined(), "{}: an operand is an undefined tensor", op.name);
-    auto& impl = arg.tensor().impl();
-    if (!impl.traced && impl.device.is_cpu()) [[likely]]
-      continue;
-    check(!impl.traced, "{}: a traced tensor is used outside the capture that made it; return it from the captured "
-                        "function instead", op.name);
-    check(false, "{}: device {} has no kernels in this build", op.name, impl.device);
+    check(!arg.tensor().impl().traced, "{}: a traced tensor is used outside the capture that made it; return it from the "
+                                       "captured function instead", op.name);
   }
 }
+
+// Single numbers of the host that go along with operands on a device are brought there: kernels read the device's memory.
+class OnOneDevice {
+ public:
+  OnOneDevice(const Op& op, std::span<const TensorArg> inputs) : OnOneDevice(op, inputs, eager::device_of(inputs)) {}
+  OnOneDevice(const Op& op, std::span<const TensorArg> inputs, Device device) : inputs_(inputs) {
+    if (device.is_cpu()) [[likely]]
+      return;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (inputs[i].is_scalar() || inputs[i].tensor().impl().device == device) continue;
+      auto& impl = inputs[i].tensor().impl();
+      check(impl.device.is_cpu() && impl.sizes.empty(), "{}: operands are on {} and {}: move them to one device with .to(device)",
+            op.name, device, impl.device);
+      if (moved_.empty()) moved_.assign(inputs.begin(), inputs.end());
+      moved_[i] = TensorArg(inputs[i].tensor().to(device), inputs[i].where());
+    }
+    if (!moved_.empty()) inputs_ = moved_;
+  }
+  operator std::span<const TensorArg>() const { return inputs_; }
+
+ private:
+  std::span<const TensorArg> inputs_;
+  std::vector<TensorArg> moved_;
+};
 
 TensorList execute_profiled(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, Profile& profile) {
   Profile::Timer timer(profile);
   TensorList outputs = eager::execute(op, inputs, attrs);
+  // A GPU's time is told by waiting for it.
+  if (Device device = eager::device_of(inputs); device.is_cuda()) runtime::cuda_synchronize(device.index);
   timer.eager(op, inputs, attrs, outputs);
   return outputs;
 }
@@ -78,7 +101,8 @@ class Engine : public Dispatcher {
     } else {
       check_operands(op, inputs);
       auto* profile = Profile::current();
-      outputs = profile ? execute_profiled(op, inputs, attrs, *profile) : eager::execute(op, inputs, attrs);
+      OnOneDevice operands(op, inputs);
+      outputs = profile ? execute_profiled(op, operands, attrs, *profile) : eager::execute(op, operands, attrs);
     }
     if (autograd::is_recording(inputs)) autograd::record(op, inputs, attrs, outputs);
     return outputs;
@@ -87,7 +111,7 @@ class Engine : public Dispatcher {
   Tensor run_one(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs) override {
     if (op.kind != OpKind::kPointwise || Tracer::current() || Profile::current()) return run(op, inputs, attrs)[0];
     check_operands(op, inputs);
-    Tensor output = eager::run_pointwise(op, inputs, attrs, nullptr);
+    Tensor output = eager::run_pointwise(op, OnOneDevice(op, inputs), attrs, nullptr);
     if (autograd::is_recording(inputs)) autograd::record(op, inputs, attrs, {&output, 1});
     return output;
   }
@@ -97,14 +121,15 @@ class Engine : public Dispatcher {
     check_operands(op, inputs);
     TensorArg written[] = {TensorArg(out)};
     check_operands(op, written);
+    OnOneDevice operands(op, inputs, out.device());
     bool taped = autograd::is_recording(inputs) || autograd::is_recording(written);
     if (taped) autograd::check_writable(op, out);
     if (auto* profile = Profile::current()) [[unlikely]] {
       Profile::Timer timer(*profile);
-      execute_into(op, inputs, attrs, out);
-      timer.eager(op, inputs, attrs, {&out, 1});
+      execute_into(op, operands, attrs, out);
+      timer.eager(op, operands, attrs, {&out, 1});
     } else {
-      execute_into(op, inputs, attrs, out);
+      execute_into(op, operands, attrs, out);
     }
     out.impl().buffer->version.fetch_add(1, std::memory_order_relaxed);
     if (taped) autograd::record_into(op, inputs, attrs, out);

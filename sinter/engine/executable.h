@@ -25,6 +25,8 @@ struct Program {
   std::vector<Tensor> frozen = {};
   // Time to spend on each choice between several ways of computing a step, when it is first met; 0: none are tried.
   double tune_seconds = 0;
+  // On a GPU: the steps of a call are recorded once and launched as one graph.
+  bool records = false;
 
   int written_into(size_t output) const { return output < writes.size() ? writes[output] : -1; }
 };

@@ -15,19 +15,6 @@ namespace sinter {
 
 namespace {
 
-// Loops follow the memory of a result of the whole domain: its innermost dimension last.
-IntList memory_order(const FusedAttrs& attrs, std::span<const TensorImpl* const> outputs) {
-  for (auto* out : outputs) {
-    if (out->sizes.size() != attrs.domain.size() || out->contiguous) continue;
-    IntList order;
-    for (size_t d = 0; d < out->sizes.size(); ++d) order.push_back(int64_t(d));
-    std::stable_sort(order.begin(), order.end(),
-                     [&](int64_t a, int64_t b) { return out->strides[size_t(a)] > out->strides[size_t(b)]; });
-    return order;
-  }
-  return {};
-}
-
 FusedKernel compile_sink(const SinkNest& sink, const KernelParameters& parameters) {
   FusedKernel out;
   out.name = sink.nest.name;
@@ -115,7 +102,7 @@ bool holds_siblings(const FusedAttrs& attrs) {
 
 bool takes_epilogue(const Node& node) {
   static const Op *mm = find_op("mm"), *bmm = find_op("bmm");
-  if (is_fusable_convolution(node)) return true;
+  if (node.types[0].device.is_cpu() && is_fusable_convolution(node)) return true;
   return (node.op == mm || node.op == bmm) && eager::gemm_type(node.types[0].dtype).has_value();
 }
 

@@ -2,6 +2,7 @@
 // A `fused` node at known sizes and layouts: its compiled kernel and everything but the addresses of its operands.
 #include <optional>
 
+#include "sinter/engine/cuda/step.h"
 #include "sinter/engine/fused_convolution.h"
 #include "sinter/engine/fused_product.h"
 #include "sinter/engine/kernel.h"
@@ -27,6 +28,8 @@ struct FusedKernel {
     std::vector<int> operands;
   };
   std::vector<Sibling> siblings;
+
+  std::shared_ptr<const CudaStep> cuda;  // in place of all, on a GPU
 };
 
 // `inputs` are the geometries of the operands (null for a number), `outputs` those of the results. Sizes are parameters

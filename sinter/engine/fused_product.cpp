@@ -1,165 +1,63 @@
 #include "sinter/engine/fused_product.h"
 
 #include <algorithm>
-#include <map>
-#include <set>
 
 #include "sinter/base/error.h"
 #include "sinter/engine/eager/gemm_operand.h"
 #include "sinter/engine/fused_kernel.h"
+#include "sinter/engine/product_pieces.h"
 
 namespace sinter {
 
 namespace {
 
-bool computes(const Node& node) {
-  auto kind = node.op->kind;
-  return kind != OpKind::kInput && kind != OpKind::kScalar && kind != OpKind::kView;
-}
-
-// A part of a body as a body of its own: operands and results by their positions in the whole.
-struct Piece {
-  FusedAttrs attrs;
-  std::vector<int> inputs, outputs;
-  bool has_epilogue = false;
-};
-
-// What a product and the results that follow from it need.
-Piece piece_of(const Graph& whole, const Node* product) {
-  auto follows = [&](const Node* node) {
-    std::vector<const Node*> left{node};
-    std::set<const Node*> seen;
-    while (!left.empty()) {
-      const Node* n = left.back();
-      left.pop_back();
-      if (n == product) return true;
-      if (!seen.insert(n).second) continue;
-      for (auto& v : n->inputs) left.push_back(v.node);
-    }
-    return false;
-  };
-  Piece piece;
-  std::vector<Value> results;
-  std::set<const Node*> needed{product};
-  for (size_t j = 0; j < whole.outputs().size(); ++j)
-    if (follows(whole.outputs()[j].node)) {
-      piece.outputs.push_back(int(j));
-      needed.insert(whole.outputs()[j].node);
-    }
-  for (auto it = whole.nodes().rbegin(); it != whole.nodes().rend(); ++it)
-    if (needed.contains(&*it))
-      for (auto& v : it->inputs) needed.insert(v.node);
-
-  Graph body;
-  std::map<const Node*, Value> inside;
-  for (size_t i = 0; i < whole.inputs().size(); ++i)
-    if (const Node* node = whole.inputs()[i].node; needed.contains(node)) {
-      inside[node] = body.add_input(node->types[0], node->name);
-      piece.inputs.push_back(int(i));
-    }
-  piece.attrs.domain = product->types[0].shape;
-  for (auto& node : whole.nodes()) {
-    if (!needed.contains(&node) || node.op->kind == OpKind::kInput) continue;
-    std::vector<Value> inputs;
-    for (auto& v : node.inputs) inputs.push_back(inside.at(v.node));
-    inside[&node] = node.op->kind == OpKind::kScalar
-                        ? body.add_scalar(node.attrs.as<ScalarAttrs>().value)
-                        : body.add_typed(*node.op, std::move(inputs), node.attrs, node.types, node.where).result();
-    if (&node != product && computes(node) && node.op != &fused_op()) {
-      piece.has_epilogue = true;
-      piece.attrs.domain = node.types[0].shape;
-    }
-  }
-  for (int j : piece.outputs) results.push_back(inside.at(whole.outputs()[size_t(j)].node));
-  body.set_outputs(std::move(results));
-  piece.attrs.body = SubGraph(std::move(body));
-  return piece;
-}
-
 class ProductCompiler {
  public:
   ProductCompiler(const FusedAttrs& attrs, std::span<const TensorImpl* const> inputs,
                   std::span<const TensorImpl* const> outputs)
-      : attrs_(attrs), body_(*attrs.body), inputs_(inputs), outputs_(outputs) {}
+      : pieces_(take_apart(attrs)), inputs_(inputs), outputs_(outputs) {}
 
   FusedProduct run() {
-    auto products = contractions_of(body_);
-    add_left(*products[0]);
-    out_.together = std::all_of(products.begin(), products.end(),
-                                [&](auto* p) { return p->types[0].shape.same_as(products[0]->types[0].shape); });
-    for (auto* product : products) out_.parts.push_back(part(*product));
-    int computed = 0;
-    for (auto& node : body_.nodes()) {
-      computed += computes(node) && node.op != &fused_op();
-      if (computes(node)) out_.name += (out_.name.empty() ? "" : "_") + std::string(node.op->name);
-    }
-    if (computed == int(products.size())) {
-      for (size_t p = 0; p < products.size(); ++p) store_as_it_is(p, *products[p]);
-    } else if (out_.together) {
-      std::vector<int> everything(inputs_.size() + outputs_.size());
-      for (size_t i = 0; i < everything.size(); ++i) everything[i] = int(i);
-      int back = follow(attrs_, everything);
-      store(0, back);
-    } else {
-      for (size_t p = 0; p < products.size(); ++p) apart(p, *products[p]);
+    out_.name = pieces_.name;
+    out_.batch = pieces_.batch;
+    out_.m = pieces_.m;
+    out_.k = pieces_.k;
+    out_.together = pieces_.together;
+    add_left();
+    for (auto& part : pieces_.parts) out_.parts.push_back({part.n, operand(part.right), {}, part.right, -1});
+    for (size_t p = 0; p < pieces_.parts.size(); ++p)
+      if (pieces_.parts[p].result >= 0) store(p, pieces_.parts[p].result);
+    for (size_t f = 0; f < pieces_.follows.size(); ++f) {
+      auto& follow = pieces_.follows[f];
+      out_.follows.emplace_back();
+      if (follow) store(f, compile(*follow, out_.follows.back()));
     }
     return std::move(out_);
   }
 
  private:
-  int slot_of(Value v) const {
-    for (size_t i = 0; i < body_.inputs().size(); ++i)
-      if (body_.inputs()[i] == v) return int(i);
-    SINTER_INTERNAL_ASSERT(false, "an operand of a fused product is computed inside");
-  }
-
   runtime::GemmOperand operand(int slot) const {
     const TensorImpl& t = *inputs_[size_t(slot)];
     size_t rank = t.sizes.size();
     return {nullptr, t.strides[rank - 2], t.strides[rank - 1], *eager::gemm_type(t.dtype), rank == 3 ? t.strides[0] : 0};
   }
 
-  void add_left(const Node& product) {
-    const Node* from = product.inputs[0].node;
-    while (from->op->kind == OpKind::kView) from = from->inputs[0].node;
-    IntList sizes = product.inputs[0].type().shape.numbers();
-    if (from->op == &fused_op()) {
-      add_prologue(*from);
-      out_.a = {nullptr, sizes[1], 1, *eager::gemm_type(from->types[0].dtype)};
-    } else {
-      out_.a_slot = slot_of(product.inputs[0]);
+  void add_left() {
+    if (!pieces_.prologue) {
+      out_.a_slot = pieces_.left;
       out_.a = operand(out_.a_slot);
+      return;
     }
-    out_.batch = sizes.size() == 3 ? sizes[0] : 1;
-    out_.m = sizes[sizes.size() - 2];
-    out_.k = sizes[sizes.size() - 1];
-  }
-
-  void add_prologue(const Node& node) {
+    auto& prologue = *pieces_.prologue;
     std::vector<const TensorImpl*> inputs;
-    for (auto& v : node.inputs) {
-      out_.prologue_operands.push_back(slot_of(v));
-      inputs.push_back(inputs_[size_t(slot_of(v))]);
-    }
-    auto result = make_intrusive<TensorImpl>();
-    result->dtype = node.types[0].dtype;
-    result->sizes = node.types[0].shape.numbers();
-    result->strides = contiguous_strides(result->sizes);
-    result->numel = node.types[0].shape.numel().number();
-    result->contiguous = true;
+    for (int at : prologue.operands) inputs.push_back(inputs_[size_t(at)]);
+    auto result = row_major_of(prologue.node->types[0]);
     const TensorImpl* output = result.get();
+    out_.a = {nullptr, out_.k, 1, *eager::gemm_type(result->dtype)};
+    out_.prologue_operands = prologue.operands;
     out_.prologue_bytes = result->numel * item_size(result->dtype);
-    out_.prologue =
-        std::make_shared<const FusedKernel>(compile_fused(node.attrs.as<FusedAttrs>(), inputs, {&output, 1}));
-  }
-
-  FusedProduct::Part part(const Node& product) const {
-    FusedProduct::Part part{};
-    part.b_slot = slot_of(product.inputs[1]);
-    part.b = operand(part.b_slot);
-    part.n = inputs_[size_t(part.b_slot)]->sizes.back();
-    part.c_slot = -1;
-    return part;
+    out_.prologue = std::make_shared<const FusedKernel>(
+        compile_fused(prologue.node->attrs.as<FusedAttrs>(), inputs, {&output, 1}));
   }
 
   // Fresh and row-major, its rows counted through the batch.
@@ -169,41 +67,17 @@ class ProductCompiler {
     part.c = {nullptr, part.n, 1, *eager::gemm_type(outputs_[size_t(slot) - inputs_.size()]->dtype), out_.m * part.n};
   }
 
-  void store_as_it_is(size_t p, const Node& product) {
-    for (size_t j = 0; j < body_.outputs().size(); ++j)
-      if (body_.outputs()[j].node == &product) store(p, int(inputs_.size() + j));
-    out_.follows.resize(out_.parts.size());
-  }
-
-  void apart(size_t p, const Node& product) {
-    Piece piece = piece_of(body_, &product);
-    if (!piece.has_epilogue) return store_as_it_is(p, product);
-    std::vector<int> operands = piece.inputs;
-    for (int j : piece.outputs) operands.push_back(int(inputs_.size()) + j);
-    out_.follows.resize(p);
-    store(p, follow(piece.attrs, operands));
-  }
-
-  // Compiles what follows; gives the result that the product itself stores.
-  int follow(const FusedAttrs& attrs, const std::vector<int>& operands) {
-    size_t count = attrs.body->inputs().size();
-    std::vector<const TensorImpl*> inputs, outputs;
-    for (size_t i = 0; i < operands.size(); ++i) {
-      size_t at = size_t(operands[i]);
-      if (i < count)
-        inputs.push_back(inputs_[at]);
-      else
-        outputs.push_back(outputs_[at - inputs_.size()]);
-    }
-    CompiledEpilogue compiled = compile_epilogue(attrs, inputs, outputs);
-    compiled.epilogue.operands = operands;
+  // Gives the result that the product itself stores.
+  int compile(const ProductPieces::Follow& follow, FusedEpilogue& to) {
+    auto [inputs, outputs] = geometries_of(follow.operands, inputs_, outputs_);
+    CompiledEpilogue compiled = compile_epilogue(follow.attrs, inputs, outputs);
+    compiled.epilogue.operands = follow.operands;
     if (out_.indexing.empty()) out_.indexing = compiled.indexing;
-    out_.follows.push_back(std::move(compiled.epilogue));
-    return operands[size_t(compiled.back)];
+    to = std::move(compiled.epilogue);
+    return follow.operands[size_t(compiled.back)];
   }
 
-  const FusedAttrs& attrs_;
-  const Graph& body_;
+  const ProductPieces pieces_;
   std::span<const TensorImpl* const> inputs_, outputs_;
   FusedProduct out_;
 };

@@ -7,6 +7,7 @@
 #include "sinter/base/stage_times.h"
 #include "sinter/base/thread_pool.h"
 #include "sinter/codegen/cpu/emit.h"
+#include "sinter/engine/cuda/loops.h"
 #include "sinter/loops/schedule.h"
 #include "sinter/runtime/cpu/cpu_features.h"
 #include "sinter/runtime/cpu/toolchain.h"
@@ -28,16 +29,20 @@ std::string kernel_name(const LoopNest& nest) {
 
 }  // namespace
 
-std::shared_ptr<const Kernel> compile_kernel(const LoopNest& nest, bool stream) {
+std::shared_ptr<const Kernel> compile_kernel(const LoopNest& nest, Device device, KernelOptions options) {
   StageTimer timer(CompileStage::kSchedule);
-  auto plan = schedule(nest, stream);
   auto kernel = std::make_shared<Kernel>();
   kernel->name = kernel_name(nest);
-  auto emitted = codegen::emit_cpu(nest, plan, kernel->name);
-  kernel->split_last = emitted.split_last;
   kernel->params = nest.params();
   // Coordinates are named i0, i1, … by lowering.
   for (auto& axis : nest.parallel) kernel->parallel_axes.push_back(std::stoi(to_string(axis.symbol).substr(1)));
+  if (device.is_cuda()) {
+    kernel->cuda = compile_cuda_loops(nest, kernel->name, device, options.wide);
+    return kernel;
+  }
+  auto plan = schedule(nest, options.stream);
+  auto emitted = codegen::emit_cpu(nest, plan, kernel->name);
+  kernel->split_last = emitted.split_last;
   if (log_enabled(LogTopic::kCode)) log(LogTopic::kCode, "{}schedule: {}\n{}", nest.text(), plan, emitted.text);
   int lanes = runtime::host_target().vector_bytes / 4;
   kernel->granule = plan.mode != VectorMode::kColumns || emitted.split_last ? 1 : int64_t(lanes) * emitted.lanes_per_step;
@@ -54,6 +59,7 @@ int64_t grain_of(const Kernel& kernel, int64_t work) {
 }
 
 void launch(const Kernel& kernel, const int64_t* args, int64_t range, int64_t work) {
+  if (kernel.cuda) return launch(*kernel.cuda, args);
   parallel_for(0, range, grain_of(kernel, work), [&](int64_t begin, int64_t end) { kernel.function(args, begin, end); });
 }
 

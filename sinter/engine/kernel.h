@@ -8,6 +8,8 @@
 
 namespace sinter {
 
+struct CudaLoopKernel;
+
 struct Kernel {
   using Function = void (*)(const int64_t* args, int64_t begin, int64_t end);
 
@@ -18,15 +20,20 @@ struct Kernel {
   std::vector<int> parallel_axes;   // which coordinates of the result (of the domain, for a scatter) run in parallel
   std::string name;
   std::shared_ptr<const void> code;  // keeps the function loaded
+  std::shared_ptr<const CudaLoopKernel> cuda;  // in place of the function, on a GPU
 };
 
-// Schedules, emits and compiles the nest for this machine's CPU. Compiled code is kept in memory and on disk. `stream`:
-// stores go past the caches, and results are aligned to 64 bytes.
-std::shared_ptr<const Kernel> compile_kernel(const LoopNest& nest, bool stream = false);
+struct KernelOptions {
+  bool stream = false;  // on a CPU: stores go past the caches, and results are aligned to 64 bytes
+  bool wide = false;    // on a GPU: some operand reaches over 2^31 elements or more
+};
+
+// Schedules, emits and compiles the nest for a device. Compiled code is kept in memory and on disk.
+std::shared_ptr<const Kernel> compile_kernel(const LoopNest& nest, Device device = {}, KernelOptions options = {});
 
 // About how many steps of the range one piece has, when a step touches `work` elements.
 int64_t grain_of(const Kernel& kernel, int64_t work);
-// Runs the kernel over [0, range) on the thread pool; `work` is about how many elements one step of the range touches.
+// Runs the kernel over [0, range) on the thread pool, or queues it on its GPU; `work` is about how many elements one step of the range touches.
 void launch(const Kernel& kernel, const int64_t* args, int64_t range, int64_t work);
 
 }  // namespace sinter

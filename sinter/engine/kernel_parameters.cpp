@@ -5,6 +5,7 @@
 
 #include "sinter/base/error.h"
 #include "sinter/ops/reshape.h"
+#include "sinter/runtime/cuda/errors.h"
 
 namespace sinter {
 
@@ -62,6 +63,23 @@ NamedFused name_sizes(const FusedAttrs& attrs, std::span<const TensorImpl* const
   for (size_t j = 0; j < outputs.size(); ++j)
     out.layouts.push_back(layout_of(outputs[j], body.outputs()[j].type().shape, int(inputs.size() + j), parameters));
   return out;
+}
+
+IntList memory_order(const FusedAttrs& attrs, std::span<const TensorImpl* const> outputs) {
+  for (auto* out : outputs) {
+    if (out->sizes.size() != attrs.domain.size() || out->contiguous) continue;
+    IntList order;
+    for (size_t d = 0; d < out->sizes.size(); ++d) order.push_back(int64_t(d));
+    std::stable_sort(order.begin(), order.end(),
+                     [&](int64_t a, int64_t b) { return out->strides[size_t(a)] > out->strides[size_t(b)]; });
+    return order;
+  }
+  return {};
+}
+
+int64_t IndexError::cell() {
+  if (device_.is_cuda()) return runtime::cuda_error_cell(device_.index, ops_);
+  return int64_t(reinterpret_cast<uintptr_t>(error_));
 }
 
 void IndexError::check() const {

@@ -55,16 +55,20 @@ struct NamedFused {
 NamedFused name_sizes(const FusedAttrs& attrs, std::span<const TensorImpl* const> inputs,
                       std::span<const TensorImpl* const> outputs, KernelParameters& parameters);
 
+// Loops follow the memory of a result of the whole domain: its innermost dimension last.
+IntList memory_order(const FusedAttrs& attrs, std::span<const TensorImpl* const> outputs);
+
 // Where a kernel notes an index that is out of range: its last argument.
 class IndexError {
  public:
-  explicit IndexError(const std::string& ops) : ops_(ops) {}
-  int64_t cell() { return int64_t(reinterpret_cast<uintptr_t>(error_)); }
-  // Throws when one was.
+  explicit IndexError(const std::string& ops, Device device = {}) : ops_(ops), device_(device) {}
+  int64_t cell();
+  // Throws when one was. What a GPU found is thrown when the host waits for it.
   void check() const;
 
  private:
   const std::string& ops_;
+  Device device_;
   int64_t error_[3] = {};
 };
 

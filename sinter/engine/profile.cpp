@@ -5,12 +5,13 @@
 #include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "sinter/base/error.h"
 #include "sinter/base/stage_times.h"
 #include "sinter/base/table.h"
 #include "sinter/engine/report.h"
-#include "sinter/runtime/cpu/ceilings.h"
+#include "sinter/runtime/cuda/ceilings.h"
 
 namespace sinter {
 
@@ -102,6 +103,7 @@ void Profile::Timer::eager(const Op& op, std::span<const TensorArg> inputs, cons
   auto* where = UserPosition::current();
   KernelRow row{.name = std::string(op.name), .ops = std::string(op.name), .where = {}, .program = {}};
   if (where) row.where = to_string(*where);
+  if (!outputs.empty()) row.device = outputs[0].device();
   EagerCall call{.op = &op, .attrs = attrs, .inputs = {}, .outputs = {}, .cost = {}};
   std::vector<const TensorImpl*> from, to;
   for (auto& arg : inputs) {
@@ -126,7 +128,7 @@ void Profile::Timer::eager(const Op& op, std::span<const TensorArg> inputs, cons
   if (profile_.eager_.size() < kMostEagerCalls) profile_.eager_.push_back(std::move(call));
 }
 
-void Profile::Timer::kernel(const void* key, FunctionRef<KernelRow()> describe) {
+void Profile::Timer::kernel(const void* key, FunctionRef<KernelRow()> describe, std::optional<double> seconds) {
   end_ = Clock::now();
   double compiling = stage_seconds_of_this_thread() - compiling_;
   std::lock_guard lock(profile_.mutex_);
@@ -139,7 +141,8 @@ void Profile::Timer::kernel(const void* key, FunctionRef<KernelRow()> describe) 
   }
   Event e = event(Event::Kind::kKernel);
   e.index = known->second.first;
-  profile_.rows_[size_t(e.index)].add(std::max(e.seconds - compiling, 0.0), known->second.second);
+  if (seconds) e.seconds = *seconds;
+  profile_.rows_[size_t(e.index)].add(seconds ? *seconds : std::max(e.seconds - compiling, 0.0), known->second.second);
   profile_.keep(e, compiling);
 }
 
@@ -192,10 +195,9 @@ std::string Profile::table(size_t most) const {
   auto all = kernels();
   KernelRow total{.name = "total", .ops = {}, .where = {}, .program = {}}, rest = total;
   double floors = 0;
-  auto& ceilings = runtime::measured_ceilings();
   // Of all calls together; the cache that decides is that of one call.
   auto floor = [&](const KernelRow& r) {
-    return ceilings.seconds(double(r.cost.read), double(r.cost.written), r.cost.flops,
+    return runtime::ceilings_of(r.device).seconds(double(r.cost.read), double(r.cost.written), r.cost.flops,
                             double(r.cost.bytes()) / double(std::max<int64_t>(r.calls, 1)));
   };
   for (auto& row : all) {
@@ -230,7 +232,12 @@ std::string Profile::table(size_t most) const {
   std::string out = table.text();
   if (double compiling = compile_seconds(); compiling > kShortCompile)
     out += format("compiling kernels took {} more\n", seconds_text(compiling));
-  return out + "ceilings: " + ceilings.text() + "\n";
+  std::set<int> gpus;
+  bool host = all.empty();
+  for (auto& row : all) row.device.is_cuda() ? void(gpus.insert(row.device.index)) : void(host = true);
+  if (host) out += "ceilings: " + runtime::measured_ceilings().text() + "\n";
+  for (int gpu : gpus) out += format("ceilings of {}: {}\n", cuda(gpu), runtime::cuda_ceilings(gpu).text());
+  return out;
 }
 
 std::string Profile::chrome_trace() const {

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -46,6 +47,7 @@ class Profile {
   struct KernelRow {
     std::string name, ops, where;
     std::string program;  // the compiled function it belongs to; empty for an eager op
+    Device device = {};
     int64_t calls = 0;
     double seconds = 0, best = 0;  // of all calls together; of the shortest
     Cost cost = {};                // of all calls
@@ -97,7 +99,8 @@ class Profile {
     // An eager op has run; it and its operands are remembered for advice.
     void eager(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, std::span<const Tensor> outputs);
     // A kernel of a program has run. What does not change between calls is asked for once for each `key`.
-    void kernel(const void* key, FunctionRef<KernelRow()> describe);
+    // `seconds`: how long it ran, where that is not the time since the timer's making.
+    void kernel(const void* key, FunctionRef<KernelRow()> describe, std::optional<double> seconds = {});
     // A whole program has run.
     void program(const std::string& name);
 

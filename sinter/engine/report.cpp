@@ -9,7 +9,7 @@
 #include "sinter/engine/executable/plan.h"
 #include "sinter/ops/contract.h"
 #include "sinter/ops/fused.h"
-#include "sinter/runtime/cpu/ceilings.h"
+#include "sinter/runtime/cuda/ceilings.h"
 
 namespace sinter {
 
@@ -91,6 +91,7 @@ KernelReport report_of(const Plan& plan, const Step& step) { return Reader(plan)
 PlanReport report_of(const Plan& plan) {
   PlanReport out;
   out.name = plan.name;
+  out.device = plan.device;
   for (auto& step : plan.steps)
     if (step.kind != Step::Kind::kView) out.kernels.push_back(report_of(plan, step));
   out.arena_bytes = plan.arena_bytes;
@@ -112,7 +113,7 @@ Cost PlanReport::total() const {
 }
 
 double PlanReport::floor_seconds(const KernelReport& kernel) const {
-  return runtime::measured_ceilings().seconds(double(kernel.cost.read), double(kernel.cost.written), kernel.cost.flops,
+  return runtime::ceilings_of(device).seconds(double(kernel.cost.read), double(kernel.cost.written), kernel.cost.flops,
                                               double(working_bytes));
 }
 

@@ -20,6 +20,7 @@ struct KernelReport {
 
 struct PlanReport {
   std::string name;
+  Device device;
   std::vector<KernelReport> kernels;
   int64_t arena_bytes = 0;   // of temporaries
   int64_t live_bytes = 0;    // the largest live set: no arena can be smaller

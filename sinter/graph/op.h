@@ -144,6 +144,7 @@ struct Op {
   OpFunction<void(InterpretCall& call)> interpret;      // kOpaque
   // kOpaque; for other kinds where the eager CPU has a better way than their loops (cat: one copy per operand).
   OpFunction<TensorList(std::span<const Tensor> inputs, const Attrs& attrs)> run_cpu;
+  bool reads_host_memory = false;  // run_cpu does: operands on another device are brought to the host, results back
   OpFunction<TensorList(std::span<const TensorArg> inputs, const Attrs& attrs)> decompose;  // kComposite
 
   Tolerance tolerance;

@@ -22,6 +22,9 @@ struct Creation : Loop {
     for (auto& d : a.size) check(!d.is_number() || d.number() >= 0, "{}: the size {} is negative", call.name(), a.size);
     for (auto& input : call.inputs)
       check(input.rank() == 0, "{}: expected single numbers, got a tensor of shape {}", call.name(), input.shape);
+    for (auto& input : call.inputs)
+      check(input.weak || input.device.is_cpu() || input.device == a.device,
+            "{}: the number is on {}, the result on {}: move one of them with .to(device)", call.name(), input.device, a.device);
     return {Type{a.dtype, a.size, a.device}};
   }
 };

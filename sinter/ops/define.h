@@ -172,6 +172,7 @@ constexpr Op make_op() {
   } else if constexpr (requires { T::run_cpu; }) {
     op.run_cpu = T::run_cpu;
   }
+  if constexpr (requires { T::reads_host_memory; }) op.reads_host_memory = T::reads_host_memory;
   if constexpr (T::kind == OpKind::kComposite) op.decompose = T::decompose;
   if constexpr (requires { T::tolerance; }) op.tolerance = T::tolerance;
   if constexpr (requires { T::domain_of_inputs; }) op.domain_of_inputs = T::domain_of_inputs;

@@ -32,6 +32,7 @@ struct NonZero : Opaque {
   static std::vector<Type> infer(const OpCall& call) {
     return {Type{kInt64, {Dim::symbol(call.as<CountAttrs>().count), call.rank(0)}, call.inputs[0].device}};
   }
+  static constexpr bool reads_host_memory = true;
   static TensorList run_cpu(std::span<const Tensor> inputs, const Attrs&) {
     Tensor x = inputs[0].contiguous();
     auto& sizes = x.impl().sizes;
@@ -84,6 +85,7 @@ struct Unique : Opaque {
     return {Type{x.dtype, {count}, x.device}, Type{kInt64, x.shape, x.device}, Type{kInt64, {count}, x.device}};
   }
   // Values in order, the place of each element among them, and how often each occurs. NaNs all differ.
+  static constexpr bool reads_host_memory = true;
   static TensorList run_cpu(std::span<const Tensor> inputs, const Attrs&) {
     Tensor x = inputs[0].contiguous();
     Tensor flat = make_view(x, {x.impl().numel}, {1}, x.impl().offset);
@@ -144,11 +146,6 @@ struct Unique : Opaque {
   SINTER_SAMPLES("i64[20]<5 |", "i64[3, 4]<3 |", "x[6] |", "bool[7] |", "i64[0]<3 |", "i32[]<4 |")
 };
 
-struct SearchAttrs {
-  bool right = false;
-  SINTER_FIELDS(right)
-};
-
 struct SearchSorted : Opaque {
   static constexpr auto name = "searchsorted";
   static constexpr int inputs = 2;
@@ -165,6 +162,7 @@ struct SearchSorted : Opaque {
     check(sorted.dtype == values.dtype, "searchsorted: dtypes {} and {} differ", sorted.dtype, values.dtype);
     return {Type{kInt64, values.shape, values.device}};
   }
+  static constexpr bool reads_host_memory = true;
   static TensorList run_cpu(std::span<const Tensor> inputs, const Attrs& attrs) {
     bool right = attrs.as<SearchAttrs>().right;
     Tensor sorted = inputs[0].contiguous(), values = inputs[1].contiguous(), out = empty(values.sizes(), kInt64);

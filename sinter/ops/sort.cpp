@@ -122,12 +122,6 @@ void interpret_ordered(InterpretCall& c, int64_t dim, int64_t keep, bool descend
     }
 }
 
-struct SortAttrs {
-  int64_t dim = -1;
-  bool descending = false;
-  SINTER_FIELDS(dim, descending)
-};
-
 struct Sort : Opaque {
   static constexpr auto name = "sort";
   using Attributes = SortAttrs;
@@ -136,6 +130,7 @@ struct Sort : Opaque {
     auto& x = call.inputs[0];
     return {Type{x.dtype, x.shape, x.device}, Type{kInt64, x.shape, x.device}};
   }
+  static constexpr bool reads_host_memory = true;
   static TensorList run_cpu(std::span<const Tensor> inputs, const Attrs& attrs) {
     auto& a = attrs.as<SortAttrs>();
     int64_t dim = wrap_dim("sort", a.dim, inputs[0].dim());
@@ -154,13 +149,6 @@ struct Sort : Opaque {
                  "x[] |", "x[0] |", "x[2, 0] |", "i64[30]<4 |", "bool[9] | descending=true")
 };
 
-struct TopkAttrs {
-  Dim k = 1;
-  int64_t dim = -1;
-  bool largest = true;
-  SINTER_FIELDS(k, dim, largest)
-};
-
 struct Topk : Opaque {
   static constexpr auto name = "topk";
   using Attributes = TopkAttrs;
@@ -174,6 +162,7 @@ struct Topk : Opaque {
     Shape shape = x.rank() ? replaced(x.shape, dim, a.k) : x.shape;
     return {Type{x.dtype, shape, x.device}, Type{kInt64, shape, x.device}};
   }
+  static constexpr bool reads_host_memory = true;
   static TensorList run_cpu(std::span<const Tensor> inputs, const Attrs& attrs) {
     auto& a = attrs.as<TopkAttrs>();
     return ordered(inputs[0], wrap_dim("topk", a.dim, inputs[0].dim()), a.k.number(), a.largest);

@@ -6,6 +6,7 @@
 #include "sinter/ops/creation.h"
 #include "sinter/ops/in_place.h"
 #include "sinter/ops/registry.h"
+#include "sinter/ops/to_device.h"
 
 namespace sinter {
 
@@ -225,8 +226,7 @@ Tensor to(const TensorArg& x, DType dtype) {
 Tensor Tensor::to(DType dtype, Where where) const { return sinter::to({*this, where}, dtype); }
 Tensor Tensor::to(Device device, Where where) const {
   UserPosition here(where);
-  check(device == this->device(), "to: this build has no backend for {}", device);
-  return *this;
+  return device == this->device() ? *this : to_device(*this, device);
 }
 Tensor Tensor::to(const TensorOptions& options, Where where) const {
   return to(options.device_, where).to(options.dtype_, where);
@@ -252,7 +252,7 @@ const Tensor& Tensor::tanh_(Where where) const { return call_in_place<Tanh>(*thi
 const Tensor& Tensor::copy_(const TensorArg& source) const {
   UserPosition here(source.where());
   if (source.is_scalar() || source.dim() == 0) return fill_(source);
-  const Tensor& from = source.tensor();
+  const Tensor from = to_device(source, device());
   const Shape sizes = this->sizes();
   check(from.dim() <= dim(), "copy_: a source of shape {} does not fit a tensor of shape {}", from.sizes(), sizes);
   for (int64_t d = 1; d <= from.dim(); ++d)

@@ -50,4 +50,7 @@ Allocator& allocator_for(Device device);
 
 BufferPtr allocate_buffer(size_t bytes, Device device);
 
+// Copies between any two devices; host memory may be read or changed on return. Defined in runtime/.
+void copy_bytes(void* to, Device to_device, const void* from, Device from_device, size_t bytes);
+
 }  // namespace sinter

@@ -77,9 +77,11 @@ bool has_format(std::span<const int64_t> sizes, std::span<const int64_t> strides
 void copy_packed(const Tensor& tensor, void* out) {
   TensorImpl& impl = tensor.impl();
   const void* data = tensor.data_ptr();
-  check(impl.device.is_cpu(), "the values of a tensor on {} cannot be read from the host: copy it with .cpu() first",
-        impl.device);
   if (impl.numel == 0) return;
+  if (!impl.device.is_cpu()) {
+    Tensor packed = tensor.contiguous();
+    return copy_bytes(out, Device(), packed.data_ptr(), impl.device, size_t(impl.numel * item_size(impl.dtype)));
+  }
   if (impl.contiguous) {
     std::memcpy(out, data, size_t(impl.numel * item_size(impl.dtype)));
     return;

@@ -161,8 +161,11 @@ std::string to_string(const Tensor& tensor, const PrintOptions& options) {
   }
   const TensorImpl& impl = tensor.impl();
   if (impl.traced) return "Tensor(" + to_string(impl.dtype) + to_string(impl.traced_shape) + ", traced)";
-  if (!impl.device.is_cpu())
-    return "Tensor(" + to_string(impl.dtype) + to_string(impl.sizes) + ", " + to_string(impl.device) + ")";
+  if (!impl.device.is_cpu()) {
+    std::string text = to_string(tensor.to(Device()), options);
+    text.pop_back();
+    return text + ", device='" + to_string(impl.device) + "')";
+  }
 
   std::string out = "tensor(", dtype = "dtype=" + to_string(impl.dtype);
   auto indent = int64_t(out.size());

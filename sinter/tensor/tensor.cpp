@@ -215,10 +215,10 @@ Scalar Tensor::item(Where where) const {
   auto& body = eager("item", *this);
   check(body.numel == 1, "item: the tensor of shape {} has {} elements; item() reads a tensor of exactly one",
         body.sizes, body.numel);
-  check(body.device.is_cpu(), "item: the tensor is on {}; copy it with .cpu() first", body.device);
   return visit_dtype(body.dtype, [&](auto zero) {
     using T = decltype(zero);
-    T value = *static_cast<const T*>(data_ptr());
+    T value;
+    copy_bytes(&value, Device(), data_ptr(), body.device, sizeof value);
     if constexpr (std::is_class_v<T>)
       return Scalar(float(value));
     else

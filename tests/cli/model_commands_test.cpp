@@ -233,7 +233,7 @@ TEST(CliModels, WrongInputsEndWithOneAndAMessage) {
         Case{"generate --prompt-ids 1 --model " + fixture("bert"), "does not generate"},
         Case{"chat --model " + fixture("llama-gqa"), "tokenizer.json"}, Case{"generate --prompt-ids 2048", "2048"},
         Case{"generate --prompt ''", "empty"}, Case{"generate --prompt a --cache-length 4096", "4096"},
-        Case{"generate --prompt a --device cuda", "no CUDA"},
+        Case{"generate --prompt a --device cuda:63", "cuda:63"},
         Case{"forward --model " + fixture("bert") + in, "input_ids"},
         Case{"forward --model " + fixture("bert") + " --inputs /none --outputs /dev/null", "/none"}}) {
     auto result = run_command(c.arguments);

@@ -193,13 +193,21 @@ std::vector<Array> referee(const Sample& sample) {
   return interpret(graph, inputs);
 }
 
-TensorList run_eagerly(Sample& sample, MemoryLayout layout) {
+Tensor moved(const Tensor& tensor, Device device) {
+  auto impl = make_intrusive<TensorImpl>(tensor.impl());
+  impl->device = device;
+  impl->buffer = allocate_buffer(tensor.impl().buffer->bytes(), device);
+  copy_bytes(impl->buffer->data(), device, tensor.impl().buffer->data(), tensor.device(), impl->buffer->bytes());
+  return Tensor(std::move(impl));
+}
+
+TensorList run_eagerly(Sample& sample, MemoryLayout layout, Device device) {
   std::vector<TensorArg> args;
   for (auto& o : sample.operands) {
     if (o.scalar)
       args.emplace_back(o.number);
     else
-      args.emplace_back(lay_out(o.values, layout));
+      args.emplace_back(device.is_cpu() ? lay_out(o.values, layout) : moved(lay_out(o.values, layout), device));
   }
   return Dispatcher::instance().run(*sample.op, args, sample.attrs);
 }

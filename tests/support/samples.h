@@ -44,8 +44,11 @@ Tensor lay_out(Array& values, MemoryLayout layout);
 
 // The referee's result of one op.
 std::vector<Array> referee(const Sample& sample);
-// The eager result, with every operand in this layout. Changes the sample's values when the layout is kBroadcast.
-TensorList run_eagerly(Sample& sample, MemoryLayout layout);
+// The same elements with the same strides in a device's memory.
+Tensor moved(const Tensor& tensor, Device device);
+// The eager result, with every operand in this layout on this device. Changes the sample's values when the layout is
+// kBroadcast.
+TensorList run_eagerly(Sample& sample, MemoryLayout layout, Device device = {});
 
 // An empty text when `got` agrees with the double-precision `want` within the tolerance; else where and by how much not.
 std::string difference(const Tensor& got, const Array& want, const Tolerance& tolerance);

@@ -1,10 +1,11 @@
 // Attention by the blocked kernels of runtime/cpu/attention. f64, more than two leading dimensions and empty operands
 // keep to the decomposition.
+#include "sinter/engine/eager/attention.h"
+
 #include <cmath>
 
 #include "sinter/engine/eager/gemm_operand.h"
 #include "sinter/ops/contract.h"
-#include "sinter/runtime/cpu/attention/attention.h"
 
 namespace sinter::eager {
 
@@ -41,45 +42,56 @@ bool takes_attention(const OpCall& call) {
   if (!type || *type == runtime::GemmType::f64) return false;
   if (call.inputs.size() == 4 && !mask_type(call.inputs[3].dtype)) return false;
   for (auto& t : call.inputs) {
-    if (t.weak || t.rank() > 4 || !t.device.is_cpu()) return false;
+    if (t.weak || t.rank() > 4) return false;
     for (auto& d : t.shape)
       if (d.is_number() && d.number() == 0) return false;
+    // A GPU's kernels keep a row in registers.
+    const Dim& size = t.shape[t.shape.size() - 1];
+    bool mask = &t - call.inputs.data() == 3;
+    if (t.device.is_cuda() && !mask && !(size.is_number() && size.number() <= 256)) return false;
   }
   return true;
 }
 
-bool attention_template(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor* given,
-                        TensorList& outputs) {
+AttentionCall::AttentionCall(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor* given) {
   auto types = operand_types(inputs);
   OpCall call{op, types, attrs};
-  if (!takes_attention(call)) return false;
+  taken_ = takes_attention(call);
+  if (!taken_) return;
   Type result = op.infer(call)[0];
   auto& a = attrs.as<AttentionAttrs>();
-  Tensor q = with_dense_rows(inputs[0].tensor()), k = with_dense_rows(inputs[1].tensor()),
-         v = with_dense_rows(inputs[2].tensor());
-  Tensor out = given ? *given : empty(result.shape, TensorOptions(result.dtype));
-  const IntList& sizes = out.impl().sizes;
+  q_ = with_dense_rows(inputs[0].tensor());
+  k_ = with_dense_rows(inputs[1].tensor());
+  v_ = with_dense_rows(inputs[2].tensor());
+  out_ = given ? *given : empty(result.shape, TensorOptions(result.dtype).device(result.device));
+  const IntList& sizes = out_.impl().sizes;
   size_t rank = sizes.size();
-  runtime::AttentionProblem problem{.batch = rank > 3 ? sizes[0] : 1,
-                                    .heads = rank > 2 ? sizes[rank - 3] : 1,
-                                    .queries = sizes[rank - 2],
-                                    .keys = k.impl().sizes[k.impl().sizes.size() - 2],
-                                    .size = q.impl().sizes.back(),
-                                    .value_size = sizes[rank - 1],
-                                    .type = *gemm_type(result.dtype),
-                                    .query = operand(q.impl()),
-                                    .key = operand(k.impl()),
-                                    .value = operand(v.impl()),
-                                    .causal = a.is_causal,
-                                    .out = data_of(out.impl())};
-  problem.scale = float(a.scale ? *a.scale : 1 / std::sqrt(double(problem.size)));
-  if (a.enable_gqa) problem.group = problem.heads / k.impl().sizes[k.impl().sizes.size() - 3];
+  problem_ = {.batch = rank > 3 ? sizes[0] : 1,
+              .heads = rank > 2 ? sizes[rank - 3] : 1,
+              .queries = sizes[rank - 2],
+              .keys = k_.impl().sizes[k_.impl().sizes.size() - 2],
+              .size = q_.impl().sizes.back(),
+              .value_size = sizes[rank - 1],
+              .type = *gemm_type(result.dtype),
+              .query = operand(q_.impl()),
+              .key = operand(k_.impl()),
+              .value = operand(v_.impl()),
+              .causal = a.is_causal,
+              .out = data_of(out_.impl())};
+  problem_.scale = float(a.scale ? *a.scale : 1 / std::sqrt(double(problem_.size)));
+  if (a.enable_gqa) problem_.group = problem_.heads / k_.impl().sizes[k_.impl().sizes.size() - 3];
   if (inputs.size() == 4) {
     auto& m = inputs[3].tensor().impl();
-    problem.mask = {*mask_type(m.dtype), data_of(m), step(m, 4), step(m, 3), step(m, 2), step(m, 1)};
+    problem_.mask = {*mask_type(m.dtype), data_of(m), step(m, 4), step(m, 3), step(m, 2), step(m, 1)};
   }
-  runtime::attention(problem);
-  outputs = {std::move(out)};
+}
+
+bool attention_template(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor* given,
+                        TensorList& outputs) {
+  AttentionCall call(op, inputs, attrs, given);
+  if (!call.taken()) return false;
+  runtime::attention(call.problem());
+  outputs = {call.out()};
   return true;
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// Eager execution on the CPU, one function a kind of op. Inputs are eager tensors or plain numbers, already checked to be
-// on the CPU; results are fresh tensors, or `out` where one is given: of the result's dtype and shape, row-major but for
+// Eager execution, one function a kind of op. Inputs are eager tensors or plain numbers, already checked to be on one
+// device; results are fresh tensors, or `out` where one is given: of the result's dtype and shape, row-major but for
 // pointwise ops, which write any layout and convert to its dtype.
 #include <bit>
 #include <optional>
@@ -42,13 +42,16 @@ inline int64_t slot_of(const Scalar& s) { return s.is_floating() ? std::bit_cast
 // Whether two tensors reach over common memory.
 bool share_memory(const TensorImpl& a, const TensorImpl& b);
 
+// Where an op runs: on the device of its operands. Numbers and single numbers of the host go along.
+Device device_of(std::span<const TensorArg> inputs);
+
 // The types of eager operands.
 std::vector<Type> operand_types(std::span<const TensorArg> inputs);
 
 // An op that an ahead-of-time kernel takes whole, when there is one for these operands.
 using Template = bool (*)(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor* out,
                           TensorList& outputs);
-Template find_template(const Op& op);
+Template find_template(const Op& op, Device device);
 // "gemm", "attention", …; null where there is none.
 const char* template_name(const Op& op);
 // Whether a composite op has a template for all operands of these types, whatever their memory looks like: it need not

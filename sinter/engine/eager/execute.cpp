@@ -1,6 +1,7 @@
 // Which way an op of each kind runs.
 #include "sinter/autograd/autograd.h"
 #include "sinter/base/error.h"
+#include "sinter/base/log.h"
 #include "sinter/engine/eager/eager.h"
 #include "sinter/ops/results.h"
 
@@ -14,12 +15,29 @@ TensorList as_tensors(std::span<const TensorArg> inputs) {
   return tensors;
 }
 
+// What a function that reads host memory makes of operands that lie elsewhere.
+TensorList run_on_host(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, Device device) {
+  log(LogTopic::kPerf, "{}: runs on the host; its operands are copied there from {}, its results back", op.name, device);
+  TensorList tensors = as_tensors(inputs);
+  for (auto& t : tensors) t = t.to(Device());
+  TensorList results = op.run_cpu(tensors, attrs);
+  for (auto& t : results) t = t.to(device);
+  return results;
+}
+
 }  // namespace
+
+Device device_of(std::span<const TensorArg> inputs) {
+  for (auto& arg : inputs)
+    if (!arg.is_scalar() && !arg.tensor().impl().device.is_cpu()) return arg.tensor().impl().device;
+  return {};
+}
 
 TensorList execute(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor* out) {
   if (op.kind == OpKind::kPointwise) return {run_pointwise(op, inputs, attrs, out)};
   // A hand-written kernel may call ops of its own (a contiguous copy): they are no part of the user's history.
-  if (auto take_whole = find_template(op)) {
+  const Device device = device_of(inputs);
+  if (auto take_whole = find_template(op, device)) {
     NoGradGuard no_history;
     TensorList outputs;
     if (take_whole(op, inputs, attrs, out, outputs)) return outputs;
@@ -28,6 +46,7 @@ TensorList execute(const Op& op, std::span<const TensorArg> inputs, const Attrs&
     auto types = operand_types(inputs);
     op.infer(OpCall{op, types, attrs});  // refuses operands that do not fit
     NoGradGuard no_history;
+    if (op.reads_host_memory && !device.is_cpu()) return run_on_host(op, inputs, attrs, device);
     return op.run_cpu(as_tensors(inputs), attrs);
   }
   switch (op.kind) {

@@ -10,8 +10,4 @@ namespace sinter::eager {
 // Null for types the GEMM cores do not take.
 std::optional<runtime::GemmType> gemm_type(DType dtype);
 
-bool attention_template(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor* given,
-                        TensorList& outputs);
-bool takes_attention(const OpCall& call);
-
 }  // namespace sinter::eager

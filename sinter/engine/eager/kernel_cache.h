@@ -20,6 +20,17 @@ struct ParamSource {
 // Reads the names that the eager lowering gives: "n2" is the size of axis 2, "p1_0" the stride of operand 1 on axis 0.
 std::vector<ParamSource> param_sources(const Kernel& kernel);
 
+// Kernels of the same class on another device are others.
+inline uint64_t on_device(uint64_t key, Device device, bool wide) {
+  return device.is_cpu() ? key : hash_mix(key, uint64_t(device.index) * 2 + uint64_t(wide) + 0x9e3779b9);
+}
+// Whether positions in the tensor need more than 31 bits.
+inline bool is_wide(const TensorImpl& t) {
+  int64_t last = 0;
+  for (size_t d = 0; d < t.sizes.size(); ++d) last += (t.sizes[d] - 1) * t.strides[d];
+  return last >= INT32_MAX;
+}
+
 struct CachedKernel {
   const Op* op = nullptr;
   uint64_t key = 0;

@@ -5,6 +5,7 @@
 #include "sinter/base/error.h"
 #include "sinter/engine/eager/eager.h"
 #include "sinter/engine/eager/kernel_cache.h"
+#include "sinter/engine/kernel_parameters.h"
 #include "sinter/loops/lower.h"
 #include "sinter/tensor/tracer.h"
 
@@ -44,7 +45,10 @@ class Call {
 
   Tensor run(const Tensor* out) {
     Type type = op_.infer(call_)[0];
-    Tensor result = out ? *out : empty(type.shape, TensorOptions(type.dtype));
+    Tensor result = out ? *out : empty(type.shape, TensorOptions(type.dtype).device(type.device));
+    device_ = result.device();
+    wide_ = is_wide(result.impl());
+    for (auto& arg : inputs_) wide_ = wide_ || (!arg.is_scalar() && is_wide(arg.tensor().impl()));
     if (op_.kind == OpKind::kScatter) start_from(inputs_[0], result);
     IntList steps = op_.kind == OpKind::kScatter ? op_.domain(call_).numbers() : type.shape.numbers();
     int64_t reduced = 1;
@@ -111,7 +115,7 @@ class Call {
         if (!impl.contiguous) h = hash_mix(h, impl.strides[d] == 1 ? 1 : impl.strides[d] == 0 ? 0 : 2);
       }
     }
-    return h;
+    return on_device(h, device_, wide_);
   }
 
   Layout layout_of(size_t i, const Shape& shape) const {
@@ -141,7 +145,7 @@ class Call {
     layouts.push_back(contiguous_layout(type.shape));
     CachedKernel entry;
     entry.result = type.dtype;
-    entry.kernel = compile_kernel(lower(symbolic, type, layouts));
+    entry.kernel = compile_kernel(lower(symbolic, type, layouts), device_, {.wide = wide_});
     entry.sources = param_sources(*entry.kernel);
     return entry;
   }
@@ -153,8 +157,9 @@ class Call {
     for (auto& source : cached.sources)
       args.push_back(source.operand < 0 ? sizes_[size_t(source.axis)]
                                         : inputs_[size_t(source.operand)].tensor().impl().strides[size_t(source.axis)]);
-    int64_t error[3] = {};
-    args.push_back(int64_t(reinterpret_cast<uintptr_t>(error)));
+    const std::string name(op_.name);
+    IndexError error(name, device_);
+    args.push_back(error.cell());
 
     // Range and work, from the axes that the nest runs in parallel.
     int64_t range = 1, all = reduced;
@@ -162,7 +167,7 @@ class Call {
     for (size_t d = 0; d < steps.size(); ++d) all *= steps[d];
     for (size_t j = 0; j + (cached.kernel->split_last ? 1 : 0) < parallel.size(); ++j) range *= steps[size_t(parallel[j])];
     launch(*cached.kernel, args.data(), range, all / range);
-    check(error[0] == 0, "{}: index {} is out of range for size {}", op_.name, error[1], error[2]);
+    error.check();
   }
 
   const Op& op_;
@@ -170,6 +175,8 @@ class Call {
   const Attrs& attrs_;
   std::vector<Type> types_;
   OpCall call_;
+  Device device_;
+  bool wide_ = false;
   IntList sizes_;
   Attrs symbolic_attrs_;
 };

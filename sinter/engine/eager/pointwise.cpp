@@ -67,10 +67,14 @@ bool broadcast_into(IntList& sizes, const IntList& other) {
 class Call {
  public:
   Call(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs) : op_(op), inputs_(inputs), attrs_(attrs) {
-    for (size_t i = 0; i < inputs.size(); ++i) operands_[i] = classify(inputs[i]);
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      operands_[i] = classify(inputs[i]);
+      if (operands_[i].impl && !operands_[i].impl->device.is_cpu()) device_ = operands_[i].impl->device;
+    }
   }
 
   Tensor run(const Tensor* out) {
+    if (out) device_ = out->impl().device;
     if (out)
       shape_from(out->impl());
     else
@@ -79,7 +83,9 @@ class Call {
     Tensor result = out ? *out : allocate(cached.result);
     if (result.impl().numel == 0) return result;
     find_addresses(result.impl());
-    if (int other = transposed_axis(); other >= 0)
+    if (device_.is_cuda())
+      start(cached);
+    else if (int other = transposed_axis(); other >= 0)
       start_in_tiles(other, out);
     else if (worth_streaming(result.impl()))
       start(find_kernel(out, true));
@@ -104,7 +110,18 @@ class Call {
     if (out) key = hash_mix(key, uint64_t(out->dtype()) + 17);
     if (!attrs_.empty()) key = hash_mix(key, uint64_t(infer()) + 1);
     if (stream) key = hash_mix(key, 41);
+    if (device_.is_cuda()) key = on_device(key, device_, is_wide(out));
     return kernel_cache().find(op_, key, [&] { return compile(out, stream); });
+  }
+
+  bool is_wide(const Tensor* out) const {
+    int64_t last = 0;
+    for (size_t o = 0; o <= inputs_.size(); ++o) {
+      int64_t reach = 0;
+      for (int d = 0; d < geometry_.axes; ++d) reach += (geometry_.sizes[size_t(d)] - 1) * geometry_.strides[o][size_t(d)];
+      last = std::max(last, reach);
+    }
+    return last >= INT32_MAX || (out && eager::is_wide(out->impl()));
   }
 
   // A result that no cache keeps until it is read again is better written past them: its lines need not be fetched.
@@ -235,7 +252,7 @@ class Call {
     if (out) nest.operands.back().dtype = out->dtype();
     CachedKernel entry;
     entry.result = dtype;
-    entry.kernel = compile_kernel(nest, stream);
+    entry.kernel = compile_kernel(nest, device_, {.stream = stream, .wide = device_.is_cuda() && is_wide(out)});
     entry.sources = param_sources(*entry.kernel);
     return entry;
   }
@@ -243,11 +260,12 @@ class Call {
   Tensor allocate(DType dtype) {
     auto impl = make_intrusive<TensorImpl>();
     impl->dtype = dtype;
+    impl->device = device_;
     impl->sizes = sizes_;
     impl->strides = strides_;
     impl->numel = geometry_.elements();
     impl->contiguous = strides_ == contiguous_strides(sizes_);
-    impl->buffer = allocate_buffer(size_t(impl->numel * item_size(dtype)), Device());
+    impl->buffer = allocate_buffer(size_t(impl->numel * item_size(dtype)), device_);
     return Tensor(std::move(impl));
   }
 
@@ -330,6 +348,7 @@ class Call {
   const Op& op_;
   std::span<const TensorArg> inputs_;
   const Attrs& attrs_;
+  Device device_;
   std::array<Operand, kMaxOperands> operands_;
   IntList sizes_, strides_;
   Geometry geometry_;

@@ -13,7 +13,13 @@ namespace {
 // Long rows are cut into chunks that are reduced apart: more work to share, and sums that round less. Where the kept axis
 // is the contiguous one, only few columns need it. The limits do not depend on the number of threads, so neither does the
 // order of additions.
-constexpr int64_t kLongRow = 65536, kFewColumns = 1024, kChunk = 16384;
+struct Chunking {
+  int64_t long_row, few_rows, few_columns, chunk;
+};
+// A GPU works on a row with one block: fewer rows than it has room for need more pieces.
+Chunking chunking(Device device) {
+  return device.is_cuda() ? Chunking{16384, 512, 16384, 4096} : Chunking{65536, INT64_MAX, 1024, 16384};
+}
 
 // The problem of one launch: input strides over kept then reduced axes, output strides over the kept ones.
 struct Problem {
@@ -24,7 +30,8 @@ struct Problem {
 uint64_t stride_class(int64_t stride) { return stride == 1 ? 0 : 1; }
 
 // The collapsed problem as a call of the same op: kept axes first, reduced axes last.
-CachedKernel compile(const Op& op, const Problem& p, DType input, DType result, std::optional<DType> dtype_attr) {
+CachedKernel compile(const Op& op, const Problem& p, DType input, DType result, std::optional<DType> dtype_attr,
+                     Device device, bool wide) {
   Shape shape, out_shape;
   Layout in, out;
   ReduceAttrs attrs;
@@ -56,19 +63,21 @@ CachedKernel compile(const Op& op, const Problem& p, DType input, DType result, 
   Layout layouts[] = {in, out};
   CachedKernel entry;
   entry.result = result;
-  entry.kernel = compile_kernel(lower(call, Type{result, out_shape, Device(), false}, layouts));
+  entry.kernel = compile_kernel(lower(call, Type{result, out_shape, Device(), false}, layouts), device, {.wide = wide});
   entry.sources = param_sources(*entry.kernel);
   return entry;
 }
 
 void start(const Op& op, const Problem& p, DType input, const void* in, DType result, void* out,
-           std::optional<DType> dtype_attr) {
+           std::optional<DType> dtype_attr, Device device) {
+  const bool wide = device.is_cuda() && p.kept.elements() * p.reduced.elements() >= INT32_MAX;
   uint64_t key = uint64_t(p.kept.axes) << 8 | uint64_t(p.reduced.axes);
   key = key << 12 | uint64_t(input) << 8 | uint64_t(result) << 4 | uint64_t(dtype_attr.has_value());
   size_t kept_last = size_t(p.kept.axes) - 1, reduced_last = size_t(p.reduced.axes) - 1;
   key = key << 3 | stride_class(p.kept.strides[0][kept_last]) << 2 | stride_class(p.kept.strides[1][kept_last]) << 1 |
         stride_class(p.reduced.strides[0][reduced_last]);
-  auto& cached = kernel_cache().find(op, key, [&] { return compile(op, p, input, result, dtype_attr); });
+  auto& cached = kernel_cache().find(op, on_device(key, device, wide),
+                                     [&] { return compile(op, p, input, result, dtype_attr, device, wide); });
   int64_t args[3 + 3 * kMaxAxes];
   size_t slot = 0;
   args[slot++] = int64_t(reinterpret_cast<uintptr_t>(in));
@@ -127,13 +136,14 @@ bool over_columns(const Problem& p) { return p.kept.strides[0][size_t(p.kept.axe
 // Rows cut into chunks, each reduced by itself, then the chunks of a row joined in order. Partial results lie so that both
 // steps keep the lanes they would have had: chunk after chunk for columns, row after row else.
 void start_in_chunks(const Op& op, const Problem& p, DType input, const void* in, DType result, void* out,
-                     std::optional<DType> dtype_attr) {
+                     std::optional<DType> dtype_attr, Device device) {
+  const int64_t kChunk = chunking(device).chunk;
   int64_t length = p.reduced.sizes[0], step = p.reduced.strides[0][0], rows = p.kept.elements();
   int64_t whole = length / kChunk, rest = length % kChunk, chunks = whole + (rest ? 1 : 0);
   bool columns = over_columns(p);
   int64_t chunk_stride = columns ? rows : 1, row_stride = columns ? 1 : chunks;
   DType partial = partial_dtype(op, result);
-  auto scratch = allocate_buffer(size_t(rows * chunks * item_size(partial)), Device());
+  auto scratch = allocate_buffer(size_t(rows * chunks * item_size(partial)), device);
   std::optional<DType> partial_attr = partial == result ? dtype_attr : std::optional(partial);
 
   Problem part = p;
@@ -141,17 +151,18 @@ void start_in_chunks(const Op& op, const Problem& p, DType input, const void* in
   if (rest) {
     part.reduced.sizes[0] = rest;
     start(op, part, input, at(in, whole * kChunk * step, input), partial,
-          const_cast<char*>(at(scratch->data(), whole * chunk_stride, partial)), partial_attr);
+          const_cast<char*>(at(scratch->data(), whole * chunk_stride, partial)), partial_attr, device);
   }
   part.kept = with_chunks(part.kept, columns, whole, kChunk * step, chunk_stride);
   part.reduced.sizes[0] = kChunk;
-  start(op, part, input, in, partial, scratch->data(), partial_attr);
+  start(op, part, input, in, partial, scratch->data(), partial_attr, device);
 
   Problem join = p;
   lay_rows(join.kept, 0, row_stride);
   join.reduced.sizes[0] = chunks;
   join.reduced.strides[0][0] = chunk_stride;
-  start(op, join, partial, scratch->data(), result, out, partial == result ? dtype_attr : std::optional(result));
+  start(op, join, partial, scratch->data(), result, out, partial == result ? dtype_attr : std::optional(result),
+        device);
 }
 
 }  // namespace
@@ -162,7 +173,7 @@ Tensor run_reduce(const Op& op, std::span<const TensorArg> inputs, const Attrs& 
   Type type = op.infer(call)[0];
   auto& a = attrs.as<ReduceAttrs>();
   const TensorImpl& in = inputs[0].tensor().impl();
-  Tensor out = given ? *given : empty(type.shape, TensorOptions(type.dtype));
+  Tensor out = given ? *given : empty(type.shape, TensorOptions(type.dtype).device(type.device));
   if (out.impl().numel == 0) return out;
   if (in.numel == 0) {
     // Nothing to combine: the neutral element. Maxima of nothing are refused by the op itself.
@@ -189,12 +200,13 @@ Tensor run_reduce(const Op& op, std::span<const TensorArg> inputs, const Attrs& 
   collapse(p.kept, 1, true);
   collapse(p.reduced, 0, !ordered);
   const void* data = data_of(in);
-  bool cut = !ordered && p.reduced.axes == 1 && p.reduced.sizes[0] >= kLongRow && p.kept.axes < kMaxAxes &&
-             (!over_columns(p) || p.kept.elements() < kFewColumns);
+  Chunking limits = chunking(type.device);
+  bool cut = !ordered && p.reduced.axes == 1 && p.reduced.sizes[0] >= limits.long_row && p.kept.axes < kMaxAxes &&
+             p.kept.elements() < (over_columns(p) ? limits.few_columns : limits.few_rows);
   if (cut)
-    start_in_chunks(op, p, in.dtype, data, type.dtype, data_of(out.impl()), a.dtype);
+    start_in_chunks(op, p, in.dtype, data, type.dtype, data_of(out.impl()), a.dtype, type.device);
   else
-    start(op, p, in.dtype, data, type.dtype, data_of(out.impl()), a.dtype);
+    start(op, p, in.dtype, data, type.dtype, data_of(out.impl()), a.dtype, type.device);
   return out;
 }
 

@@ -1,5 +1,7 @@
 // The ops that an ahead-of-time kernel takes whole.
 #include "sinter/base/error.h"
+#include "sinter/engine/cuda/templates.h"
+#include "sinter/engine/eager/attention.h"
 #include "sinter/engine/eager/convolution.h"
 #include "sinter/engine/eager/eager.h"
 #include "sinter/engine/eager/gemm_operand.h"
@@ -44,21 +46,26 @@ bool matrix_product(const Op& op, std::span<const TensorArg> inputs, const Attrs
 
 struct Entry {
   const Op* op;
-  Template function;
+  Template function, on_cuda;
   const char* name;  // for people
   bool (*takes)(const OpCall& call) = nullptr;  // of composites
 };
 
 const Entry* find_entry(const Op& op) {
   static const Entry entries[] = {
-      {find_op("mm"), matrix_product, "gemm"},
-      {find_op("bmm"), matrix_product, "gemm"},
-      {find_op("convolution"), convolution_template, "convolution"},
-      {find_op("convolution_weight_grad"), weight_grad_template, "convolution"},
-      {find_op("max_pool"), max_pool_template, "pool"},
-      {find_op("max_pool_indices"), max_pool_indices_template, "pool"},
-      {find_op("window_sum"), window_sum_template, "pool"},
-      {find_op("scaled_dot_product_attention"), attention_template, "attention", takes_attention},
+      {find_op("mm"), matrix_product, cuda_matrix_product, "gemm"},
+      {find_op("bmm"), matrix_product, cuda_matrix_product, "gemm"},
+      {find_op("convolution"), convolution_template, cuda_convolution_template, "convolution"},
+      {find_op("convolution_weight_grad"), weight_grad_template, nullptr, "convolution"},
+      {find_op("max_pool"), max_pool_template, nullptr, "pool"},
+      {find_op("max_pool_indices"), max_pool_indices_template, nullptr, "pool"},
+      {find_op("window_sum"), window_sum_template, nullptr, "pool"},
+      {find_op("scaled_dot_product_attention"), attention_template, cuda_attention_template, "attention", takes_attention},
+      {find_op("sort"), nullptr, cuda_sort_template, "sort"},
+      {find_op("topk"), nullptr, cuda_topk_template, "sort"},
+      {find_op("nonzero"), nullptr, cuda_nonzero_template, "search"},
+      {find_op("_unique2"), nullptr, cuda_unique_template, "search"},
+      {find_op("searchsorted"), nullptr, cuda_searchsorted_template, "search"},
   };
   for (auto& entry : entries)
     if (entry.op == &op) return &entry;
@@ -67,9 +74,9 @@ const Entry* find_entry(const Op& op) {
 
 }  // namespace
 
-Template find_template(const Op& op) {
+Template find_template(const Op& op, Device device) {
   auto* entry = find_entry(op);
-  return entry ? entry->function : nullptr;
+  return !entry ? nullptr : device.is_cuda() ? entry->on_cuda : entry->function;
 }
 
 const char* template_name(const Op& op) {

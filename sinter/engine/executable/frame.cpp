@@ -1,5 +1,8 @@
 #include "sinter/engine/executable/frame.h"
 
+#include <algorithm>
+#include <deque>
+
 #include "sinter/autograd/autograd.h"
 #include "sinter/base/error.h"
 #include "sinter/engine/eager/eager.h"
@@ -21,20 +24,29 @@ Profile::KernelRow describe(const Plan& plan, const Step& step) {
   KernelReport report = report_of(plan, step);
   std::string ops;
   for (auto& op : report.ops) ops += (ops.empty() ? "" : ", ") + op;
-  return {.name = report.name, .ops = ops, .where = report.where, .program = plan.name, .cost = report.cost};
+  return {.name = report.name, .ops = ops, .where = report.where, .program = plan.name, .device = plan.device, .cost = report.cost};
 }
 
 }  // namespace
 
 Frame::Frame(std::shared_ptr<const Plan> plan)
-    : plan_(std::move(plan)), arena_(allocate_buffer(size_t(plan_->arena_bytes), Device())) {
+    : plan_(std::move(plan)), arena_(allocate_buffer(size_t(plan_->arena_bytes), plan_->device)) {
   make_tensors();
   make_calls();
+  make_replay();
   size_t first = plan_->input_slots.size() - plan_->captured.size();
   for (size_t i = 0; i < plan_->captured.size(); ++i) {
     auto& impl = plan_->captured[i].impl();
     bind(plan_->slots[size_t(plan_->input_slots[first + i])].storage, impl.buffer, impl.offset);
   }
+}
+
+// Results are new in every call.
+void Frame::make_replay() {
+  if (!plan_->device.is_cuda() || !plan_->records) return;
+  std::vector<bool> moving(plan_->storages.size() + plan_->input_slots.size() - plan_->captured.size(), false);
+  for (size_t s = 0; s < plan_->storages.size(); ++s) moving[s] = plan_->storages[s].kind == Storage::Kind::kOutput;
+  replay_ = std::make_unique<CudaReplay>(plan_->device, plan_->name, std::move(moving));
 }
 
 void Frame::make_tensors() {
@@ -105,7 +117,7 @@ void Frame::bind_inputs(std::span<const TensorArg> inputs) {
     if (slot < 0) continue;
     auto& given = inputs[i].tensor().impl();
     auto& expected = plan_->slots[size_t(slot)].geometry.impl();
-    check(given.device.is_cpu(), "input {} is on {}, which has no kernels in this build", i, given.device);
+    check(given.device == plan_->device, "input {} is on {}, the program was compiled for {}", i, given.device, plan_->device);
     check(given.dtype == expected.dtype && given.sizes == expected.sizes, "input {} is {}{}, the program takes {}{}", i,
           given.dtype, given.sizes, expected.dtype, expected.sizes);
     bind(plan_->slots[size_t(slot)].storage, given.buffer, given.offset);
@@ -116,7 +128,7 @@ void Frame::bind_inputs(std::span<const TensorArg> inputs) {
 void Frame::bind_outputs() {
   for (size_t s = 0; s < plan_->storages.size(); ++s) {
     auto& storage = plan_->storages[s];
-    if (storage.kind == Storage::Kind::kOutput) bind(int(s), allocate_buffer(size_t(storage.block.bytes), Device()), 0);
+    if (storage.kind == Storage::Kind::kOutput) bind(int(s), allocate_buffer(size_t(storage.block.bytes), plan_->device), 0);
   }
 }
 
@@ -147,14 +159,142 @@ void Frame::run(std::span<const TensorArg> inputs, std::span<Tensor> outputs) {
     Profile::Timer timer(*profile);
     run_calls();
     timer.program(plan_->name);
+  } else if (replay_) {
+    run_on_cuda(inputs);
   } else {
     run_calls();
   }
   hand_out(inputs, outputs);
 }
 
+// --- CUDA graphs -----------------------------------------------------------------------------------------------------
+
+// Cells of the graph's parameter block: one a storage, then one an input for those that are numbers.
+std::vector<int64_t> Frame::cells(std::span<const TensorArg> inputs) const {
+  std::vector<int64_t> out(plan_->storages.size() + inputs.size(), 0);
+  for (size_t s = 0; s < bound_.size(); ++s)
+    if (!bound_[s].empty() && bound_[s][0].impl->buffer) {
+      auto& [impl, offset] = bound_[s][0];
+      out[s] = eager::slot_of(*impl) - offset * item_size(impl->dtype);
+    }
+  for (auto& place : numbers_) out[plan_->storages.size() + place.input] = eager::slot_of(inputs[place.input].scalar());
+  return out;
+}
+
+// While alive, tensors over memory that moves from call to call lie in places of the parameter block.
+class Frame::Places {
+ public:
+  explicit Places(Frame& frame) : frame_(frame) {
+    for (size_t s = 0; s < frame.bound_.size(); ++s) {
+      if (frame.bound_[s].empty() || !frame.replay_->is_moving(s)) continue;
+      auto* place = reinterpret_cast<void*>(uintptr_t(place_of_cell(int(s))));
+      auto buffer = make_intrusive<Buffer>(place, size_t(frame.plan_->storages[s].block.bytes), frame.plan_->device, [] {});
+      for (auto& bound : frame.bound_[s]) {
+        real_.push_back({bound.impl, bound.impl->buffer, bound.impl->offset});
+        bound.impl->buffer = buffer;
+        bound.impl->offset = bound.offset;
+      }
+    }
+  }
+  ~Places() {
+    for (auto& [impl, buffer, offset] : real_) {
+      impl->buffer = buffer;
+      impl->offset = offset;
+    }
+  }
+
+ private:
+  struct Real {
+    TensorImpl* impl;
+    BufferPtr buffer;
+    int64_t offset;
+  };
+  Frame& frame_;
+  std::vector<Real> real_;
+};
+
+void Frame::run_on_cuda(std::span<const TensorArg> inputs) {
+  auto now = cells(inputs);
+  switch (replay_->next(now)) {
+    case CudaReplay::Next::kRun:
+      return run_calls();
+    case CudaReplay::Next::kRecord: {
+      bool recorded;
+      {
+        Places places(*this);
+        recorded = replay_->record([&] { run_calls(); });
+      }
+      if (!recorded) return run_calls();
+      break;
+    }
+    case CudaReplay::Next::kReplay:
+      break;
+  }
+  replay_->launch(now);
+}
+
+// An input that no step writes.
+bool Frame::stays(int slot) const {
+  auto& storage = plan_->storages[size_t(plan_->slots[size_t(slot)].storage)];
+  auto& changed = plan_->changed_inputs;
+  return storage.kind == Storage::Kind::kInput && std::find(changed.begin(), changed.end(), storage.index) == changed.end();
+}
+
+CudaSlots Frame::cuda_slots(const Call& call) const {
+  CudaSlots slots;
+  for (size_t i = 0; i < call.args.size(); ++i) {
+    auto& arg = call.args[i];
+    int input = call.step->inputs[i].number_input;
+    size_t cell = plan_->storages.size() + size_t(std::max(input, 0));
+    if (!arg.is_scalar())
+      slots.add_address(eager::slot_of(arg.tensor().impl()), stays(call.step->inputs[i].slot));
+    else if (input >= 0 && CudaRecording::current() && replay_->is_moving(cell))
+      slots.add_cell(int(cell));
+    else
+      slots.add_number(eager::slot_of(arg.scalar()));
+  }
+  for (auto& result : call.results) slots.add_address(eager::slot_of(result.impl()));
+  return slots;
+}
+
+// Numbers of the caller that go to other than generated kernels would stay as they were recorded.
+void Frame::check_recordable(const Call& call) const {
+  if (!CudaRecording::current() || call.step->kind == Step::Kind::kFused) return;
+  for (auto& operand : call.step->inputs)
+    check(operand.number_input < 0 || !replay_->is_moving(plan_->storages.size() + size_t(operand.number_input)),
+          "{} takes a number that changes from call to call", call.step->op->name);
+}
+
+// Kernels are timed by the device. It is held up meanwhile, so that it never waits for the host between two of them.
+void Frame::run_timed_on_cuda(Profile& profile) {
+  run_calls_in_order();  // whatever the first call of a kernel needs
+  int device = plan_->device.index;
+  std::deque<runtime::CudaEvent> events;
+  auto mark = [&] { events.emplace_back(device).record(runtime::cuda_stream(device)); };
+  hold_up_cuda(plan_->device, 20e-6 * double(calls_.size()));
+  begin_cuda_program();
+  mark();
+  for (auto& call : calls_) {
+    run(call);
+    mark();
+  }
+  events.back().wait();
+  for (size_t i = 0; i < calls_.size(); ++i) {
+    const Step& step = *calls_[i].step;
+    Profile::Timer(profile).kernel(&step, [&] { return describe(*plan_, step); },
+                                   events[i + 1].milliseconds_since(events[i]) * 1e-3);
+  }
+}
+
 void Frame::run_calls() {
   auto* profile = Profile::current();
+  if (profile && plan_->device.is_cuda()) return run_timed_on_cuda(*profile);
+  run_calls_in_order();
+}
+
+void Frame::run_calls_in_order() {
+  if (plan_->device.is_cuda()) begin_cuda_program();
+  auto* profile = plan_->device.is_cuda() ? nullptr : Profile::current();
   size_t at = 0;
   try {
     for (; at < calls_.size(); ++at) {
@@ -178,6 +318,7 @@ void Frame::run_calls() {
 
 void Frame::run(const Call& call) {
   const Step& step = *call.step;
+  if (replay_) check_recordable(call);
   switch (step.kind) {
     case Step::Kind::kPointwise:
     case Step::Kind::kCopy:
@@ -199,6 +340,7 @@ void Frame::run(const Call& call) {
     case Step::Kind::kOpaque:
       return run_opaque(call);
     case Step::Kind::kFused: {
+      if (step.fused->cuda) return step.fused->cuda->launch(cuda_slots(call));
       SmallVector<int64_t, 40> slots;
       for (auto& arg : call.args)
         slots.push_back(arg.is_scalar() ? eager::slot_of(arg.scalar()) : eager::slot_of(arg.tensor().impl()));
@@ -214,10 +356,16 @@ void Frame::run_opaque(const Call& call) {
   TensorList results = eager::execute(*call.step->op, call.args, call.step->attrs);
   for (size_t r = 0; r < results.size(); ++r) {
     Tensor result = std::move(results[r]);
+    int slot = call.step->results[r];
+    if (plan_->storages[size_t(plan_->slots[size_t(slot)].storage)].kind != Storage::Kind::kLoose) {
+      TensorArg source[] = {TensorArg(result)};
+      eager::run_pointwise(clone_op(), source, {}, &tensors_[size_t(slot)]);
+      continue;
+    }
     // An operand's memory, or another result's, must not be taken for its own.
     bool own = result.impl().use_count() == 1 && result.impl().buffer.use_count() == 1;
     if (!own || !result.impl().contiguous) result = result.clone(MemoryFormat::kContiguous);
-    bind(plan_->slots[size_t(call.step->results[r])].storage, result.impl().buffer, result.impl().offset);
+    bind(plan_->slots[size_t(slot)].storage, result.impl().buffer, result.impl().offset);
   }
 }
 

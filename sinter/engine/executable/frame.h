@@ -1,8 +1,12 @@
 #pragma once
 // Frame: what one call in flight of a plan needs: an arena and the tensors over it, made once and used again and again.
+#include "sinter/engine/cuda/arguments.h"
+#include "sinter/engine/cuda/replay.h"
 #include "sinter/engine/executable/plan.h"
 
 namespace sinter {
+
+class Profile;
 
 class Frame {
  public:
@@ -30,15 +34,24 @@ class Frame {
     size_t input, call, arg;
   };
   class Unbind;
+  class Places;
 
   bool is_outside(int storage) const { return plan_->storages[size_t(storage)].kind != Storage::Kind::kArena; }
   void make_tensors();
   void make_calls();
+  void make_replay();
+  void check_recordable(const Call& call) const;
   TensorArg argument(const Operand& operand) const;
   void bind(int storage, const BufferPtr& buffer, int64_t offset);
   void bind_inputs(std::span<const TensorArg> inputs);
   void bind_outputs();
   void run_calls();
+  void run_calls_in_order();
+  void run_timed_on_cuda(Profile& profile);
+  void run_on_cuda(std::span<const TensorArg> inputs);
+  std::vector<int64_t> cells(std::span<const TensorArg> inputs) const;
+  CudaSlots cuda_slots(const Call& call) const;
+  bool stays(int slot) const;
   void run(const Call& call);
   void run_opaque(const Call& call);
   void hand_out(std::span<const TensorArg> inputs, std::span<Tensor> outputs) const;
@@ -49,6 +62,7 @@ class Frame {
   std::vector<std::vector<Bound>> bound_;  // by storage; empty for those in the arena
   std::vector<Call> calls_;
   std::vector<NumberPlace> numbers_;
+  std::unique_ptr<CudaReplay> replay_;  // where the plan is recorded as a CUDA graph
 };
 
 }  // namespace sinter

@@ -28,10 +28,31 @@ bool same_kernel(const KernelJob& a, const KernelJob& b) {
   return all_alike(a.operands, b.operands) && all_alike(a.outputs, b.outputs) && *a.attrs == *b.attrs;
 }
 
+std::vector<std::shared_ptr<const FusedKernel>> make_cuda_kernels(const std::vector<KernelJob>& jobs,
+                                                                  const std::vector<size_t>& fresh, Device device) {
+  std::vector<std::shared_ptr<CudaStep>> steps;
+  std::vector<CudaStep*> all;
+  for (size_t i : fresh) {
+    StageTimer timer(CompileStage::kSchedule);
+    steps.push_back(make_cuda_step(jobs[i].attrs->as<FusedAttrs>(), jobs[i].operands, jobs[i].outputs, device));
+    all.push_back(steps.back().get());
+  }
+  load_kernels(all, device);
+  std::vector<std::shared_ptr<const FusedKernel>> out;
+  for (auto& step : steps) {
+    auto kernel = std::make_shared<FusedKernel>();
+    kernel->name = step->name();
+    kernel->cuda = std::move(step);
+    out.push_back(std::move(kernel));
+  }
+  return out;
+}
+
 }  // namespace
 
 std::vector<std::pair<size_t, std::shared_ptr<const FusedKernel>>> compile_kernels(const std::vector<KernelJob>& jobs,
-                                                                                   const std::string& name) {
+                                                                                   const std::string& name,
+                                                                                   Device device) {
   // The layers of a network differ in addresses only: the first one of each kind stands for all.
   std::unordered_multimap<uint64_t, size_t> seen;
   std::vector<size_t> same_as(jobs.size()), fresh;
@@ -45,6 +66,11 @@ std::vector<std::pair<size_t, std::shared_ptr<const FusedKernel>>> compile_kerne
     fresh.push_back(i);
   }
   std::vector<std::shared_ptr<const FusedKernel>> kernels(jobs.size());
+  if (device.is_cuda()) {
+    auto made = make_cuda_kernels(jobs, fresh, device);
+    for (size_t i = 0; i < fresh.size(); ++i) kernels[fresh[i]] = made[i];
+    fresh.clear();
+  }
   StageTimer waiting(CompileStage::kNone);  // each thread counts its own kernels
   Progress progress("compiling " + name, int64_t(fresh.size()), " kernels");
   parallel_for(0, int64_t(fresh.size()), 1, [&](int64_t begin, int64_t end) {

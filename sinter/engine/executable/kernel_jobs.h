@@ -16,6 +16,7 @@ struct KernelJob {
 
 // By step. `name` is the program's, for the progress of long compiles.
 std::vector<std::pair<size_t, std::shared_ptr<const FusedKernel>>> compile_kernels(const std::vector<KernelJob>& jobs,
-                                                                                   const std::string& name);
+                                                                                   const std::string& name,
+                                                                                   Device device);
 
 }  // namespace sinter

@@ -12,7 +12,6 @@
 #include "sinter/engine/executable/prepack.h"
 #include "sinter/engine/executable/specialize.h"
 #include "sinter/engine/executable/tune.h"
-#include "sinter/engine/executable/tune.h"
 #include "sinter/ops/fused.h"
 #include "sinter/ops/view_path.h"
 
@@ -41,17 +40,19 @@ class Planner {
   }
 
   std::shared_ptr<const Plan> run() {
+    plan_->device = device_of(graph_);
     find_last_uses();
     add_inputs();
     for (auto& node : graph_.nodes())
       if (is_needed(node)) add(node);
     add_outputs();
     place();
-    for (auto& [step, kernel] : compile_kernels(to_compile_, program_.name)) plan_->steps[step].fused = kernel;
-    pack_weights(*plan_, specialized_.captured);
+    for (auto& [step, kernel] : compile_kernels(to_compile_, program_.name, plan_->device)) plan_->steps[step].fused = kernel;
+    if (plan_->device.is_cpu()) pack_weights(*plan_, specialized_.captured);
     if (options_.tune_seconds > 0) tune(*plan_, options_.tune_seconds);
     plan_->captured = specialized_.captured;
     plan_->name = program_.name;
+    plan_->records = program_.records;
     return std::move(plan_);
   }
 
@@ -112,7 +113,7 @@ class Planner {
         strides = options_.input_strides[i];
       check(strides.size() == sizes.size(), "input {} has {} dimensions, the program takes {}", i, strides.size(),
             sizes.size());
-      Tensor geometry = geometry_of(type.dtype, sizes, strides);
+      Tensor geometry = geometry_of(type.dtype, sizes, strides, plan_->device);
       int storage = add_storage(Storage::Kind::kInput, int(i), bytes_of(geometry.impl()), -1);
       plan_->input_slots[i] = add_slot(geometry, storage);
       define(inputs[i], plan_->input_slots[i]);
@@ -176,7 +177,7 @@ class Planner {
     std::vector<const TensorImpl*> impls;
     for (auto& o : step.inputs) impls.push_back(o.slot < 0 ? nullptr : &geometry(o.slot));
     IntList sizes = node.types[0].shape.numbers();
-    Tensor fresh = geometry_of(node.types[0].dtype, sizes, eager::pointwise_strides(impls, sizes));
+    Tensor fresh = geometry_of(node.types[0].dtype, sizes, eager::pointwise_strides(impls, sizes), plan_->device);
     // Element by element: an operand in the same place may be read while it is overwritten, no other look at it.
     auto may_take = [&](int slot) {
       if (!is_writable(slot, node.id)) return false;
@@ -199,7 +200,7 @@ class Planner {
   void add_kernel(const Node& node, Step& step) {
     step.kind = Step::Kind::kKernel;
     IntList sizes = node.types[0].shape.numbers();
-    Tensor fresh = geometry_of(node.types[0].dtype, sizes, contiguous_strides(sizes));
+    Tensor fresh = geometry_of(node.types[0].dtype, sizes, contiguous_strides(sizes), plan_->device);
     // A scatter may change its first operand instead of a copy; other kernels need operands that stay.
     int taken = node.op->kind == OpKind::kScatter ? step.inputs[0].slot : changed_input(node);
     if (taken >= 0) {
@@ -256,7 +257,7 @@ class Planner {
     }
     IntList sizes = node.types[size_t(result)].shape.numbers();
     IntList strides = attrs.inner || product ? contiguous_strides(sizes) : eager::pointwise_strides(followed, sizes);
-    Tensor fresh = geometry_of(node.types[size_t(result)].dtype, sizes, strides);
+    Tensor fresh = geometry_of(node.types[size_t(result)].dtype, sizes, strides, plan_->device);
     // Elements are computed where they are stored, so an operand in the very same place may be overwritten.
     auto may_take = [&](int slot) {
       int storage = plan_->slots[size_t(slot)].storage;
@@ -331,9 +332,10 @@ class Planner {
     step.kind = Step::Kind::kOpaque;
     for (size_t r = 0; r < node.types.size(); ++r) {
       IntList sizes = node.types[r].shape.numbers();
-      Tensor geometry = geometry_of(node.types[r].dtype, sizes, contiguous_strides(sizes));
-      step.results.push_back(
-          add_slot(geometry, add_storage(Storage::Kind::kLoose, -1, bytes_of(geometry.impl()), node.id)));
+      Tensor geometry = geometry_of(node.types[r].dtype, sizes, contiguous_strides(sizes), plan_->device);
+      // A graph is launched without anybody to bring results along: on a GPU they are copied to a place of their own.
+      auto kind = plan_->device.is_cuda() ? Storage::Kind::kArena : Storage::Kind::kLoose;
+      step.results.push_back(add_slot(geometry, add_storage(kind, -1, bytes_of(geometry.impl()), node.id)));
       define(node.result(int(r)), step.results.back());
     }
   }
@@ -346,7 +348,7 @@ class Planner {
     int taken = is_writable(step.inputs[0].slot, node.id) ? step.inputs[0].slot : -1;
     if (taken >= 0) place = look(path, base);
     // A path was recorded on row-major values: a copy in that order always has it.
-    Tensor fresh = geometry_of(base.dtype(), base.impl().sizes, contiguous_strides(base.impl().sizes));
+    Tensor fresh = geometry_of(base.dtype(), base.impl().sizes, contiguous_strides(base.impl().sizes), plan_->device);
     if (!place) {
       taken = -1;
       place = look(path, fresh);
@@ -429,7 +431,7 @@ class Planner {
 
   Tensor row_major(int slot) const {
     auto& from = geometry(slot);
-    return geometry_of(from.dtype, from.sizes, contiguous_strides(from.sizes));
+    return geometry_of(from.dtype, from.sizes, contiguous_strides(from.sizes), plan_->device);
   }
 
   void add_fresh_output(size_t j) {

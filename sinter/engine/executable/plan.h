@@ -83,6 +83,8 @@ struct Plan {
   TensorList captured;
   std::vector<int> changed_inputs;  // those whose memory the plan writes, whenever it does
   std::vector<int> changed_early;   // those among them that are written while steps may still read other inputs
+  Device device;     // of all steps
+  bool records = false;  // on a GPU: steps become one CUDA graph
   std::string name;  // the program's
   int64_t arena_bytes = 0;
   int64_t live_bytes = 0;    // the largest sum of blocks of the arena in use at one step: no arena can be smaller

@@ -10,8 +10,9 @@ namespace sinter {
 
 int64_t bytes_of(const TensorImpl& t) { return t.numel * item_size(t.dtype); }
 
-Tensor geometry_of(DType dtype, const IntList& sizes, const IntList& strides) {
+Tensor geometry_of(DType dtype, const IntList& sizes, const IntList& strides, Device device) {
   auto impl = make_intrusive<TensorImpl>();
+  impl->device = device;
   impl->dtype = dtype;
   impl->sizes = sizes;
   impl->strides = strides;

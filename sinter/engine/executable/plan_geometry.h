@@ -9,7 +9,7 @@ namespace sinter {
 
 int64_t bytes_of(const TensorImpl& t);
 // A tensor without memory, at the start of its storage.
-Tensor geometry_of(DType dtype, const IntList& sizes, const IntList& strides);
+Tensor geometry_of(DType dtype, const IntList& sizes, const IntList& strides, Device device = {});
 bool same_place(const TensorImpl& a, const TensorImpl& b);
 // Whether no two elements share a place in memory: what may be written.
 bool is_injective(const TensorImpl& t);

@@ -92,6 +92,21 @@ bool depends_on_data(const Program& program) {
   return false;
 }
 
+Device device_of(const Graph& graph) {
+  for (auto& node : graph.nodes())
+    for (auto& type : node.types)
+      if (!type.weak && !type.device.is_cpu()) return type.device;
+  return {};
+}
+
+bool is_on_one_device(const Graph& graph) {
+  Device device = device_of(graph);
+  for (auto& node : graph.nodes())
+    for (auto& type : node.types)
+      if (!type.weak && type.device != device) return false;
+  return true;
+}
+
 Specialized specialize(const Program& program, std::span<const int64_t> sizes) {
   return Specializer(program, sizes).run();
 }

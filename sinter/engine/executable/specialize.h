@@ -15,6 +15,10 @@ struct Specialized {
 // Whether some size is known only once the data is: such a program has no specialised form.
 bool depends_on_data(const Program& program);
 
+// Where the graph's values are: a device if any is there. `is_on_one_device`: whether all are.
+Device device_of(const Graph& graph);
+bool is_on_one_device(const Graph& graph);
+
 // The program's graph with every size a number and composite ops spelled out, but for those that a template takes.
 Specialized specialize(const Program& program, std::span<const int64_t> sizes);
 

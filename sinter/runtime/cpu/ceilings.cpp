@@ -242,7 +242,8 @@ std::string Ceilings::text() const {
     out += format("{}{} GB/s read, {} copied {}", out.empty() ? "" : "; ", int64_t(tier.read / 1e9 + 0.5),
                   int64_t(tier.copy / 1e9 + 0.5),
                   &tier == &tiers.back() ? std::string("beyond") : format("up to {} MB", fixed(double(tier.bytes) / 1e6, 1)));
-  return out + format("; {} GFLOP/s; {} thread{}", int64_t(flops / 1e9 + 0.5), threads, threads == 1 ? "" : "s");
+  out += format("; {} GFLOP/s", int64_t(flops / 1e9 + 0.5));
+  return threads ? out + format("; {} thread{}", threads, threads == 1 ? "" : "s") : out;
 }
 
 const Ceilings& measured_ceilings() {

@@ -39,7 +39,7 @@ struct Ceilings {
   };
   std::vector<Tier> tiers;  // second-level cache, last cache, memory; fewer where they are close
   double flops = 0;         // a second, f32; 0 where unknown
-  int threads = 0;
+  int threads = 0;          // 0 for a GPU
 
   // The least time for work of so many bytes and operations, over memory of `footprint` bytes.
   double seconds(double read, double written, double flop, double footprint) const;

@@ -14,6 +14,7 @@ struct CudaMatrix {
   int64_t batch_stride = 0;
 };
 
+// Gelu by its tanh form.
 enum class CudaMatmulEpilogue : uint8_t { kNone, kBias, kGelu, kGeluBias, kRelu, kReluBias };
 
 // c = epilogue(alpha * a·b + beta * c + bias) for `batch` pairs; a is m×k, b k×n, c m×n and row-major. All of one type (f16, bf16,
@@ -31,7 +32,8 @@ struct CudaMatmul {
 // Why there are none on this machine; empty when there are.
 const std::string& cublaslt_problem();
 // Queues the product on this thread's stream of the device, with the algorithm that was chosen for its shape: the library's
-// first suggestion, or the winner of tune_cuda_matmul. May be recorded into a graph; its workspace is the device's own.
+// first suggestion, or the winner of tune_cuda_matmul. May be recorded into a graph, after a first call that takes the
+// device's workspace; all recorded products share it with the common stream, so two graphs with products run in turns.
 void cuda_matmul(int device, const CudaMatmul& problem);
 // Times the library's suggestions on this problem (whose memory is overwritten) and keeps the fastest for its shape, in
 // this process and on disk. Gives its microseconds.

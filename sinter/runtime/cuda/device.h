@@ -23,6 +23,8 @@ bool cuda_is_available();
 // Why not, and what to do about it; empty when it is.
 const std::string& cuda_problem();
 int cuda_device_count();
+// The newest CUDA that the driver supports, 12040 for 12.4; 0 without a driver.
+int cuda_driver_version();
 // Creates the device's context when it is first met. A device that is not there is an Error that lists those that are.
 const CudaDeviceInfo& cuda_device_info(int device);
 

@@ -15,10 +15,13 @@ namespace sinter::runtime {
 std::string compile_cuda(const std::string& text, const std::string& label, const std::string& architecture);
 // Why compile_cuda cannot work on this machine and what to install; empty when it can.
 const std::string& nvrtc_problem();
+// "13.0"; empty where there is none.
+const std::string& nvrtc_version();
 
 struct CudaCompileStats {
   int64_t compiles = 0, disk_hits = 0, memory_hits = 0;
   double seconds = 0;  // in NVRTC
+  // memory_hits counts kernels, the others programs.
 };
 CudaCompileStats cuda_compile_stats();
 
@@ -57,7 +60,8 @@ struct CudaGrid {
   bool overlaps_previous = false;
 };
 
-// Queues the kernel on this thread's stream. `params` are the bytes of its one parameter, a struct by value (4 KB at most).
+// Queues the kernel on this thread's stream. With SINTER_CUDA_SYNC=1 it also waits, so that a fault of the kernel is an
+// Error that names it. `params` are the bytes of its one parameter, a struct by value (4 KB at most).
 void cuda_launch(const CudaFunction& function, int device, const CudaGrid& grid, const void* params, size_t bytes);
 
 }  // namespace sinter::runtime

@@ -10,7 +10,7 @@ namespace sinter::runtime {
 using CudaStream = CUstream_st*;
 
 // Where this thread's work on the device goes: one stream for all threads, unless a guard says otherwise. Work of one
-// stream runs in order.
+// stream runs in order. A guard with a null stream returns to the common one.
 CudaStream cuda_stream(int device);
 
 class CudaStreamGuard {
@@ -28,7 +28,7 @@ class CudaStreamGuard {
 class OwnCudaStream {
  public:
   explicit OwnCudaStream(int device);
-  ~OwnCudaStream();
+  ~OwnCudaStream();  // waits for its work
   OwnCudaStream(const OwnCudaStream&) = delete;
   CudaStream stream() const { return stream_; }
 
@@ -54,7 +54,7 @@ class CudaEvent {
 };
 
 // Waits for all that was queued on this thread's stream of the device, then throws what kernels have reported
-// (cuda_errors.h) or what the driver found wrong.
+// (errors.h) or what the driver found wrong.
 void cuda_synchronize(int device);
 
 }  // namespace sinter::runtime

@@ -1,0 +1,499 @@
+#pragma once
+// Fused nests, and the maps and reductions that are written as such: elements in vectors, or rows and their sweeps.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "sinter/codegen/cuda/writer.h"
+
+namespace sinter::codegen {
+
+constexpr int kRowThreads = 512, kElementThreads = 256;
+constexpr size_t kMostTurned = 4;  // loads: a square each in shared memory
+constexpr size_t kSmallBody = 8;  // instructions of a loop that is worth unrolling
+
+// A kernel by itself, the rows of another one, or an element of a contraction.
+enum class Role { kKernel, kPart, kEpilogue };
+
+class FusedCudaWriter : CudaWriter {
+ public:
+  FusedCudaWriter(const FusedNest& nest, CudaEmitOptions options, CudaSpread reduction)
+      : CudaWriter(options), nest_(nest), reduction_(reduction) {
+    for (auto& s : nest.sweeps) indexes_ = indexes_ || indexes(s.body);
+  }
+
+  CudaKernelText write(const std::string& name, Role role, DType memory = kFloat32) {
+    out_.name = name;
+    memory_ = memory;
+    if (role == Role::kEpilogue) {
+      element();
+    } else if (role == Role::kKernel && is_map()) {
+      in_lanes_ = options_.lanes && lanes_fit();
+      find_turned();
+      turned_.empty() ? map() : turned_map();
+    } else {
+      in_lanes_ = options_.lanes && reduction_ == CudaSpread::kRows && lanes_fit();
+      rows();
+    }
+    out_.lanes = in_lanes_ ? width() : 1;
+    out_.members = std::move(text_);
+    if (role == Role::kKernel) finish_cuda(out_, is_map() ? kElementThreads : kRowThreads);
+    return std::move(out_);
+  }
+
+ private:
+  bool is_map() const {
+    return nest_.sweeps.size() == 1 && nest_.sweeps[0].reductions.empty() && !nest_.sweeps[0].once && !nest_.inner.empty();
+  }
+
+  Dim axis() const { return nest_.inner.back().symbol; }
+
+  // Vectors need neighbours in memory along the last axis, and everything else to be the same for all lanes.
+  bool lanes_fit() const {
+    if (nest_.inner.empty()) return false;
+    for (auto& s : nest_.sweeps) {
+      if (s.once) continue;
+      const LoopNest shape = nest_.as_nest(s);
+      const BodyWriter body(shape, axis(), LaneMode::kFull);
+      for (size_t id = 0; id < s.body.size(); ++id) {
+        auto& instr = s.body[id];
+        Movement m = movement(instr.offset, axis());
+        for (auto& c : instr.conditions)
+          if (movement(c.value, axis()) != Movement::kFixed || c.extent.depends_on(axis())) return false;
+        if (instr.kind == InstrKind::kLoadIndex && (m != Movement::kFixed || !body.uniform(int(id)))) return false;
+        // Rows test addresses before they walk the inner axes.
+        if (instr.kind == InstrKind::kLoadIndex && nest_.inner.size() > 1) return false;
+        if (instr.kind == InstrKind::kLoad && m != Movement::kFixed && m != Movement::kUnit) return false;
+        if (instr.kind == InstrKind::kIndex && m == Movement::kIrregular) return false;
+      }
+      for (auto& store : s.stores)
+        if (movement(store.offset, axis()) != Movement::kUnit) return false;
+    }
+    return true;
+  }
+
+  // Lanes: eight where most of what is moved has two bytes or less, so that an access has 16.
+  int width() const {
+    int narrow = 0, all = 0;
+    auto count = [&](const Dim& offset, DType dtype) {
+      if (movement(offset, axis()) != Movement::kUnit) return;
+      narrow += item_size(dtype) <= 2;
+      ++all;
+    };
+    for (auto& s : nest_.sweeps) {
+      if (s.once) continue;
+      for (auto& instr : s.body)
+        if (instr.kind == InstrKind::kLoad) count(instr.offset, nest_.operands[size_t(instr.operand)].dtype);
+      for (auto& store : s.stores) count(store.offset, nest_.operands[size_t(store.operand)].dtype);
+    }
+    return 2 * narrow >= all && all > 0 ? 8 : 4;
+  }
+
+  void arguments() {
+    out_.slots = take_slots(nest_.as_nest({}), nest_.params(), indexes_);
+    for (auto& s : nest_.sweeps)
+      for (auto& r : s.reductions) line(format("{} row{};", type_text(compute_dtype(r.dtype), false), r.outer));
+  }
+
+  std::vector<Dim> inside() const {
+    std::vector<Dim> symbols;
+    for (auto& a : nest_.inner) symbols.push_back(a.symbol);
+    return symbols;
+  }
+
+  // ---- maps ----
+  // A step is a vector of the last axis; the last vector of a row may be cut off.
+  void map() {
+    out_.spread = CudaSpread::kElements;
+    std::vector<Axis> outer = outer_axes();
+    const Axis& last = nest_.inner.back();
+    out_.range = points_of(outer) * last.extent;
+    open_run(out_.spread);
+    arguments();
+    take_tiles();
+    std::string type = index_type(), n = index_text(last.extent), i = to_string(last.symbol), count = n;
+    if (in_lanes_) {
+      line(format("const {} vectors = ({} + kLanes - 1) / kLanes;", type, n));
+      count = "vectors";
+    }
+    line(format("const i64 steps = (i64)({}) * ({});", index_text(points_of(outer)), count));
+    open("for (i64 step = first_step(b); step < steps; step += all_threads(b)) {");
+    if (outer.empty()) {
+      line(format("const {} {} = ({})step{};", type, i, type, in_lanes_ ? " * kLanes" : ""));
+    } else {
+      std::string u = unsigned_type();
+      line(format("const {} at = ({})step / ({})({});", u, u, u, count));
+      line(format("const {} {} = ({})(({})step - at * ({})({})){};", type, i, type, u, u, count, in_lanes_ ? " * kLanes" : ""));
+      unpack_position(outer, "at");
+    }
+    place_tiles(outer.empty());
+    const Sweep& s = nest_.sweeps[0];
+    const LoopNest shape = nest_.as_nest(s);
+    BodyWriter scalar(shape, axis(), LaneMode::kScalar), full(shape, axis(), LaneMode::kFull);
+    if (!in_lanes_) {
+      write_all(scalar);
+      for (auto& store : s.stores) line(store_one(store, scalar));
+    } else {
+      const std::vector<Dim> along{axis()};
+      lines(full.write(along, false));
+      open(format("if ({} + kLanes <= {}{}) {", i, n, fits_text(s)));
+      lines(full.write(along, true));
+      for (auto& store : s.stores) line(store_lanes(store, full));
+      close();
+      open("else {");
+      open_tail(n);
+      lines(scalar.write(along, true));
+      for (auto& store : s.stores) line(store_one(store, scalar));
+      close();
+      close();
+    }
+    close();
+    close();
+  }
+
+  // One by one what a vector from here on holds, up to the end.
+  void open_tail(const std::string& end) {
+    std::string type = index_type(), i = to_string(axis());
+    open(format("for ({} tail = {}, last = minimum({} + ({})kLanes, ({})({})); tail < last; ++tail) {", type, i, i, type, type,
+                end));
+    line(format("const {} {} = tail;", type, i));
+  }
+
+  // " && …": every access in vectors has an address that allows it.
+  std::string fits_text(const Sweep& s) const {
+    const LoopNest shape = nest_.as_nest(s);
+    std::vector<std::string> all;
+    auto add = [&](const std::string& test) {
+      if (std::find(all.begin(), all.end(), test) == all.end()) all.push_back(test);
+    };
+    for (auto& instr : s.body) {
+      if (instr.kind == InstrKind::kTile)
+        add(format("fits<{}>(tile{}, {})", memory_text(compute_dtype(instr.dtype)), instr.operand, axis()));
+      if (instr.kind == InstrKind::kLoad && movement(instr.offset, axis()) == Movement::kUnit)
+        add(format("fits<{}>({}, {})", memory_text(instr.dtype), operand_text(shape, instr.operand), index_text(instr.offset)));
+    }
+    for (auto& store : s.stores)
+      add(format("fits<{}>(out{}, {})", memory_text(nest_.operands[size_t(store.operand)].dtype), store.operand,
+                 index_text(store.offset)));
+    std::string out;
+    for (auto& test : all) out += " && " + test;
+    return out;
+  }
+
+  // The axes of a map but for the last one.
+  std::vector<Axis> outer_axes() const {
+    std::vector<Axis> outer = nest_.rows;
+    outer.insert(outer.end(), nest_.inner.begin(), nest_.inner.end() - 1);
+    return outer;
+  }
+
+  // Loads that lie along an axis other than the last: the innermost such axis, and all of its loads.
+  void find_turned() {
+    if (in_lanes_ || nest_.tiles) return;
+    const Sweep& s = nest_.sweeps[0];
+    for (auto& store : s.stores)
+      if (movement(store.offset, axis()) != Movement::kUnit) return;
+    auto outer = outer_axes();
+    for (size_t n = outer.size(); n-- > 0 && turned_.empty();) {
+      other_ = n;
+      for (size_t id = 0; id < s.body.size() && turned_.size() < kMostTurned; ++id)
+        if (turns(s.body[id], outer[n].symbol, options_.turn == int(n))) turned_.push_back(int(id));
+    }
+  }
+  bool turns(const Instr& instr, const Dim& other, bool told) const {
+    if (instr.kind != InstrKind::kLoad || !instr.conditions.empty()) return false;
+    Movement m = movement(instr.offset, other);
+    if (movement(instr.offset, axis()) != Movement::kStrided || (m != Movement::kUnit && !(told && m == Movement::kStrided)))
+      return false;
+    for (auto& before : nest_.sweeps[0].body)
+      if (before.kind == InstrKind::kLoadIndex && instr.offset.depends_on(before.symbol)) return false;
+    return true;
+  }
+
+  // Squares of the last axis and another one: threads side by side read along the other axis and write along the last.
+  void turned_map() {
+    out_.spread = CudaSpread::kTiles;
+    std::vector<Axis> outer = outer_axes();
+    const Axis last = nest_.inner.back(), other = outer[other_];
+    outer.erase(outer.begin() + long(other_));
+    out_.range = points_of(outer);
+    out_.work = ((other.extent + 31) / 32) * ((last.extent + 31) / 32);
+    const Sweep& s = nest_.sweeps[0];
+    const LoopNest shape = nest_.as_nest(s);
+    open_run(out_.spread);
+    arguments();
+    for (int id : turned_)
+      line(format("__shared__ {} square{}[32][33];", type_text(compute_dtype(s.body[size_t(id)].dtype), false), id));
+    std::string type = index_type(), u = unsigned_type(), across = format("(({})({}) + 31) / 32", u, index_text(last.extent));
+    line(format("const {} across = {}, down = (({})({}) + 31) / 32;", u, across, u, index_text(other.extent)));
+    line(format("const i64 squares = (i64)({}) * across * down;", index_text(points_of(outer))));
+    open("for (i64 square = b.index; square < squares; square += b.count) {");
+    line(format("const {} at = ({})square / (across * down), place = ({})square - at * (across * down);", u, u, u));
+    line(format("const {} first_last = ({})(place % across * 32), first_other = ({})(place / across * 32);", type, type, type));
+    unpack_position(outer, "at");
+    auto each = [&](const std::string& along_last, const std::string& along_other) {
+      open("for (u32 step = b.row; step < 32; step += b.rows) {");
+      line(format("const {} {} = first_last + ({}){}, {} = first_other + ({}){};", type, last.symbol, type, along_last,
+                  other.symbol, type, along_other));
+      open(format("if ({} < {} && {} < {}) {", last.symbol, index_text(last.extent), other.symbol, index_text(other.extent)));
+    };
+    each("step", "b.member");
+    for (int id : turned_) {
+      auto& instr = s.body[size_t(id)];
+      line(format("square{}[step][b.member] = load1<{}>({}, {});", id, memory_text(instr.dtype),
+                  operand_text(shape, instr.operand), index_text(instr.offset)));
+    }
+    close();
+    close();
+    line("__syncthreads();");
+    each("b.member", "step");
+    line("const int turned_row = 0;");
+    for (int id : turned_)
+      line(format("const TileValue<{}> turned{}{square{}[b.member][step]};",
+                  type_text(compute_dtype(s.body[size_t(id)].dtype), false), id, id));
+    BodyWriter scalar(shape, axis(), LaneMode::kScalar);
+    scalar.read_turned(turned_);
+    write_all(scalar);
+    for (auto& store : s.stores) line(store_one(store, scalar));
+    close();
+    close();
+    line("__syncthreads();");
+    close();
+    close();
+  }
+
+  void write_all(BodyWriter& body) {
+    lines(body.write(inside(), false));
+    lines(body.write(inside(), true));
+  }
+
+  // ---- results of contractions ----
+  void take_tiles() {
+    if (!nest_.tiles) return;
+    line("const i64 col = 0;");
+    for (int i = 0; i < nest_.tiles; ++i) {
+      line(format("const {}* result{} = (const {}*)a[{}];", memory_text(memory_), i, memory_text(memory_), out_.slots++));
+      line(format("const i64 stride{} = a[{}];", i, out_.slots++));
+    }
+  }
+  void place_tiles(bool one_row) {
+    if (!nest_.tiles) return;
+    line(format("const {} r = {};", index_type(), one_row ? "0" : format("({})at", index_type())));
+    for (int i = 0; i < nest_.tiles; ++i)
+      line(format("const TileMemory<{}> tile{}{result{} + (i64)r * stride{}};", memory_text(memory_), i, i, i));
+  }
+
+  // One element, whose tiles are at hand.
+  void element() {
+    line("template <class A, class T>");
+    open(format("__device__ __forceinline__ void {}(const A& a, const T* tiles, i64 row, i64 col) {", out_.name));
+    arguments();
+    line(format("const {} r = ({})row;", index_type(), index_type()));
+    for (int i = 0; i < nest_.tiles; ++i) line(format("const TileValue<T> tile{}{tiles[{}]};", i, i));
+    unpack_position(nest_.rows, "row");
+    line(format("const {} {} = ({})col;", index_type(), axis(), index_type()));
+    for (auto& s : nest_.sweeps) {
+      const LoopNest shape = nest_.as_nest(s);
+      BodyWriter scalar(shape, axis(), LaneMode::kScalar);
+      open("{");
+      write_all(scalar);
+      for (auto& store : s.stores) line(store_one(store, scalar));
+      close();
+    }
+    close();
+    out_.text = "namespace k {\n" + text_ + "}  // namespace k\n";
+  }
+
+  // ---- rows ----
+  void rows() {
+    out_.spread = reduction_;
+    out_.along = reduction_ == CudaSpread::kRows;
+    out_.range = points_of(nest_.rows);
+    out_.work = points_of(nest_.inner);
+    open_run(out_.spread);
+    arguments();
+    if (nest_.rows.empty() && is_map()) {
+      // A map without rows, inside another kernel: the range is a piece of its one axis.
+      piece_ = true;
+      line("const bool valid = true;");
+      sweep(nest_.sweeps[0]);
+    } else {
+      find_kept();
+      open_rows(nest_.rows);
+      // What a sweep has not loaded in vectors is not kept.
+      if (!kept_.empty()) line("bool kept_whole = true;");
+      for (size_t n = 0; n < kept_.size(); ++n)
+        line(format("{} kept{}[{}];", kept_type(n), n, options_.keep));
+      for (auto& s : nest_.sweeps) {
+        open("{");
+        sweep(s);
+        close();
+      }
+      close();
+    }
+    close();
+  }
+
+  void sweep(const Sweep& s) {
+    const LoopNest shape = nest_.as_nest(s);
+    if (s.once) {
+      BodyWriter body(shape, Dim(), LaneMode::kScalar);
+      open("if (valid && b.member == 0) {");
+      lines(body.write({}, false));
+      for (auto& store : s.stores) line(store_one(store, body));
+      return close();
+    }
+    Dim along = nest_.inner.empty() ? Dim() : axis();
+    BodyWriter scalar(shape, along, LaneMode::kScalar), full(shape, along, LaneMode::kFull);
+    lines((in_lanes_ ? full : scalar).write(inside(), false));
+    for (auto& r : s.reductions) {
+      std::string identity = identity_text(r.combine, r.accumulator);
+      line(format("{} tail{} = {};", type_text(r.accumulator, false), r.outer, identity));
+      if (in_lanes_) line(format("{} acc{} = splat_{}({});", type_text(r.accumulator, true), r.outer, r.accumulator, identity));
+    }
+    in_lanes_ ? walk_lanes(s, full, scalar) : walk(s, scalar);
+    for (auto& r : s.reductions) {
+      std::string op = join_text(r.combine), value = format("tail{}", r.outer);
+      if (in_lanes_) value = format("{}::join(join_lanes<{}>(acc{}), {})", op, op, r.outer, value);
+      value = format("join<{}>(b, {}, {})", op, value, identity_text(r.combine, r.accumulator));
+      line(format("row{} = {};", r.outer, cast_text(value, r.accumulator, compute_dtype(r.dtype))));
+    }
+  }
+
+  // Where the last axis begins and ends.
+  std::string first() const { return piece_ ? format("({})begin + ", index_type()) : ""; }
+  std::string stop(const std::string& extent) const {
+    return piece_ ? format("({})end", index_type()) : format("valid ? ({})({}) : 0", index_type(), extent);
+  }
+  void unroll(const Sweep& s, int times) {
+    if (!s.reductions.empty() && s.stores.empty() && s.body.size() <= kSmallBody) line(format("#pragma unroll {}", times));
+  }
+
+  // One element at a time, over all inner axes as one.
+  void walk(const Sweep& s, BodyWriter& scalar) {
+    std::string type = index_type();
+    line(format("const {} stop = {};", type, stop(index_text(points_of(nest_.inner)))));
+    unroll(s, 4);
+    open(format("for ({} place = {}({})b.member; place < stop; place += ({})b.members) {", type, first(), type, type));
+    unpack_position(nest_.inner, "place");
+    step(s, scalar);
+    close();
+  }
+
+  void step(const Sweep& s, BodyWriter& scalar) {
+    lines(scalar.write(inside(), true));
+    for (auto& r : s.reductions) accumulate(r, format("tail{}", r.outer), scalar.value(r.value, r.accumulator));
+    for (auto& store : s.stores) line(store_one(store, scalar));
+  }
+
+  // What several sweeps load along a row, by its text; the first sweep that loads it keeps it.
+  void find_kept() {
+    if (!in_lanes_ || options_.keep <= 0 || nest_.inner.size() != 1 || piece_) return;
+    std::map<std::string, std::set<const Sweep*>> users;
+    for (auto& s : nest_.sweeps)
+      for (auto& instr : s.body)
+        if (can_keep(s, instr)) users[place_text(instr)].insert(&s);
+    for (auto& [place, sweeps] : users)
+      if (sweeps.size() > 1) kept_.push_back({place, *std::min_element(sweeps.begin(), sweeps.end())});
+  }
+  bool can_keep(const Sweep& s, const Instr& instr) const {
+    return !s.once && instr.kind == InstrKind::kLoad && instr.conditions.empty() && !nest_.operands[size_t(instr.operand)].output &&
+           movement(instr.offset, axis()) == Movement::kUnit;
+  }
+  std::string kept_type(size_t n) const {
+    for (auto& instr : kept_[n].by->body)
+      if (kept_at(*kept_[n].by, instr) == int(n)) return type_text(compute_dtype(instr.dtype), true);
+    return {};
+  }
+  std::string place_text(const Instr& instr) const {
+    return format("{} {} {}", instr.operand, instr.dtype, index_text(instr.offset));
+  }
+  // The vector of `kept_` that a load is; -1 for none.
+  int kept_at(const Sweep& s, const Instr& instr) const {
+    for (size_t n = 0; n < kept_.size(); ++n)
+      if (can_keep(s, instr) && kept_[n].place == place_text(instr)) return int(n);
+    return -1;
+  }
+
+  // The first vectors of the row, which stay in registers.
+  void walk_kept(const Sweep& s, BodyWriter& full) {
+    std::string type = index_type();
+    std::vector<int> read;
+    for (size_t id = 0; id < s.body.size(); ++id)
+      if (int n = kept_at(s, s.body[id]); n >= 0 && kept_[size_t(n)].by != &s) read.push_back(int(id));
+    line("#pragma unroll");
+    open(format("for (int turn = 0; turn < {}; ++turn, {} += ({})b.members * kLanes) {", options_.keep, axis(), type));
+    open(format("if (whole && {} + kLanes <= stop) {", axis()));
+    line("const int turned_row = 0;");
+    for (int id : read) {
+      int n = kept_at(s, s.body[size_t(id)]);
+      line(format("const TileValue<{}> turned{}{kept{}[turn]};", type_text(compute_dtype(s.body[size_t(id)].dtype), true), id, n));
+    }
+    full.read_turned(read);
+    full_step(s, full);
+    full.read_turned({});
+    for (size_t id = 0; id < s.body.size(); ++id)
+      if (int n = kept_at(s, s.body[id]); n >= 0 && kept_[size_t(n)].by == &s)
+        line(format("kept{}[turn] = {};", n, BodyWriter::variable(int(id))));
+    close();
+    line(format("else if ({} < stop) break;", axis()));
+    close();
+  }
+
+  void full_step(const Sweep& s, BodyWriter& full) {
+    lines(full.write(inside(), true));
+    for (auto& r : s.reductions) accumulate(r, format("acc{}", r.outer), full.value(r.value, r.accumulator));
+    for (auto& store : s.stores) line(store_lanes(store, full));
+  }
+
+  void walk_lanes(const Sweep& s, BodyWriter& full, BodyWriter& scalar) {
+    std::string type = index_type(), i = to_string(axis());
+    line(format("const {} stop = {};", type, stop(index_text(nest_.inner.back().extent))));
+    for (size_t d = 0; d + 1 < nest_.inner.size(); ++d) {
+      auto& outer = nest_.inner[d];
+      open(format("for ({} {} = 0; {} < {}; ++{}) {", type, outer.symbol, outer.symbol, index_text(outer.extent), outer.symbol));
+    }
+    line(format("{} {} = {}({})b.member * kLanes;", type, i, first(), type));
+    // The same for all vectors of a row: they are whole accesses apart.
+    line(format("const bool whole = {}{};", kept_.empty() ? "true" : "kept_whole", fits_text(s)));
+    if (!kept_.empty()) line("kept_whole = whole;");
+    if (!kept_.empty()) walk_kept(s, full);
+    unroll(s, 2);
+    open(format("for (; whole && {} + kLanes <= stop; {} += ({})b.members * kLanes) {", i, i, type));
+    full_step(s, full);
+    close();
+    open(format("for (; {} < stop; {} += ({})b.members * kLanes) {", i, i, type));
+    open_tail("stop");
+    step(s, scalar);
+    close();
+    close();
+    for (size_t d = 0; d + 1 < nest_.inner.size(); ++d) close();
+  }
+
+  void accumulate(const FusedReduction& r, const std::string& acc, const std::string& value) {
+    line(format("{} = {};", acc, combine_text(r.combine, acc, value)));
+  }
+
+  std::string store_one(const FusedStore& store, const BodyWriter& body) const { return store_text("store1", store, body); }
+  std::string store_lanes(const FusedStore& store, const BodyWriter& body) const { return store_text("store", store, body); }
+  std::string store_text(const char* function, const FusedStore& store, const BodyWriter& body) const {
+    DType dtype = nest_.operands[size_t(store.operand)].dtype;
+    return format("{}<{}>(out{}, {}, {});", function, memory_text(dtype), store.operand, index_text(store.offset),
+                  body.value(store.value, compute_dtype(dtype)));
+  }
+
+  const FusedNest& nest_;
+  const CudaSpread reduction_;
+  bool in_lanes_ = false, indexes_ = false, piece_ = false;
+  DType memory_ = kFloat32;
+  struct Kept {
+    std::string place;
+    const Sweep* by;
+  };
+  std::vector<Kept> kept_;
+  std::vector<int> turned_;  // loads
+  size_t other_ = 0;         // the axis along which they lie
+  CudaKernelText out_;
+};
+
+}  // namespace sinter::codegen

@@ -1,0 +1,90 @@
+#include "sinter/codegen/cuda/geometry.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace sinter::codegen {
+
+namespace {
+
+constexpr int64_t kBlockThreads = 256;
+constexpr int64_t kBlocksEach = 64;     // blocks a multiprocessor at most: beyond, threads take several steps
+constexpr int64_t kStepsPerThread = 4;  // of a row, when there are rows enough
+constexpr int64_t kFullThreads = 1024;  // threads that keep a multiprocessor's memory busy
+
+int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+unsigned blocks_for(int64_t wanted, int multiprocessors) {
+  return unsigned(std::clamp<int64_t>(wanted, 1, multiprocessors * kBlocksEach));
+}
+
+}  // namespace
+
+CudaGeometry cuda_geometry(const CudaLaunch& kernel, int64_t range, int64_t work, int multiprocessors, int most) {
+  CudaGeometry out;
+  const int64_t full = multiprocessors * kFullThreads;
+  range = std::max<int64_t>(range, 1);
+  work = std::max<int64_t>(work, 1);
+  switch (kernel.spread) {
+    case CudaSpread::kElements:
+    case CudaSpread::kPoints: {
+      int64_t steps = ceil_div(range, kernel.spread == CudaSpread::kElements ? kernel.lanes : 1);
+      int64_t threads = std::min<int64_t>(kBlockThreads, most);
+      // Few steps: small blocks, so that more multiprocessors take part.
+      while (threads > 64 && steps < threads * multiprocessors) threads /= 2;
+      out.threads[0] = unsigned(threads);
+      out.blocks = blocks_for(ceil_div(steps, threads), multiprocessors);
+      return out;
+    }
+    case CudaSpread::kRows: {
+      const int64_t steps = ceil_div(work, kernel.lanes);
+      int64_t members = 1;
+      // Where a row does not lie along memory, several threads share it only if there are too few rows.
+      if (kernel.along) members = int64_t(std::bit_ceil(uint64_t(ceil_div(steps, kStepsPerThread))));
+      members = std::min<int64_t>(members, most);
+      // Steps side by side are one access of the memory: as many as a warp takes.
+      if (kernel.along && steps >= 8)
+        members = std::max<int64_t>(members, std::min<int64_t>(32, int64_t(std::bit_floor(uint64_t(steps)))));
+      while (members * 2 <= std::min<int64_t>(steps, most) && range * members < full) members *= 2;
+      int64_t rows = std::max<int64_t>(1, std::min<int64_t>(kBlockThreads, most) / members);
+      while (rows > 1 && rows * members > 32 && ceil_div(range, rows) < multiprocessors) rows /= 2;
+      // A warp is always whole.
+      while (rows * members < 32) rows *= 2;
+      out.threads[0] = unsigned(members);
+      out.threads[1] = unsigned(rows);
+      out.blocks = blocks_for(ceil_div(range, rows), multiprocessors);
+      return out;
+    }
+    case CudaSpread::kColumns: {
+      int64_t members = 8;
+      while (members > 1 && members > work) members /= 2;
+      while (32 * members * 2 <= std::min<int64_t>(work * 32, most) && range * members < full) members *= 2;
+      members = std::min<int64_t>(members, most / 32);
+      out.threads[0] = 32;
+      out.threads[1] = unsigned(members);
+      out.blocks = blocks_for(ceil_div(range, 32), multiprocessors);
+      return out;
+    }
+    case CudaSpread::kTiles: break;
+  }
+  out.threads[0] = 32;
+  out.threads[1] = 8;
+  out.blocks = blocks_for(range * work, multiprocessors);
+  return out;
+}
+
+CudaGeometry cuda_sibling_geometry(const CudaLaunch& kernel, int64_t range, int64_t work, int multiprocessors) {
+  CudaGeometry out = cuda_geometry(kernel, range, work, multiprocessors, kSiblingThreads);
+  if (kernel.spread == CudaSpread::kElements || kernel.spread == CudaSpread::kPoints) {
+    int64_t steps = ceil_div(std::max<int64_t>(range, 1), kernel.spread == CudaSpread::kElements ? kernel.lanes : 1);
+    out.threads[0] = kSiblingThreads;
+    out.blocks = blocks_for(ceil_div(steps, kSiblingThreads), multiprocessors);
+    return out;
+  }
+  int64_t rows = kernel.spread == CudaSpread::kColumns ? out.threads[0] : kSiblingThreads / out.threads[0];
+  out.threads[1] = kSiblingThreads / out.threads[0];
+  out.blocks = blocks_for(ceil_div(std::max<int64_t>(range, 1), rows), multiprocessors);
+  return out;
+}
+
+}  // namespace sinter::codegen

@@ -1,0 +1,62 @@
+#include "sinter/engine/cuda/loops.h"
+
+#include "sinter/base/error.h"
+#include "sinter/base/hash.h"
+#include "sinter/base/log.h"
+#include "sinter/runtime/cuda/device.h"
+
+namespace sinter {
+
+std::string cuda_name(const std::string& name, const std::string& text, const codegen::CudaEmitOptions& options) {
+  return format("{}_{}{}{}", name.substr(0, 96), hash_hex(text).substr(0, 12), options.lanes ? "" : "s", options.wide ? "w" : "");
+}
+
+runtime::CudaGrid grid_of(const codegen::CudaGeometry& geometry) {
+  runtime::CudaGrid grid;
+  grid.blocks[0] = geometry.blocks;
+  grid.threads[0] = geometry.threads[0];
+  grid.threads[1] = geometry.threads[1];
+  grid.shared_bytes = geometry.shared_bytes;
+  grid.overlaps_previous = true;
+  return grid;
+}
+
+std::shared_ptr<const CudaLoopKernel> compile_cuda_loops(const LoopNest& nest, const std::string& name, Device device,
+                                                         bool wide) {
+  codegen::CudaEmitOptions options{.wide = wide};
+  auto text = codegen::emit_cuda(nest, cuda_name(name, nest.text(), options), options);
+  if (log_enabled(LogTopic::kCode)) log(LogTopic::kCode, "{}{}", nest.text(), text.text);
+  auto kernel = std::make_shared<CudaLoopKernel>();
+  std::vector<runtime::CudaSource> sources{{text.name, text.text, 0}};
+  kernel->function = runtime::load_cuda(sources, codegen::cuda_prelude(), device.index)[0];
+  kernel->spread = {text.spread, text.lanes, text.along};
+  kernel->range = text.range;
+  kernel->work = text.work;
+  kernel->params = nest.params();
+  for (auto& operand : nest.operands) kernel->is_address.push_back(!operand.scalar);
+  kernel->device = device;
+  return kernel;
+}
+
+void launch(const CudaLoopKernel& kernel, const int64_t* args) {
+  size_t operands = kernel.is_address.size();
+  auto evaluate = [&](const Dim& d) {
+    if (d.is_number()) return d.number();
+    return d
+        .substitute([&](const std::string& name) {
+          for (size_t i = 0; i < kernel.params.size(); ++i)
+            if (kernel.params[i] == name) return Dim(args[operands + i]);
+          SINTER_INTERNAL_ASSERT(false, "a kernel's range depends on {}", name);
+        })
+        .number();
+  };
+  CudaSlots slots;
+  for (size_t i = 0; i < operands; ++i) kernel.is_address[i] ? slots.add_address(args[i]) : slots.add_number(args[i]);
+  slots.add_numbers({args + operands, kernel.params.size() + 1});
+  int64_t range = evaluate(kernel.range);
+  int processors = runtime::cuda_device_info(kernel.device.index).multiprocessors;
+  auto geometry = codegen::cuda_geometry(kernel.spread, range, evaluate(kernel.work), processors);
+  cuda_launch(kernel.function, kernel.device, grid_of(geometry), range, slots);
+}
+
+}  // namespace sinter

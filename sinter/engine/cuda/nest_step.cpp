@@ -1,0 +1,251 @@
+#include "sinter/engine/cuda/nest_step.h"
+
+#include <algorithm>
+
+#include "sinter/base/error.h"
+#include "sinter/base/hash.h"
+#include "sinter/base/log.h"
+#include "sinter/engine/cuda/loops.h"
+#include "sinter/engine/fused_kernel.h"
+#include "sinter/runtime/cuda/device.h"
+#include "sinter/runtime/cuda/errors.h"
+
+namespace sinter {
+
+namespace {
+
+// Fewer elements than this are spread over more threads, one each.
+constexpr int64_t kFewElements = 65536;
+
+bool is_wide(std::span<const TensorImpl* const> tensors) {
+  return std::any_of(tensors.begin(), tensors.end(), [](auto* t) {
+    int64_t last = 0;
+    for (size_t d = 0; t && d < t->sizes.size(); ++d) last += (t->sizes[d] - 1) * t->strides[d];
+    return last >= INT32_MAX;
+  });
+}
+
+int64_t product_of(const std::vector<Axis>& axes, const KernelParameters& parameters) {
+  int64_t out = 1;
+  for (auto& axis : axes) out *= parameters.evaluate(axis.extent);
+  return out;
+}
+
+// The numbers of a kernel whose text is written.
+void finish(CudaNest& out, const std::vector<std::string>& names, const KernelParameters& parameters) {
+  for (auto& name : names) out.params.push_back(parameters.value(name));
+  out.range = parameters.evaluate(out.kernel.range);
+  out.work = parameters.evaluate(out.kernel.work);
+  if (log_enabled(LogTopic::kCode)) log(LogTopic::kCode, "{}", out.kernel.text);
+}
+
+struct Lowered {
+  KernelParameters parameters;
+  FusedNest nest;
+};
+Lowered lower_named(const FusedAttrs& attrs, std::span<const TensorImpl* const> inputs,
+                    std::span<const TensorImpl* const> outputs) {
+  Lowered out;
+  NamedFused named = name_sizes(attrs, inputs, outputs, out.parameters);
+  out.nest = lower_fused(named.attrs.as<FusedAttrs>(), named.layouts, memory_order(attrs, outputs));
+  if (log_enabled(LogTopic::kFusion)) log(LogTopic::kFusion, "{}", out.nest.text());
+  return out;
+}
+
+class NestStep final : public CudaStep {
+ public:
+  NestStep(CudaNest nest, Device device) : nest_(std::move(nest)), device_(device) {
+    name_ = nest_.name;
+    if (nest_.range == 0) return;
+    kernels_.push_back(std::make_shared<CudaKernel>(CudaKernel{{nest_.kernel.name, nest_.kernel.text, 0}, {}}));
+    int processors = runtime::cuda_device_info(device.index).multiprocessors;
+    grid_ = grid_of(codegen::cuda_geometry(nest_.spread(), nest_.range, nest_.work, processors));
+  }
+
+  void launch(const CudaSlots& slots) const override {
+    if (kernels_.empty()) return;
+    CudaSlots all = slots;
+    nest_.add_rest(all, device_);
+    cuda_launch(kernels_[0]->function, device_, grid_, nest_.range, all);
+  }
+
+ private:
+  CudaNest nest_;
+  Device device_;
+  runtime::CudaGrid grid_;
+};
+
+class SiblingStep final : public CudaStep {
+ public:
+  struct Sibling {
+    CudaNest nest;
+    std::vector<int> operands;
+    codegen::CudaGeometry geometry;
+  };
+
+  SiblingStep(std::vector<Sibling> siblings, Device device) : siblings_(std::move(siblings)), device_(device) {
+    int processors = runtime::cuda_device_info(device.index).multiprocessors;
+    std::vector<codegen::CudaKernelText> texts;
+    std::string all_text;
+    unsigned blocks = 0;
+    for (auto& s : siblings_) {
+      name_ += (name_.empty() ? "" : " | ") + s.nest.name;
+      s.geometry = codegen::cuda_sibling_geometry(s.nest.spread(), s.nest.range, s.nest.work, processors);
+      blocks += s.geometry.blocks;
+      texts.push_back(s.nest.kernel);
+      all_text += s.nest.kernel.name + "\n";
+    }
+    auto text = codegen::emit_cuda_siblings(texts, cuda_name("k_siblings", all_text, {}));
+    if (log_enabled(LogTopic::kCode)) log(LogTopic::kCode, "{}", text.text);
+    kernels_.push_back(std::make_shared<CudaKernel>(CudaKernel{{text.name, text.text, 0}, {}}));
+    grid_.blocks[0] = blocks;
+    grid_.threads[0] = codegen::kSiblingThreads;
+    grid_.overlaps_previous = true;
+  }
+
+  void launch(const CudaSlots& slots) const override {
+    CudaSlots all;
+    for (auto& s : siblings_) {
+      all.add_numbers(std::array<int64_t, 3>{s.geometry.blocks, s.nest.range, s.geometry.threads[0]});
+      for (int at : s.operands) all.add_from(slots, size_t(at));
+      s.nest.add_rest(all, device_);
+    }
+    cuda_launch(kernels_[0]->function, device_, grid_, 0, all);
+  }
+
+ private:
+  std::vector<Sibling> siblings_;
+  Device device_;
+  runtime::CudaGrid grid_;
+};
+
+// One launch each: what cannot stand beside others.
+class SequenceStep final : public CudaStep {
+ public:
+  struct Part {
+    std::unique_ptr<CudaStep> step;
+    std::vector<int> operands;
+  };
+  explicit SequenceStep(std::vector<Part> parts) : parts_(std::move(parts)) {
+    for (auto& part : parts_) {
+      name_ += (name_.empty() ? "" : " | ") + part.step->name();
+      kernels_.insert(kernels_.end(), part.step->kernels().begin(), part.step->kernels().end());
+    }
+  }
+  void launch(const CudaSlots& slots) const override {
+    for (auto& part : parts_) {
+      CudaSlots own;
+      for (int at : part.operands) own.add_from(slots, size_t(at));
+      part.step->launch(own);
+    }
+  }
+
+ private:
+  std::vector<Part> parts_;
+};
+
+}  // namespace
+
+void CudaNest::add_rest(CudaSlots& slots, Device device) const {
+  slots.add_numbers(params);
+  slots.add_number(indexing.empty() ? 0 : runtime::cuda_error_cell(device.index, indexing));
+}
+
+CudaNest emit_cuda_nest(const FusedAttrs& concrete, std::span<const TensorImpl* const> inputs,
+                        std::span<const TensorImpl* const> outputs) {
+  CudaNest out;
+  KernelParameters parameters;
+  codegen::CudaEmitOptions options{.wide = is_wide(inputs) || is_wide(outputs)};
+  NamedFused named = name_sizes(concrete, inputs, outputs, parameters);
+  auto& attrs = named.attrs.as<FusedAttrs>();
+  if (auto sink = lower_sink(attrs, named.layouts)) {
+    out.name = sink->nest.name;
+    out.indexing = sink->indexing;
+    out.kernel = codegen::emit_cuda(sink->nest, cuda_name(kernel_name(out.name), sink->nest.text(), options), options);
+    finish(out, sink->nest.params(), parameters);
+    return out;
+  }
+  FusedNest nest = lower_fused(attrs, named.layouts, memory_order(concrete, outputs));
+  if (log_enabled(LogTopic::kFusion)) log(LogTopic::kFusion, "{}", nest.text());
+  out.name = nest.name;
+  out.indexing = nest.indexing;
+  int64_t rows = product_of(nest.rows, parameters), inner = product_of(nest.inner, parameters);
+  bool reduces = std::any_of(nest.sweeps.begin(), nest.sweeps.end(), [](auto& s) { return !s.reductions.empty(); });
+  if (rows == 0 || (inner == 0 && !reduces)) return out;
+  options.lanes = reduces || rows * inner >= kFewElements;
+  out.kernel = codegen::emit_cuda(nest, cuda_name(kernel_name(nest.name), nest.text(), options), options);
+  finish(out, nest.params(), parameters);
+  return out;
+}
+
+CudaNest emit_cuda_prologue(const FusedAttrs& attrs, std::span<const TensorImpl* const> inputs,
+                            std::span<const TensorImpl* const> outputs, const std::string& name) {
+  auto [parameters, nest] = lower_named(attrs, inputs, outputs);
+  CudaNest out;
+  out.name = nest.name;
+  out.indexing = nest.indexing;
+  out.kernel = codegen::emit_cuda_rows(nest, name, {.wide = is_wide(inputs)});
+  finish(out, nest.params(), parameters);
+  return out;
+}
+
+CudaNest emit_cuda_follow(const FusedAttrs& attrs, std::span<const TensorImpl* const> inputs,
+                          std::span<const TensorImpl* const> outputs, const std::string& name) {
+  auto [parameters, nest] = lower_named(attrs, inputs, outputs);
+  CudaNest out;
+  out.name = nest.name;
+  out.indexing = nest.indexing;
+  out.kernel = codegen::emit_cuda_epilogue(nest, name, {.wide = is_wide(inputs) || is_wide(outputs)});
+  finish(out, nest.params(), parameters);
+  return out;
+}
+
+CudaNest emit_cuda_follow(const FusedAttrs& attrs, std::span<const TensorImpl* const> inputs,
+                          std::span<const TensorImpl* const> outputs, DType memory) {
+  auto [parameters, nest] = lower_named(attrs, inputs, outputs);
+  CudaNest out;
+  out.name = nest.name;
+  out.indexing = nest.indexing;
+  codegen::CudaEmitOptions options{.wide = is_wide(inputs) || is_wide(outputs)};
+  options.lanes = product_of(nest.rows, parameters) * product_of(nest.inner, parameters) >= kFewElements;
+  out.kernel = codegen::emit_cuda_epilogue(
+      nest, memory, cuda_name(kernel_name(nest.name), to_string(memory) + nest.text(), options), options);
+  finish(out, nest.params(), parameters);
+  return out;
+}
+
+std::unique_ptr<CudaStep> make_nest_step(CudaNest nest, Device device) {
+  return std::make_unique<NestStep>(std::move(nest), device);
+}
+
+std::unique_ptr<CudaStep> make_sibling_step(const FusedAttrs& attrs, std::span<const TensorImpl* const> inputs,
+                                            std::span<const TensorImpl* const> outputs, Device device) {
+  const Graph& body = *attrs.body;
+  std::vector<SiblingStep::Sibling> beside;
+  std::vector<SequenceStep::Part> alone;
+  for (auto& node : body.nodes()) {
+    if (node.op != &fused_op()) continue;
+    std::vector<int> operands;
+    for (auto& v : node.inputs)
+      operands.push_back(int(std::find(body.inputs().begin(), body.inputs().end(), v) - body.inputs().begin()));
+    for (size_t j = 0; j < body.outputs().size(); ++j)
+      if (body.outputs()[j].node == &node) operands.push_back(int(inputs.size() + j));
+    std::vector<const TensorImpl*> own_inputs, own_outputs;
+    for (int at : operands)
+      size_t(at) < inputs.size() ? own_inputs.push_back(inputs[size_t(at)])
+                                 : own_outputs.push_back(outputs[size_t(at) - inputs.size()]);
+    CudaNest nest = emit_cuda_nest(node.attrs.as<FusedAttrs>(), own_inputs, own_outputs);
+    if (nest.range == 0) continue;
+    if (nest.kernel.spread == codegen::CudaSpread::kTiles)
+      alone.push_back({make_nest_step(std::move(nest), device), operands});
+    else
+      beside.push_back({std::move(nest), operands, {}});
+  }
+  if (!alone.empty() || beside.size() < 2) {
+    for (auto& s : beside) alone.push_back({make_nest_step(std::move(s.nest), device), s.operands});
+    return std::make_unique<SequenceStep>(std::move(alone));
+  }
+  return std::make_unique<SiblingStep>(std::move(beside), device);
+}
+
+}  // namespace sinter

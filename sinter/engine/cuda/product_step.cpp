@@ -1,0 +1,308 @@
+#include "sinter/engine/cuda/product_step.h"
+
+#include <algorithm>
+
+#include "sinter/base/error.h"
+#include "sinter/base/hash.h"
+#include "sinter/base/log.h"
+#include "sinter/codegen/cuda/gemv.h"
+#include "sinter/engine/cuda/loops.h"
+#include "sinter/engine/cuda/nest_step.h"
+#include "sinter/engine/cuda/staging.h"
+#include "sinter/engine/product_pieces.h"
+#include "sinter/runtime/cuda/cublaslt.h"
+#include "sinter/runtime/cuda/device.h"
+
+namespace sinter {
+
+namespace {
+
+constexpr int64_t kSkinnyRows = 16;
+
+// A matrix operand by its geometry: the last two dimensions, and one before them for the batch.
+struct Matrix {
+  int64_t rows, columns, row_stride, column_stride, batch_stride;
+  DType dtype;
+
+  explicit Matrix(const TensorImpl& t) : dtype(t.dtype) {
+    size_t rank = t.sizes.size();
+    rows = t.sizes[rank - 2];
+    columns = t.sizes[rank - 1];
+    row_stride = t.strides[rank - 2];
+    column_stride = t.strides[rank - 1];
+    batch_stride = rank == 3 ? t.strides[0] : 0;
+  }
+  // The elements of a row, or of a column, lie side by side.
+  bool is_dense() const { return column_stride == 1 || columns == 1 || row_stride == 1 || rows == 1; }
+};
+
+bool is_streamable(DType dtype) { return dtype == kBFloat16 || dtype == kFloat16 || dtype == kFloat32; }
+
+// Few rows: one kernel that reads each right operand once, computes the left one and finishes elements on the way.
+class SkinnyStep final : public CudaStep {
+ public:
+  // Null where the kernel does not take these operands.
+  static std::unique_ptr<SkinnyStep> make(const ProductPieces& pieces, std::span<const TensorImpl* const> inputs,
+                                          std::span<const TensorImpl* const> outputs, Device device) {
+    if (pieces.batch != 1 || pieces.m > kSkinnyRows || pieces.m == 0 || pieces.k == 0) return nullptr;
+    if (!is_streamable(pieces.left_dtype)) return nullptr;
+    if (!pieces.prologue && Matrix(*inputs[size_t(pieces.left)]).column_stride != 1) return nullptr;
+    for (auto& part : pieces.parts) {
+      Matrix b(*inputs[size_t(part.right)]), first(*inputs[size_t(pieces.parts[0].right)]);
+      bool rows = b.row_stride == 1, columns = b.column_stride == 1;
+      if (!is_streamable(b.dtype) || b.dtype != first.dtype || !(rows || columns) || part.n == 0) return nullptr;
+      if ((b.row_stride == 1) != (first.row_stride == 1)) return nullptr;
+    }
+    auto step = std::unique_ptr<SkinnyStep>(new SkinnyStep(device));
+    return step->build(pieces, inputs, outputs) ? std::move(step) : nullptr;
+  }
+
+  void launch(const CudaSlots& slots) const override {
+    CudaSlots all;
+    for (auto& piece : pieces_) {
+      for (int at : piece.operands) at < 0 ? all.add_number(0) : all.add_from(slots, size_t(at));
+      if (piece.nest) piece.nest->add_rest(all, device_);
+    }
+    // Right operands are read before the kernel in front has ended.
+    runtime::CudaGrid grid = grid_;
+    for (int at : weights_) grid.overlaps_previous = grid.overlaps_previous && slots.stays(size_t(at));
+    cuda_launch(kernels_[0]->function, device_, grid, 0, all);
+  }
+
+ private:
+  // A run of slots: operands of the node (-1: memory of the kernel's own), then what a nest adds.
+  struct Piece {
+    std::vector<int> operands;
+    std::optional<CudaNest> nest;
+  };
+
+  explicit SkinnyStep(Device device) : device_(device) {}
+
+  int add(Piece piece) {
+    int first = slots_;
+    slots_ += piece.nest ? piece.nest->kernel.slots : int(piece.operands.size());
+    pieces_.push_back(std::move(piece));
+    return first;
+  }
+
+  bool build(const ProductPieces& pieces, std::span<const TensorImpl* const> inputs,
+             std::span<const TensorImpl* const> outputs) {
+    codegen::GemvSpec spec;
+    spec.m = int(pieces.m);
+    spec.k = pieces.k;
+    spec.a = pieces.left_dtype;
+    spec.together = pieces.together;
+    std::string texts;
+    // Names inside the kernel, unique by what they are about.
+    uint64_t id = hash_text(pieces.name);
+    for (auto* list : {&inputs, &outputs})
+      for (auto* t : *list)
+        if (t) id = hash_bytes(t->strides.data(), t->strides.size() * 8, hash_bytes(t->sizes.data(), t->sizes.size() * 8, id + uint64_t(t->dtype)));
+    for (auto& follow : pieces.follows)
+      if (follow) id = hash_mix(id, follow->attrs.body->hash());
+    if (pieces.prologue) id = hash_mix(id, pieces.prologue->node->attrs.as<FusedAttrs>().body->hash());
+    std::string base = format("{}_{}", kernel_name(pieces.name).substr(0, 80), hash_hex(std::to_string(id)).substr(0, 12));
+    if (pieces.prologue) {
+      auto result = row_major_of(pieces.prologue->node->types[0]);
+      const TensorImpl* output = result.get();
+      std::vector<const TensorImpl*> own;
+      for (int at : pieces.prologue->operands) own.push_back(inputs[size_t(at)]);
+      spec.prologue = base + "_p";
+      CudaNest nest = emit_cuda_prologue(pieces.prologue->node->attrs.as<FusedAttrs>(), own, {&output, 1}, spec.prologue);
+      texts += nest.kernel.text;
+      spec.prologue_output = int(own.size());
+      spec.prologue_range = nest.range;
+      std::vector<int> operands = pieces.prologue->operands;
+      operands.push_back(-1);
+      spec.prologue_slot = add({std::move(operands), std::move(nest)});
+    } else {
+      spec.a_slot = add({{pieces.left}, {}});
+      spec.a_stride.value = Matrix(*inputs[size_t(pieces.left)]).row_stride;
+    }
+    for (size_t p = 0; p < pieces.parts.size(); ++p) {
+      auto& part = pieces.parts[p];
+      Matrix b(*inputs[size_t(part.right)]);
+      weights_.push_back(part.right);
+      codegen::GemvSpec::Part out{.n = part.n, .b_slot = add({{part.right}, {}}), .k_contiguous = b.row_stride == 1, .b_stride = {}, .epilogue = {}, .c_stride = {}};
+      out.b_stride.value = out.k_contiguous ? b.column_stride : b.row_stride;
+      spec.b = b.dtype;
+      spec.c = pieces.left_dtype;
+      if (part.result >= 0) {
+        spec.c = outputs[size_t(part.result) - inputs.size()]->dtype;
+        out.c_slot = add({{part.result}, {}});
+        out.c_stride.value = part.n;
+      }
+      if (p < pieces.follows.size() && pieces.follows[p]) {
+        auto& follow = *pieces.follows[p];
+        auto geometries = geometries_of(follow.operands, inputs, outputs);
+        out.epilogue = format("{}_e{}", base, p);
+        CudaNest nest = emit_cuda_follow(follow.attrs, geometries.inputs, geometries.outputs, out.epilogue);
+        texts += nest.kernel.text;
+        out.epilogue_slot = add({follow.operands, std::move(nest)});
+      }
+      spec.parts.push_back(std::move(out));
+    }
+    spec.slots = slots_;
+    if (slots_ > 128) return false;
+    auto& info = runtime::cuda_device_info(device_.index);
+    auto candidates = codegen::gemv_candidates(spec, info.multiprocessors);
+    if (candidates.empty()) return false;
+    spec.tuning = candidates[0];
+    if (!codegen::gemv_fits(spec, info.shared_bytes)) return false;
+    spec.name = base + "_" + hash_hex(to_string(spec.tuning)).substr(0, 6);
+    codegen::GemvText text = codegen::emit_gemv(spec);
+    if (log_enabled(LogTopic::kCode)) log(LogTopic::kCode, "{}{}", texts, text.text);
+    kernels_.push_back(std::make_shared<CudaKernel>(CudaKernel{{spec.name, texts + text.text, int(text.shared_bytes)}, {}}));
+    name_ = pieces.name;
+    grid_.blocks[0] = text.blocks;
+    grid_.threads[0] = text.threads;
+    grid_.shared_bytes = text.shared_bytes;
+    grid_.overlaps_previous = true;
+    return true;
+  }
+
+  Device device_;
+  std::vector<Piece> pieces_;
+  std::vector<int> weights_;
+  int slots_ = 0;
+  runtime::CudaGrid grid_;
+};
+
+// Many rows: the library, then what follows as a kernel over its results.
+class LibraryStep final : public CudaStep {
+ public:
+  LibraryStep(const ProductPieces& pieces, std::span<const TensorImpl* const> inputs,
+              std::span<const TensorImpl* const> outputs, Device device)
+      : device_(device), batch_(pieces.batch), m_(pieces.m), k_(pieces.k), inputs_(inputs.size()), dtype_(pieces.left_dtype) {
+    name_ = pieces.name;
+    for (auto& part : pieces.parts)
+      parts_.push_back({part.n, stored(part.right, *inputs[size_t(part.right)]), part.result, m_ * part.n * batch_});
+    if (pieces.prologue) {
+      auto result = row_major_of(pieces.prologue->node->types[0]);
+      const TensorImpl* output = result.get();
+      std::vector<const TensorImpl*> own;
+      for (int at : pieces.prologue->operands) own.push_back(inputs[size_t(at)]);
+      prologue_ = make_nest_step(emit_cuda_nest(pieces.prologue->node->attrs.as<FusedAttrs>(), own, {&output, 1}), device);
+      prologue_operands_ = pieces.prologue->operands;
+      left_ = {-1, k_, 1, m_ * k_, m_ * k_ * batch_};
+      kernels_ = prologue_->kernels();
+    } else {
+      left_ = stored(pieces.left, *inputs[size_t(pieces.left)]);
+    }
+    for (size_t f = 0; f < pieces.follows.size(); ++f) {
+      if (!pieces.follows[f]) continue;
+      auto& follow = *pieces.follows[f];
+      auto geometries = geometries_of(follow.operands, inputs, outputs);
+      Follow out{f, pieces.together ? parts_.size() : 1, follow.operands,
+                 emit_cuda_follow(follow.attrs, geometries.inputs, geometries.outputs, dtype_), {}, {}};
+      if (out.nest.range == 0) continue;
+      out.kernel = std::make_shared<CudaKernel>(CudaKernel{{out.nest.kernel.name, out.nest.kernel.text, 0}, {}});
+      int processors = runtime::cuda_device_info(device.index).multiprocessors;
+      out.grid = grid_of(codegen::cuda_geometry(out.nest.spread(), out.nest.range, out.nest.work, processors));
+      kernels_.push_back(out.kernel);
+      follows_.push_back(std::move(out));
+    }
+  }
+
+  void launch(const CudaSlots& slots) const override {
+    if (m_ == 0 || batch_ == 0) return;
+    // Results that something follows, and a computed left operand, live for the time of this step.
+    const int64_t item = item_size(dtype_);
+    auto padded = [&](int64_t elements) { return (elements * item + 255) / 256 * 256; };
+    int64_t bytes = prologue_ ? padded(left_.elements) : 0;
+    for (auto& part : parts_) bytes += part.result < 0 ? padded(part.elements) : 0;
+    char* scratch = bytes ? static_cast<char*>(cuda_scratch(device_, size_t(bytes))) : nullptr;
+    CudaStaging staging(device_);
+    void* left = nullptr;
+    if (prologue_) {
+      CudaSlots own;
+      for (int at : prologue_operands_) own.add_from(slots, size_t(at));
+      own.add_address(int64_t(reinterpret_cast<uintptr_t>(scratch)));
+      prologue_->launch(own);
+      left = scratch;
+      scratch += padded(left_.elements);
+    } else {
+      left = staging.read(slots, size_t(left_.slot), left_.elements * item);
+    }
+    std::vector<int64_t> results;
+    for (auto& part : parts_) {
+      void* to = scratch;
+      if (part.result < 0)
+        scratch += padded(part.elements);
+      else
+        to = staging.write(slots, size_t(part.result), part.elements * item);
+      results.push_back(int64_t(reinterpret_cast<uintptr_t>(to)));
+      if (part.n) multiply(left, staging.read(slots, size_t(part.right.slot), part.right.elements * item), part, to);
+    }
+    for (auto& follow : follows_) {
+      CudaSlots all;
+      for (int at : follow.operands) all.add_from(slots, size_t(at));
+      follow.nest.add_rest(all, device_);
+      for (size_t p = follow.first; p < follow.first + follow.parts; ++p) {
+        all.add_address(results[p]);
+        all.add_number(parts_[p].n);
+      }
+      cuda_launch(follow.kernel->function, device_, follow.grid, follow.nest.range, all);
+    }
+    staging.finish();
+  }
+
+ private:
+  // Where an operand lies, and over how many elements it reaches.
+  struct Stored {
+    int slot = -1;
+    int64_t row_stride = 0, column_stride = 1, batch_stride = 0, elements = 0;
+  };
+  struct Part {
+    int64_t n;
+    Stored right;
+    int result;
+    int64_t elements;
+  };
+  struct Follow {
+    size_t first, parts;
+    std::vector<int> operands;
+    CudaNest nest;
+    std::shared_ptr<CudaKernel> kernel;
+    runtime::CudaGrid grid;
+  };
+
+  static Stored stored(int slot, const TensorImpl& t) {
+    Matrix m(t);
+    int64_t elements = 1;
+    for (size_t d = 0; d < t.sizes.size(); ++d) elements += (t.sizes[d] - 1) * t.strides[d];
+    return {slot, m.row_stride, m.column_stride, m.batch_stride, elements};
+  }
+
+  void multiply(void* left, void* right, const Part& part, void* to) const {
+    runtime::cuda_matmul(device_.index, {.batch = batch_,
+                                         .m = m_,
+                                         .n = part.n,
+                                         .k = k_,
+                                         .dtype = dtype_,
+                                         .a = {left, left_.row_stride, left_.column_stride, left_.batch_stride},
+                                         .b = {right, part.right.row_stride, part.right.column_stride, part.right.batch_stride},
+                                         .c = {to, part.n, 1, m_ * part.n}});
+  }
+
+  Device device_;
+  int64_t batch_, m_, k_;
+  size_t inputs_;
+  DType dtype_;
+  Stored left_;
+  std::vector<Part> parts_;
+  std::vector<Follow> follows_;
+  std::unique_ptr<CudaStep> prologue_;
+  std::vector<int> prologue_operands_;
+};
+
+}  // namespace
+
+std::unique_ptr<CudaStep> make_product_step(const FusedAttrs& attrs, std::span<const TensorImpl* const> inputs,
+                                            std::span<const TensorImpl* const> outputs, Device device) {
+  ProductPieces pieces = take_apart(attrs);
+  if (auto skinny = SkinnyStep::make(pieces, inputs, outputs, device)) return skinny;
+  return std::make_unique<LibraryStep>(pieces, inputs, outputs, device);
+}
+
+}  // namespace sinter

@@ -1,0 +1,109 @@
+#include "sinter/engine/cuda/replay.h"
+
+#include <algorithm>
+#include <mutex>
+
+#include "sinter/base/error.h"
+#include "sinter/base/log.h"
+#include "sinter/engine/cuda/arguments.h"
+#include "sinter/runtime/cuda/module.h"
+
+namespace sinter {
+
+namespace {
+
+// More than this, and the caller's memory moves about for reasons of its own.
+constexpr int kMostRecordings = 8;
+
+// The block is refreshed by a kernel that carries the values as its parameter: nothing on the host has to stay in place
+// until it has run.
+constexpr size_t kCellsPerLaunch = 120;
+struct Cells {
+  int64_t block, count;
+  struct {
+    int64_t cell, value;
+  } set[kCellsPerLaunch];
+};
+constexpr const char* kSetCells = R"(
+struct CellValues { long long *block, count; struct { long long cell, value; } set[120]; };
+extern "C" __global__ void sinter_set_cells(const __grid_constant__ CellValues c) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+  if (threadIdx.x < c.count) c.block[c.set[threadIdx.x].cell] = c.set[threadIdx.x].value;
+}
+)";
+
+const runtime::CudaFunction& set_cells(int device) {
+  static std::mutex mutex;
+  static auto& functions = *new std::vector<runtime::CudaFunction>(64);
+  std::lock_guard lock(mutex);
+  auto& function = functions[size_t(device)];
+  if (!function) function = runtime::load_cuda(std::vector<runtime::CudaSource>{{"sinter_set_cells", kSetCells}}, "", device)[0];
+  return function;
+}
+
+}  // namespace
+
+CudaReplay::CudaReplay(Device device, std::string program, std::vector<bool> moving)
+    : device_(device), program_(std::move(program)), moving_(std::move(moving)) {
+  block_ = allocate_buffer(std::max<size_t>(moving_.size(), 1) * sizeof(int64_t), device);
+}
+
+CudaReplay::Next CudaReplay::next(std::span<const int64_t> cells) {
+  if (gave_up_) return Next::kRun;
+  if (last_.empty()) {
+    last_.assign(cells.begin(), cells.end());
+    return moving_.empty() ? Next::kRecord : Next::kRun;
+  }
+  bool moved = false;
+  for (size_t i = 0; i < cells.size(); ++i)
+    if (!moving_[i] && cells[i] != last_[i]) moved = moving_[i] = true;
+  if (graph_ && !moved) return Next::kReplay;
+  if (recordings_ == kMostRecordings) {
+    give_up(format("memory that it reads was found in another place {} times", kMostRecordings));
+    return Next::kRun;
+  }
+  return Next::kRecord;
+}
+
+bool CudaReplay::record(FunctionRef<void()> queue) {
+  ++recordings_;
+  graph_.reset();
+  try {
+    CudaRecording recording(int64_t(reinterpret_cast<uintptr_t>(block_->data())));
+    graph_ = runtime::CudaGraph::capture(device_.index, queue);
+    kept_ = recording.take_kept();
+  } catch (const Error& error) {
+    give_up(error.message());
+    return false;
+  }
+  log(LogTopic::kCudagraphs, "{}: recorded as a graph of {} nodes (time {}); {} of {} places are read from its block", program_,
+      graph_->nodes(), recordings_, std::count(moving_.begin(), moving_.end(), true), moving_.size());
+  return true;
+}
+
+void CudaReplay::launch(std::span<const int64_t> cells) {
+  Cells update{.block = int64_t(reinterpret_cast<uintptr_t>(block_->data())), .count = 0, .set = {}};
+  auto send = [&] {
+    runtime::CudaGrid grid;
+    grid.threads[0] = 128;
+    if (update.count) runtime::cuda_launch(set_cells(device_.index), device_.index, grid, &update, sizeof update);
+    update.count = 0;
+  };
+  for (size_t i = 0; i < cells.size(); ++i) {
+    if (!moving_[i]) continue;
+    update.set[update.count++] = {int64_t(i), cells[i]};
+    if (size_t(update.count) == kCellsPerLaunch) send();
+  }
+  send();
+  graph_->launch(runtime::cuda_stream(device_.index));
+}
+
+void CudaReplay::give_up(const std::string& why) {
+  gave_up_ = true;
+  graph_.reset();
+  log(LogTopic::kCudagraphs, "{}: runs step by step, not as a graph: {}", program_, why);
+}
+
+}  // namespace sinter

@@ -1,0 +1,41 @@
+#pragma once
+// A fused node on a GPU, ready to be launched.
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sinter/engine/cuda/arguments.h"
+#include "sinter/ops/fused.h"
+#include "sinter/tensor/tensor.h"
+
+namespace sinter {
+
+// A kernel whose text is known and whose code is loaded with that of others.
+struct CudaKernel {
+  runtime::CudaSource source;
+  runtime::CudaFunction function;
+};
+
+class CudaStep {
+ public:
+  virtual ~CudaStep() = default;
+  // The kernels it launches.
+  const std::vector<std::shared_ptr<CudaKernel>>& kernels() const { return kernels_; }
+  // One slot an operand of the node, inputs before outputs.
+  virtual void launch(const CudaSlots& slots) const = 0;
+  const std::string& name() const { return name_; }
+
+ protected:
+  std::string name_;
+  std::vector<std::shared_ptr<CudaKernel>> kernels_;
+};
+
+// As compile_fused: everything but the code.
+std::unique_ptr<CudaStep> make_cuda_step(const FusedAttrs& attrs, std::span<const TensorImpl* const> inputs,
+                                         std::span<const TensorImpl* const> outputs, Device device);
+
+// Compiles what the steps need in one go, since NVRTC works on one program at a time.
+void load_kernels(std::span<CudaStep* const> steps, Device device);
+
+}  // namespace sinter

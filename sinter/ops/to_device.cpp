@@ -1,0 +1,55 @@
+#include "sinter/ops/to_device.h"
+
+#include "sinter/graph/interpreter.h"
+#include "sinter/ops/contract.h"
+#include "sinter/ops/define.h"
+#include "sinter/ops/registry.h"
+#include "sinter/tensor/memory_format.h"
+
+namespace sinter {
+
+namespace {
+
+struct ToDeviceAttrs {
+  Device device;
+  SINTER_FIELDS(device)
+};
+
+struct ToDevice : Opaque {
+  static constexpr auto name = "to_device";
+  using Attributes = ToDeviceAttrs;
+
+  static std::vector<Type> infer(const OpCall& call) {
+    Type type = call.inputs[0];
+    type.device = call.as<ToDeviceAttrs>().device;
+    return {type};
+  }
+  static TensorList run_cpu(std::span<const Tensor> inputs, const Attrs& attrs) {
+    Tensor from = inputs[0].contiguous();
+    Tensor out = empty(from.sizes(), from.options().device(attrs.as<ToDeviceAttrs>().device));
+    size_t bytes = size_t(from.impl().numel * item_size(from.dtype()));
+    if (bytes) copy_bytes(out.data_ptr(), out.device(), from.data_ptr(), from.device(), bytes);
+    return {out};
+  }
+  static void interpret(InterpretCall& c) { c.outputs[0] = *c.inputs[0]; }
+  static TensorList grad(const GradCall& c) {
+    return c.each([&] { return to_device(c.grad(), c[0].tensor().device()); });
+  }
+  SINTER_SAMPLES("x[2, 3] | device=cpu", "i64[4] | device=cpu", "x[] | device=cpu")
+};
+
+}  // namespace
+
+Tensor to_device(const TensorArg& x, Device device) {
+  UserPosition here(x.where());
+  if (x.tensor().device() == device) return x.tensor();
+  check_available(device);
+  return call<ToDevice>({x}, ToDeviceAttrs{device});
+}
+
+OpFamily device_ops() {
+  static const Op* const ops[] = {&op_of<ToDevice>};
+  return ops;
+}
+
+}  // namespace sinter

@@ -1,0 +1,342 @@
+// Skinny products for the GPU: the text, that it compiles for each architecture, the ways that are offered to tuning;
+// and where there is a GPU, results against the host's.
+#include "sinter/codegen/cuda/gemv.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <set>
+
+#include "sinter/base/format.h"
+#include "sinter/runtime/cuda/device.h"
+#include "sinter/runtime/cuda/memory.h"
+#include "sinter/runtime/cuda/module.h"
+#include "sinter/runtime/cuda/stream.h"
+
+namespace sinter::codegen {
+namespace {
+
+// What the kernels use of the prelude of CUDA kernels, and a prologue and epilogues such as generated ones.
+const char* const kAround = R"(
+namespace k {
+typedef long i64;
+template <int N>
+struct Args {
+  i64 slot[N];
+  __device__ __forceinline__ i64 operator[](int i) const { return slot[i]; }
+};
+__device__ __forceinline__ void wait_for_previous() {}
+__device__ __forceinline__ void let_next_start() {}
+}
+)";
+const char* const kFunctions = R"(
+namespace k {
+template <class X>
+__device__ void twice(const X& a, i64 begin, i64 end) {
+  for (i64 i = begin * a[1] + threadIdx.x; i < end * a[1]; i += blockDim.x)
+    gemv::encode(2 * gemv::decode(((gemv::Bf16*)a[0])[i]), ((gemv::Bf16*)a[2])[i]);
+}
+template <class X>
+__device__ void gate(const X& a, const float* tiles, i64 row, i64 column) {
+  ((float*)a[0])[row * a[1] + column] = tiles[0] * tiles[1];
+}
+template <class X>
+__device__ void residual(const X& a, const float* tiles, i64 row, i64 column) {
+  ((float*)a[0])[row * a[1] + column] += tiles[0];
+}
+}
+)";
+
+GemvSpec product(DType dtype, int m, int64_t k, std::vector<int64_t> widths, bool k_contiguous = true) {
+  GemvSpec spec{.name = "product", .a = dtype, .b = dtype, .c = dtype, .m = m, .k = k, .slots = 16,
+                .together = widths.size() == 1, .a_slot = 0, .a_stride = {.value = k}};
+  for (int64_t n : widths) {
+    int p = int(spec.parts.size());
+    spec.parts.push_back({.n = n, .b_slot = 1 + p, .k_contiguous = k_contiguous,
+                          .b_stride = {.value = k_contiguous ? k : n}, .c_slot = 4 + p, .c_stride = {.value = n}});
+  }
+  return spec;
+}
+GemvSpec with_gate(GemvSpec spec) {
+  spec.together = true;
+  spec.parts[0].epilogue = "gate";
+  spec.parts[0].epilogue_slot = 8;
+  return spec;
+}
+GemvSpec with_prologue(GemvSpec spec) {
+  spec.prologue = "twice";
+  spec.prologue_slot = 10;
+  spec.prologue_output = 2;
+  spec.prologue_range = spec.m;
+  return spec;
+}
+
+// Shapes of each kind.
+std::vector<GemvSpec> specs() {
+  std::vector<GemvSpec> out{
+      product(kBFloat16, 1, 2048, {2048, 512, 512}),
+      with_prologue(with_gate(product(kBFloat16, 1, 2048, {8192, 8192}))),
+      product(kFloat16, 3, 777, {100}),
+      with_gate(product(kBFloat16, 8, 4096, {1000, 1000})),
+      product(kFloat16, 16, 14336, {4096}),
+      product(kFloat32, 16, 1000, {333, 77}),
+      product(kBFloat16, 4, 1000, {700, 33}, false),
+      with_gate(product(kFloat32, 1, 64, {2000, 2000}, false)),
+  };
+  GemvSpec mixed = product(kBFloat16, 2, 512, {300});
+  mixed.a = kFloat32;
+  mixed.a_stride = {.slot = 7};
+  mixed.parts[0].b_stride = {.slot = 8};
+  mixed.parts[0].epilogue = "residual";
+  mixed.parts[0].epilogue_slot = 8;
+  out.push_back(mixed);
+  return out;
+}
+
+TEST(CudaGemv, CompilesForEachArchitecture) {
+  if (!runtime::nvrtc_problem().empty()) GTEST_SKIP() << runtime::nvrtc_problem();
+  std::string text = kAround + gemv_prelude() + kFunctions;
+  int count = 0;
+  for (auto& spec : specs()) {
+    auto all = gemv_candidates(spec, 132);
+    ASSERT_FALSE(all.empty());
+    // The default of all, and of the first the last: bulk copies.
+    for (auto& tuning : {all.front(), all.back()}) {
+      if (count > 1 && tuning == all.back()) continue;
+      GemvSpec tuned = spec;
+      tuned.tuning = tuning;
+      tuned.name = format("product{}", count++);
+      text += emit_gemv(tuned).text;
+    }
+  }
+  for (auto* architecture : {"sm_80", "sm_86", "sm_89", "sm_90"})
+    EXPECT_FALSE(runtime::compile_cuda(text, "gemv", architecture).empty()) << architecture;
+}
+
+TEST(CudaGemv, Text) {
+  GemvSpec spec = with_prologue(product(kBFloat16, 2, 512, {96, 32}));
+  spec.parts[1].epilogue = "residual";
+  spec.parts[1].epilogue_slot = 8;
+  spec.parts[1].b_stride = {.slot = 7};
+  spec.tuning = {.blocks = 16, .warps = 4, .split_k = 2, .rows_per_warp = 4, .unroll = 1, .stages = 2};
+  GemvText text = emit_gemv(spec);
+  EXPECT_EQ(text.blocks, 16u);
+  EXPECT_EQ(text.threads, 128u);
+  // Two stages of four rows for each of four warps, sums of 8 rows in two slices, two rows of the left operand.
+  EXPECT_EQ(text.shared_bytes, 4u * 2 * 4 * 512 + 2u * 2 * 8 * 4 + 2u * 512 * 2);
+  EXPECT_EQ(text.text, R"(namespace k {
+struct product_shape {
+  typedef gemv::Bf16 A;
+  typedef gemv::Bf16 B;
+  enum : int {
+    m = 2, parts = 1, inner = 512, n = 128, blocks = 16, split = 2, groups = 2, rows = 4,
+    units = 1, span = 1, depth = 2, steps = 1,
+    barrier_at = 16384, partial_at = 16384, left_at = 16512
+  };
+  static constexpr bool mma = false, resident = true, bulk = false;
+  struct Weights {
+    const char* b0;
+    i64 s0;
+    const char* b1;
+    i64 s1;
+    template <class X>
+    __device__ __forceinline__ explicit Weights(const X& a) : b0((const char*)a[1]), s0(i64(512) * 2), b1((const char*)a[2]), s1(a[7] * 2) {}
+    __device__ __forceinline__ bool is_aligned(int bytes) const {
+      return (((i64)b0 | s0 | (i64)b1 | s1) & (bytes - 1)) == 0;
+    }
+    __device__ __forceinline__ const char* start(i64 column, int) const {
+      return column < 96 ? b0 + column * s0 : b1 + (column - 96) * s1;
+    }
+    __device__ __forceinline__ i64 step(i64 column, int) const { return column < 96 ? s0 : s1; }
+  };
+  template <class X>
+  static __device__ __forceinline__ const A* left(const X& a, char* own) {
+    twice(gemv::Slots<X, 10, 2>{a, (i64)own}, 0, 2);
+    __syncthreads();
+    return (const A*)own;
+  }
+  template <class X>
+  static __device__ __forceinline__ i64 left_stride(const X& a) {
+    (void)a;
+    return i64(512);
+  }
+  template <class X>
+  static __device__ __forceinline__ void finish(const X& a, const float* tiles, i64 row, i64 column) {
+    if (column < 96) {
+      gemv::store<gemv::Bf16>(a[4], row * i64(96) + column, tiles[0]);
+      return;
+    }
+    residual(gemv::Slots<X, 8>{a}, tiles, row, column - 96);
+  }
+};
+extern "C" __global__ void __launch_bounds__(128, 3) product(const __grid_constant__ Args<16> a) {
+  gemv::product_of_rows<product_shape>(a);
+}
+}  // namespace k
+)");
+}
+
+// Every way offered is different, can be launched, and divides what it has to.
+TEST(CudaGemv, Candidates) {
+  for (auto& spec : specs()) {
+    EXPECT_TRUE(gemv_fits(spec, 227 * 1024));
+    std::set<std::string> seen;
+    for (auto& t : gemv_candidates(spec, 132)) {
+      EXPECT_TRUE(seen.insert(to_string(t)).second) << to_string(t);
+      EXPECT_GE(t.blocks, 1);
+      EXPECT_LE(t.warps, 16);
+      EXPECT_EQ(t.warps % t.split_k, 0);
+      EXPECT_GE(t.stages, 2);
+      GemvSpec tuned = spec;
+      tuned.tuning = t;
+      EXPECT_LE(emit_gemv(tuned).shared_bytes, 227u * 1024) << to_string(t);
+    }
+  }
+}
+
+// A decode step's default: all multiprocessors, the next kernel's weights beside this one's, each warp some of k.
+TEST(CudaGemv, DefaultOfADecodeStep) {
+  GemvSpec spec = with_prologue(product(kBFloat16, 1, 2048, {2048, 512, 512}));
+  spec.tuning = gemv_candidates(spec, 132).front();
+  EXPECT_EQ(to_string(spec.tuning), "132x8 split 8 rows 4 unroll 1 stages 6");
+  EXPECT_LE(emit_gemv(spec).shared_bytes * 2, 227u * 1024);
+  GemvSpec few = product(kBFloat16, 8, 4096, {4096});
+  EXPECT_TRUE(gemv_candidates(few, 132).front().tensor_cores);
+  few.a = kFloat32;
+  EXPECT_FALSE(gemv_candidates(few, 132).front().tensor_cores);
+}
+
+TEST(CudaGemv, WhatDoesNotFit) {
+  EXPECT_FALSE(gemv_fits(product(kBFloat16, 17, 512, {64}), 227 * 1024));
+  EXPECT_FALSE(gemv_fits(product(kFloat64, 1, 512, {64}), 227 * 1024));
+  EXPECT_FALSE(gemv_fits(product(kInt32, 1, 512, {64}), 227 * 1024));
+  // 16 rows of 14336 numbers are more than a block's memory, but only where a prologue computes them.
+  EXPECT_TRUE(gemv_fits(product(kBFloat16, 16, 14336, {4096}), 227 * 1024));
+  EXPECT_FALSE(gemv_fits(with_prologue(product(kBFloat16, 16, 14336, {4096})), 227 * 1024));
+  GemvSpec mixed = product(kBFloat16, 1, 512, {64, 64});
+  mixed.parts[1].k_contiguous = false;
+  EXPECT_FALSE(gemv_fits(mixed, 227 * 1024));
+}
+
+// Elements in memory of the GPU.
+class OnGpu {
+ public:
+  OnGpu(DType dtype, const std::vector<float>& values) : dtype_(dtype), count_(values.size()) {
+    std::vector<char> bytes(size());
+    for (size_t i = 0; i < count_; ++i) {
+      uint16_t half = dtype == kBFloat16 ? float_to_bfloat16(values[i]) : float_to_float16(values[i]);
+      if (dtype == kFloat32)
+        std::memcpy(&bytes[i * 4], &values[i], 4);
+      else
+        std::memcpy(&bytes[i * 2], &half, 2);
+    }
+    data_ = runtime::cuda_allocator(0).allocate(size());
+    runtime::cuda_copy(data_, cuda(), bytes.data(), cpu(), size());
+  }
+  OnGpu(const OnGpu&) = delete;
+  ~OnGpu() { runtime::cuda_allocator(0).release(data_, size()); }
+  int64_t address() const { return int64_t(data_); }
+  std::vector<float> values() const {
+    std::vector<char> bytes(size());
+    runtime::cuda_copy(bytes.data(), cpu(), data_, cuda(), size());
+    std::vector<float> out(count_);
+    for (size_t i = 0; i < count_; ++i) {
+      uint16_t half;
+      std::memcpy(&half, &bytes[i * size_t(item_size(dtype_))], 2);
+      if (dtype_ == kFloat32)
+        std::memcpy(&out[i], &bytes[i * 4], 4);
+      else
+        out[i] = dtype_ == kBFloat16 ? bfloat16_to_float(half) : float16_to_float(half);
+    }
+    return out;
+  }
+
+ private:
+  size_t size() const { return count_ * size_t(item_size(dtype_)); }
+  DType dtype_;
+  size_t count_;
+  void* data_;
+};
+
+std::vector<float> numbers(int64_t count, double shift, double scale) {
+  std::vector<float> out(static_cast<size_t>(count));
+  for (size_t i = 0; i < out.size(); ++i) out[i] = float(scale * std::sin(double(i) * 0.7 + shift + double(i % 13)));
+  return out;
+}
+
+// Launches a product and compares each part (the gate's product of two) with sums in double on the host.
+void expect_product(const GemvSpec& spec, const runtime::CudaFunction& function, const GemvText& text) {
+  OnGpu a(spec.a, numbers(spec.m * spec.k, 1, 1));
+  std::vector<float> left = a.values();
+  if (!spec.prologue.empty())
+    for (auto& v : left) v *= 2;
+  int64_t slots[16] = {a.address()};
+  std::vector<std::unique_ptr<OnGpu>> weights, results;
+  std::vector<std::vector<double>> wanted;
+  bool gated = spec.parts[0].epilogue == "gate";
+  for (size_t p = 0; p < spec.parts.size(); ++p) {
+    auto& part = spec.parts[p];
+    weights.push_back(std::make_unique<OnGpu>(spec.b, numbers(part.n * spec.k, 2 + double(p), 0.1)));
+    std::vector<float> poison(size_t(spec.m * part.n), NAN);
+    results.push_back(std::make_unique<OnGpu>(gated ? kFloat32 : spec.c, poison));
+    slots[1 + p] = weights[p]->address();
+    slots[4 + p] = results[p]->address();
+    std::vector<float> b = weights[p]->values();
+    wanted.emplace_back();
+    for (int64_t i = 0; i < spec.m; ++i)
+      for (int64_t j = 0; j < part.n; ++j) {
+        double sum = 0;
+        for (int64_t q = 0; q < spec.k; ++q)
+          sum += double(left[size_t(i * spec.k + q)]) * b[size_t(part.k_contiguous ? j * spec.k + q : q * part.n + j)];
+        wanted[p].push_back(sum);
+      }
+  }
+  slots[8] = results[0]->address();
+  slots[9] = spec.parts[0].n;
+  slots[10] = a.address();
+  slots[11] = spec.k;
+  runtime::CudaGrid grid{
+      .blocks = {text.blocks, 1, 1}, .threads = {text.threads, 1, 1}, .shared_bytes = text.shared_bytes};
+  runtime::cuda_launch(function, 0, grid, slots, sizeof slots);
+  runtime::cuda_synchronize(0);
+  for (size_t p = 0; p < (gated ? 1 : spec.parts.size()); ++p) {
+    std::vector<float> got = results[p]->values();
+    double difference = 0, norm = 0;
+    for (size_t i = 0; i < got.size(); ++i) {
+      double want = gated ? wanted[0][i] * wanted[1][i] : wanted[p][i];
+      difference += (got[i] - want) * (got[i] - want);
+      norm += want * want;
+    }
+    EXPECT_LE(std::sqrt(difference / norm), gated || spec.c == kFloat32 ? 1e-5 : 4e-3)
+        << spec.name << " m " << spec.m << " part " << p << ": " << to_string(spec.tuning);
+  }
+}
+
+TEST(GpuGemv, AgreesWithTheHost) {
+  if (!runtime::cuda_is_available()) GTEST_SKIP() << runtime::cuda_problem();
+  std::vector<GemvSpec> all;
+  for (int m : {1, 2, 3, 8, 16}) {
+    all.push_back(product(kBFloat16, m, 512, {300, 70, 33}));
+    all.push_back(with_gate(product(kFloat16, m, 776, {150, 150})));
+    all.push_back(with_prologue(product(kBFloat16, m, 1024, {260})));
+    all.push_back(product(kFloat32, m, 333, {100}));
+    all.push_back(product(kFloat16, m, 333, {100}));
+    all.push_back(product(kBFloat16, m, 300, {333, 64}, false));
+  }
+  std::vector<GemvText> texts;
+  std::vector<runtime::CudaSource> sources;
+  for (size_t i = 0; i < all.size(); ++i) {
+    auto ways = gemv_candidates(all[i], runtime::cuda_device_info(0).multiprocessors);
+    all[i].tuning = ways[i * 5 % ways.size()];
+    all[i].name = format("product{}", i);
+    texts.push_back(emit_gemv(all[i]));
+    sources.push_back({all[i].name, texts[i].text, int(texts[i].shared_bytes)});
+  }
+  auto functions = runtime::load_cuda(sources, kAround + gemv_prelude() + kFunctions, 0);
+  for (size_t i = 0; i < all.size(); ++i) expect_product(all[i], functions[i], texts[i]);
+}
+
+}  // namespace
+}  // namespace sinter::codegen
