@@ -6,7 +6,7 @@
 
 using namespace sinter;
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   std::string folder = argc > 1 ? argv[1] : "assets/whale-5m";
   std::string prompt = argc > 2 ? argv[2] : "Call me Ishmael.";
 
@@ -29,4 +29,7 @@ int main(int argc, char** argv) {
   std::cout << "\n\n"
             << result.ids.size() << " tokens, " << generator.times().tokens_per_s() << " a second; ended by "
             << to_string(result.finish) << "\n";
+} catch (const Error& error) {
+  std::cerr << error.what() << "\n";
+  return 1;
 }

@@ -133,6 +133,10 @@ def build(lines):
                     pre_tokenizers.Split(Regex("x*"), "isolated")]))
     yield "wordlevel-splits", t
 
+    # Trained on what is recorded, so that every piece has an id of its own.
+    t = trained(models.WordLevel(unk_token="<unk>"), trainers.WordLevelTrainer(special_tokens=["<unk>"], show_progress=False), STRINGS, None, pre_tokenizers.UnicodeScripts())
+    yield "wordlevel-scripts", t
+
     t = trained(models.BPE(), bpe(special_tokens=["<|end|>"], initial_alphabet=byte_alphabet), lines, normalizers.NFC(),
                 pre_tokenizers.Sequence([pre_tokenizers.Split(Regex(GPT4), "isolated"), pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)]))
     t = edited(t, model={"ignore_merges": True})

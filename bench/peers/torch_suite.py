@@ -151,7 +151,7 @@ PATTERNS = {
 }
 
 
-# --- a Llama for one token at a time over a static cache, written for torch.compile: all in one graph
+# --- a Llama over a static cache, written for torch.compile: all in one graph, for one token or a prompt
 
 class RmsNorm(nn.Module):
     def __init__(self, width, eps):
@@ -179,12 +179,13 @@ class Attention(nn.Module):
         self.o_proj = nn.Linear(self.heads * self.size, width, bias=False)
 
     def forward(self, x, position, mask, cos, sin, keys, values):
-        split = lambda t, heads: t.view(1, 1, heads, self.size).transpose(1, 2)
+        count = x.shape[1]
+        split = lambda t, heads: t.view(1, count, heads, self.size).transpose(1, 2)
         q = turned(split(self.q_proj(x), self.heads), cos, sin)
         keys.index_copy_(2, position, turned(split(self.k_proj(x), self.kv_heads), cos, sin))
         values.index_copy_(2, position, split(self.v_proj(x), self.kv_heads))
         y = F.scaled_dot_product_attention(q, keys, values, attn_mask=mask, enable_gqa=self.heads != self.kv_heads)
-        return self.o_proj(y.transpose(1, 2).reshape(1, 1, -1))
+        return self.o_proj(y.transpose(1, 2).reshape(1, count, -1))
 
 
 class Mlp(nn.Module):
@@ -234,13 +235,14 @@ class Llama(nn.Module):
         self.inverse = inverse_frequencies(c, self.model.layers[0].self_attn.size)
 
     def forward(self, ids, position, *cache):
+        """The logits of the last token."""
         x = self.model.embed_tokens(ids)
-        angles = torch.cat([position.float() * self.inverse] * 2)
+        angles = torch.cat([position.float()[:, None] * self.inverse] * 2, -1)
         cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
-        mask = (torch.arange(CACHE_LENGTH) <= position)[None, None, None]
+        mask = (torch.arange(cache[0].shape[2]) <= position[:, None])[None, None]
         for i, layer in enumerate(self.model.layers):
             x = layer(x, position, mask, cos, sin, cache[2 * i], cache[2 * i + 1])
-        return (F.linear(self.model.norm(x), self.model.embed_tokens.weight),)
+        return (F.linear(self.model.norm(x[:, -1:]), self.model.embed_tokens.weight),)
 
 
 # --- models: entry -> the program of bench/models, the configuration it names, dtype, arguments
@@ -296,13 +298,19 @@ def checkpoint(text, folder, save):
         (folder / "config.json").write_text(text)
 
 
-def make_llama(config, text, dtype, folder):
-    """Weights are those of bf16 in both types, so that one checkpoint serves both."""
+def random_llama(config):
+    """In bf16."""
     with torch.device("meta"):
         model = Llama(config)
     model = model.to(torch.bfloat16).to_empty(device="cpu")
     model.inverse = inverse_frequencies(config, model.model.layers[0].self_attn.size)
     draw(model)
+    return model
+
+
+def make_llama(config, text, dtype, folder):
+    """Weights are those of bf16 in both types, so that one checkpoint serves both."""
+    model = random_llama(config)
     checkpoint(text, folder, lambda: save_file(model.state_dict(), folder / "model.safetensors"))
     attention = model.model.layers[0].self_attn
     cache = []

@@ -8,6 +8,7 @@
 #include "sinter/base/error.h"
 #include "sinter/cli/commands.h"
 #include "sinter/cli/model_options.h"
+#include "sinter/cli/text_stream.h"
 
 namespace sinter::cli {
 
@@ -22,7 +23,6 @@ class Chat {
   explicit Chat(const Flags& flags)
       : model_(flags), system_(flags.system), templated_(tokenizer().has_chat_template()) {
     if (!templated_) model_.options.stop_strings.push_back("\nUser:");
-    model_.options.on_text = [](int64_t, const std::string& text) { std::cout << text << std::flush; };
     reset();
   }
 
@@ -37,8 +37,11 @@ class Chat {
 
   void answer(const std::string& line) {
     messages_.push_back({"user", line});
-    auto result = model_.generator->generate(prompt_ids(), model_.options);
-    std::cout << std::endl;
+    TextStream stream;
+    GenerateOptions options = model_.options;
+    options.on_text = [&](int64_t, const std::string& text) { stream.write(text); };
+    auto result = model_.generator->generate(prompt_ids(), options);
+    stream.finish();
     if (result.finish == Finish::kCacheFull) std::cerr << "(the cache is full; /reset begins anew)\n";
     messages_.push_back({"assistant", result.text});
   }

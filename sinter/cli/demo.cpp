@@ -10,6 +10,7 @@
 #include "sinter/base/thread_pool.h"
 #include "sinter/cli/commands.h"
 #include "sinter/cli/model_options.h"
+#include "sinter/cli/text_stream.h"
 #include "sinter/runtime/cpu/cpu_features.h"
 
 namespace sinter::cli {
@@ -38,12 +39,16 @@ Run measure(const std::string& mode, const std::shared_ptr<models::CausalLM>& mo
                           {.mode = mode == "eager" ? Mode::kDefault : parse_mode(mode), .eager = mode == "eager"});
   GenerateOptions options{.max_new_tokens = flags.max_new_tokens, .tokenizer = &tokenizer};
   auto prompt = tokenizer.encode(flags.prompt);
+  TextStream stream(flags.prompt);
   if (!flags.json) {
-    std::cout << "--- " << mode << "\n" << flags.prompt << std::flush;
-    options.on_text = [](int64_t, const std::string& text) { std::cout << text << std::flush; };
+    std::cout << "--- " << mode << std::endl;
+    options.on_text = [&](int64_t, const std::string& text) { stream.write(text); };
   }
   Generation first = generator.generate(prompt, options);
-  if (!flags.json) std::cout << "\n\n";
+  if (!flags.json) {
+    stream.finish();
+    std::cout << "\n";
+  }
   Run run{mode, first.text, first.ids, generator.times().prefill_s, generator.times().compile_s()};
   options.on_text = {};
   for (int i = 0; i < flags.repeat; ++i) {

@@ -7,6 +7,7 @@
 #include "sinter/base/error.h"
 #include "sinter/cli/commands.h"
 #include "sinter/cli/model_options.h"
+#include "sinter/cli/text_stream.h"
 
 namespace sinter::cli {
 
@@ -38,17 +39,18 @@ void run_generate(const Flags& flags) {
     print_json(result, model.generator->times(), prompt.size());
     return;
   }
+  TextStream stream;
   // Without a tokenizer ids are all there is.
   if (flags.print_ids || !model.tokenizer)
-    options.on_token = [first = true](int64_t, int64_t id) mutable {
-      std::cout << (first ? "" : ",") << id << std::flush;
+    options.on_token = [&, first = true](int64_t, int64_t id) mutable {
+      stream.write((first ? "" : ",") + std::to_string(id));
       first = false;
       return true;
     };
   else
-    options.on_text = [](int64_t, const std::string& text) { std::cout << text << std::flush; };
+    options.on_text = [&](int64_t, const std::string& text) { stream.write(text); };
   auto result = model.generator->generate(prompt, options);
-  std::cout << std::endl;
+  stream.finish();
   std::cerr << speed_line(int64_t(result.ids.size()), model.generator->times()) << "\n";
 }
 

@@ -84,7 +84,7 @@ void TextOptions::add_to(CLI::App& command) {
       ->check(CLI::NonNegativeNumber);
   command
       .add_option("--temperature", temperature, "0: always the likeliest token (the default); 1: as the model has it")
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::Range(0.0, 1e6));
   command.add_option("--top-k", top_k, "Draw among the likeliest K tokens")->check(CLI::NonNegativeNumber);
   command.add_option("--top-p", top_p, "Draw among the likeliest tokens that together have this probability")
       ->check(CLI::Range(0.0, 1.0));
@@ -93,7 +93,7 @@ void TextOptions::add_to(CLI::App& command) {
       ->check(CLI::Range(0.0, 1.0));
   command
       .add_option("--repetition-penalty", repetition_penalty, "Above 1: tokens that have occurred become less likely")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1e-6, 1e6));
   command.add_option("--seed", seed, "The same seed draws the same tokens")->capture_default_str();
   command.add_option("--stop", stops, "End before this text; may be given several times")->allow_extra_args(false);
   command.add_flag("--ignore-eos", ignore_eos, "Do not end at the model's end token");

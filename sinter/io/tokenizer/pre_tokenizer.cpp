@@ -228,6 +228,27 @@ void split_words(Pieces& pieces) {
   });
 }
 
+// Every script but those that Japanese mixes, as Unicode abbreviates them.
+constexpr std::string_view kScripts =
+    "Adlm Aghb Ahom Arab Armi Armn Avst Bali Bamu Bass Batk Beng Bhks Bopo Brah Brai Bugi Buhd Cakm Cans Cari Cham "
+    "Cher Chrs Copt Cpmn Cprt Cyrl Deva Diak Dogr Dsrt Dupl Egyp Elba Elym Ethi Geor Glag Gong Gonm Goth Gran Grek "
+    "Gujr Guru Hang Hano Hatr Hebr Hluw Hmng Hmnp Hung Ital Java Kali Khar Khmr Khoj Kits Knda Kthi Lana Laoo Latn "
+    "Lepc Limb Lina Linb Lisu Lyci Lydi Mahj Maka Mand Mani Marc Medf Mend Merc Mero Mlym Modi Mong Mroo Mtei Mult "
+    "Mymr Nand Narb Nbat Newa Nkoo Nshu Ogam Olck Orkh Orya Osge Osma Ougr Palm Pauc Perm Phag Phli Phlp Phnx Plrd "
+    "Prti Rjng Rohg Runr Samr Sarb Saur Sgnw Shaw Shrd Sidd Sind Sinh Sogd Sogo Sora Soyo Sund Sylo Syrc Tagb Takr "
+    "Tale Talu Taml Tang Tavt Telu Tfng Tglg Thaa Thai Tibt Tirh Tnsa Toto Ugar Vaii Vith Wara Wcho Xpeo Xsux Yezi "
+    "Yiii Zanb Zinh Zyyy";
+
+// Runs of one script. Hiragana, katakana and their prolonged sound mark count as Han; spaces and what has no script
+// stay with the run before them, and before the first one belong to none. Hugging Face's scripts are those of an old
+// Unicode: characters that came later have none there.
+Regex script_runs() {
+  auto run = [](const std::string& set) { return format("[{}][{} \\p{sc:Zzzz}]*", set, set); };
+  std::string pattern = run(R"(\p{sc:Hani}\p{sc:Hira}\p{sc:Kana}\x{30FC})");
+  for (size_t at = 0; at < kScripts.size(); at += 5) pattern += "|" + run(format("\\p{sc:{}}", kScripts.substr(at, 4)));
+  return Regex("(?! )(?:" + pattern + ")");
+}
+
 }  // namespace
 
 std::unique_ptr<PreTokenizer> read_pre_tokenizer(JsonRef json) {
@@ -258,6 +279,7 @@ std::unique_ptr<PreTokenizer> read_pre_tokenizer(JsonRef json) {
     Behavior behavior = read_behavior(json["behavior"], Behavior::kIsolated);
     return function([=](Pieces& pieces) { split_characters(pieces, behavior, is_punctuation); });
   }
+  if (type == "UnicodeScripts") return by_pattern(script_runs(), Behavior::kRemoved, true);
   if (type == "CharDelimiterSplit") {
     const std::string& text = json["delimiter"].text();
     if (count_characters(text) != 1) json.fail("has a delimiter that is not one character");

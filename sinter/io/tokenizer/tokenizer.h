@@ -6,9 +6,8 @@
 //   std::string text = tokenizer.decode(ids);
 //
 // Read are BPE, WordPiece, Unigram and WordLevel models with their normalizers, pre-tokenizers, post-processors,
-// decoders and added tokens; what is not understood (the pre-tokenizer UnicodeScripts, say) is an Error when the file is
-// read. The settings `truncation` and `padding` of the file are ignored: length is the caller's business. So is
-// `dropout`, which belongs to training.
+// decoders and added tokens; what is not understood is an Error when the file is read. The settings `truncation` and
+// `padding` of the file are ignored: length is the caller's business. So is `dropout`, which belongs to training.
 #include <cstdint>
 #include <memory>
 #include <optional>
