@@ -41,6 +41,7 @@ void finish_cuda(CudaKernelText& kernel, int bounds) {
 namespace {
 
 constexpr int kThreads = 512;
+constexpr int kSearchItems = 8;  // elements of a search that a thread loads at a time
 constexpr int kScanItems = 4;  // neighbours that a thread scans by itself
 
 class LoopCudaWriter : CudaWriter {
@@ -99,13 +100,24 @@ class LoopCudaWriter : CudaWriter {
     line(format("winner = {};", index_text(nest_.body[size_t(nest_.payload)].offset)));
     close();
     line(format("const {} stop = valid ? ({})({}) : 0;", type, type, index_text(out_.work)));
-    open(format("for ({} place = ({})b.member; place < stop; place += ({})b.members) {", type, type, type));
+    // Several elements are on their way before the first is looked at; what is behind the end is the last one again.
+    open(format("for ({} first = ({})b.member; first < stop; first += ({})b.members * {}) {", type, type, type, kSearchItems));
+    line(format("{} values[{}];", acc, kSearchItems));
+    line(format("i64 places[{}];", kSearchItems));
+    line("#pragma unroll");
+    open(format("for (int u = 0; u < {}; ++u) {", kSearchItems));
+    line(format("const {} place = minimum(first + u * ({})b.members, stop - 1);", type, type));
     unpack_position(nest_.sequential, "place");
     lines(body.write(inside(), true));
-    line(format("const {} value = {};", acc, body.value(nest_.value, nest_.accumulator)));
-    open(format("if (beats<{}>(value, best)) {", largest));
-    line("best = value;");
-    line(format("winner = {};", BodyWriter::variable(nest_.payload)));
+    line(format("values[u] = {};", body.value(nest_.value, nest_.accumulator)));
+    line(format("places[u] = {};", BodyWriter::variable(nest_.payload)));
+    close();
+    line("#pragma unroll");
+    open(format("for (int u = 0; u < {}; ++u) {", kSearchItems));
+    open(format("if (beats<{}>(values[u], best)) {", largest));
+    line("best = values[u];");
+    line("winner = places[u];");
+    close();
     close();
     close();
     line(format("const i64 found = join_winners<{}>(b, best, winner);", largest));
