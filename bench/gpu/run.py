@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The table of the GPU in one command: torch_peers.py, then `sinter bench` with empty caches, then table.py.
+"""The table of the GPU in one command: torch_peers.py, then gpu_steps with empty caches, then table.py.
 
-run.py [--sinter build/bin/sinter] [--python INTERPRETER] [--rows ...] [--modes eager,reduce-overhead]
+run.py [--sinter build/bench/gpu_steps] [--python INTERPRETER] [--rows ...] [--modes eager,reduce-overhead]
        [--sinter-modes eager,default,reduce-overhead] [--repeats 200] [--out FOLDER]
 
 Each model has the GPU to itself while it is timed. FOLDER keeps what was measured, as JSON.
@@ -19,19 +19,16 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 
 def sinter_command(args, model):
-    _, _, key, batch, prompt, _ = next(row for row in ROWS.values() if row[1] == model)
-    command = [args.sinter, "bench", "--config", model, "--device", args.device, "--dtype", "bf16",
-               "--batch", str(batch), "--modes", args.sinter_modes, "--repeats", str(args.repeats), "--json"]
+    _, _, _, batch, prompt, _ = next(row for row in ROWS.values() if row[1] == model)
+    command = [args.sinter, model, "--batch", str(batch), "--modes", args.sinter_modes, "--repeats", str(args.repeats)]
     if prompt is not None:
         command += ["--prompt", str(prompt)]
-    if key == "decode_ms":
-        command += ["--cache-length", "1024", "--new", "32"]
     return command
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sinter", default=str(HERE.parent.parent / "build" / "bin" / "sinter"))
+    parser.add_argument("--sinter", default=str(HERE.parent.parent / "build" / "bench" / "gpu_steps"))
     parser.add_argument("--python", default=os.environ.get("PEERS_PYTHON", "python3"))
     parser.add_argument("--rows", default=",".join(ROWS))
     parser.add_argument("--modes", default="eager,reduce-overhead", help="torch's")

@@ -3,10 +3,11 @@
 
 table.py --torch torch.json --sinter llama-1b.json llama-8b.json bert.json resnet.json [--bandwidth 4.27]
 
-The first is what torch_peers.py writes; the others what `sinter bench --json` prints, all modes of a model in one file:
-  sinter bench --config llama-1b --device cuda --dtype bf16 --prompt 512 --cache-length 1024 --json > llama-1b.json
-  sinter bench --config bert-base --device cuda --dtype bf16 --batch 8 --prompt 128 --json > bert.json
-  sinter bench --config resnet-50 --device cuda --dtype bf16 --batch 16 --json > resnet.json
+The first is what torch_peers.py writes; the others what gpu_steps prints, all modes of a model in one file:
+  gpu_steps llama-1b > llama-1b.json
+  gpu_steps bert-base --batch 8 --prompt 128 > bert.json
+  gpu_steps resnet-50 --batch 16 > resnet.json
+`sinter bench --json` prints the same rows, timed by the host's clock with its waiting.
 Times are medians in ms with the 99th percentile behind them. The ratio is torch.compile's median by that of Sinter's
 best mode. First calls are in seconds, with empty caches; for a Llama, prefill and decode together. The floor is the
 time to read the weights once.

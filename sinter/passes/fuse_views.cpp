@@ -347,9 +347,10 @@ bool Inlining::can_inline_into(const Node& node, size_t operand) const {
 bool Inlining::is_candidate(const Node& node, const std::vector<Use>& uses) const {
   if (is_map(node)) return true;
   if (node.op->kind != OpKind::kPointwise || node.op->random || node.types[0].rank() == 0) return false;
+  // A result of a contraction in a wider type: read as it is stored, narrow, and widened by who needs it.
+  if (widens_finished(node)) return true;
   // What follows a contraction column by column is finished in its kernel.
-  for (auto& v : node.inputs)
-    if (options_.takes_epilogue && options_.takes_epilogue(*source(v.node)) && keeps_columns(v)) return false;
+  if (follows_contraction(node)) return false;
   bool created = std::all_of(node.inputs.begin(), node.inputs.end(), [](auto& v) {
     return v.node->op->kind == OpKind::kScalar || is_creation(*source(v.node));
   });
@@ -368,6 +369,22 @@ bool Inlining::is_candidate(const Node& node, const std::vector<Use>& uses) cons
       if (!is_plain(*view)) return true;
   }
   return false;
+}
+
+bool Inlining::follows_contraction(const Node& node) const {
+  return options_.takes_epilogue && std::any_of(node.inputs.begin(), node.inputs.end(), [&](auto& v) {
+    return options_.takes_epilogue(*source(v.node)) && keeps_columns(v);
+  });
+}
+
+// The value is in memory anyway: somebody else reads it too, or its kernel ends there.
+bool Inlining::widens_finished(const Node& node) const {
+  if (node.op->kind != OpKind::kPointwise || node.op->pointwise->typing != Typing::kAttr) return false;
+  const Value& v = node.inputs[0];
+  const Node* from = source(v.node);
+  if (!is_floating(v.type().dtype) || item_size(v.type().dtype) >= item_size(node.types[0].dtype)) return false;
+  if (options_.takes_epilogue && options_.takes_epilogue(*from)) return true;
+  return from->op->kind == OpKind::kPointwise && follows_contraction(*from) && uses_[size_t(from->id)].size() > 1;
 }
 
 // A value such as a batch norm's scale, that only one node reads: a kernel computes it once for each of its rows.
@@ -434,7 +451,7 @@ bool Inlining::regular(const Node& node, const std::vector<Use>& uses) {
 // A pointwise value that is computed elsewhere, from something that only for this would have to be stored, saves nothing.
 void Inlining::drop_useless() {
   for (auto& node : graph_.nodes()) {
-    if (!inlined(node) || node.op->kind != OpKind::kPointwise) continue;
+    if (!inlined(node) || node.op->kind != OpKind::kPointwise || widens_finished(node)) continue;
     double forced = 0;
     for (auto& v : node.inputs) {
       const Node* from = source(v.node);

@@ -10,6 +10,8 @@
 #include "sinter/engine/cuda/nest_step.h"
 #include "sinter/engine/cuda/staging.h"
 #include "sinter/engine/product_pieces.h"
+#include "sinter/loops/fused.h"
+#include "sinter/passes/known_ops.h"
 #include "sinter/runtime/cuda/cublaslt.h"
 #include "sinter/runtime/cuda/device.h"
 
@@ -168,15 +170,42 @@ class SkinnyStep final : public CudaStep {
   runtime::CudaGrid grid_;
 };
 
+// Where all that follows a product is the addition of a tensor of its shape and type: that operand's position. The library
+// begins its sums with it.
+int added_operand(const ProductPieces::Follow& follow, std::span<const TensorImpl* const> inputs,
+                  std::span<const TensorImpl* const> outputs) {
+  const Graph& body = *follow.attrs.body;
+  auto behind_views = [](Value v) {
+    while (v.node->op->kind == OpKind::kView) v = v.node->inputs[0];
+    return v;
+  };
+  if (body.outputs().size() != 1) return -1;
+  const Node* sum = behind_views(body.outputs()[0]).node;
+  if (sum->op != &known_ops().add) return -1;
+  for (size_t side : {0, 1}) {
+    Value product = behind_views(sum->inputs[side]), other = behind_views(sum->inputs[1 - side]);
+    if (!is_contraction(*product.node) || other.node->op->kind != OpKind::kInput) continue;
+    auto at = size_t(std::find(body.inputs().begin(), body.inputs().end(), other) - body.inputs().begin());
+    auto geometries = geometries_of(follow.operands, inputs, outputs);
+    const TensorImpl* added = geometries.inputs[at];
+    const TensorImpl* out = geometries.outputs[0];
+    bool fits = added && added->contiguous && out->contiguous && added->numel == out->numel &&
+                added->dtype == out->dtype && out->dtype == product.type().dtype &&
+                sum->types[0].shape.numel().same_as(product.type().shape.numel());
+    return fits ? follow.operands[at] : -1;
+  }
+  return -1;
+}
+
 // Many rows: the library, then what follows as a kernel over its results.
 class LibraryStep final : public CudaStep {
  public:
   LibraryStep(const ProductPieces& pieces, std::span<const TensorImpl* const> inputs,
               std::span<const TensorImpl* const> outputs, Device device)
-      : device_(device), batch_(pieces.batch), m_(pieces.m), k_(pieces.k), inputs_(inputs.size()), dtype_(pieces.left_dtype) {
+      : device_(device), batch_(pieces.batch), m_(pieces.m), k_(pieces.k), dtype_(pieces.left_dtype) {
     name_ = pieces.name;
     for (auto& part : pieces.parts)
-      parts_.push_back({part.n, stored(part.right, *inputs[size_t(part.right)]), part.result, m_ * part.n * batch_});
+      parts_.push_back({part.n, stored(part.right, *inputs[size_t(part.right)]), part.result, m_ * part.n * batch_, -1});
     if (pieces.prologue) {
       auto result = row_major_of(pieces.prologue->node->types[0]);
       const TensorImpl* output = result.get();
@@ -193,6 +222,11 @@ class LibraryStep final : public CudaStep {
       if (!pieces.follows[f]) continue;
       auto& follow = *pieces.follows[f];
       auto geometries = geometries_of(follow.operands, inputs, outputs);
+      if (int added = pieces.together && parts_.size() > 1 ? -1 : added_operand(follow, inputs, outputs); added >= 0) {
+        parts_[f].added = added;
+        parts_[f].result = follow.operands.back();
+        continue;
+      }
       Follow out{f, pieces.together ? parts_.size() : 1, follow.operands,
                  emit_cuda_follow(follow.attrs, geometries.inputs, geometries.outputs, dtype_), {}, {}};
       if (out.nest.range == 0) continue;
@@ -224,22 +258,39 @@ class LibraryStep final : public CudaStep {
     } else {
       left = staging.read(slots, size_t(left_.slot), left_.elements * item);
     }
-    std::vector<int64_t> results;
+    std::vector<char*> rights, results(parts_.size());
+    std::vector<size_t> order;
     for (auto& part : parts_) {
-      void* to = scratch;
-      if (part.result < 0)
-        scratch += padded(part.elements);
+      rights.push_back(static_cast<char*>(staging.read(slots, size_t(part.right.slot), part.right.elements * item)));
+      order.push_back(order.size());
+    }
+    // Two products of one shape are a batch, whose matrices lie as far apart as the operands happen to.
+    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+      return parts_[a].n != parts_[b].n ? parts_[a].n < parts_[b].n : rights[a] < rights[b];
+    });
+    for (size_t p : order) {
+      results[p] = scratch;
+      if (parts_[p].result < 0)
+        scratch += padded(parts_[p].elements);
       else
-        to = staging.write(slots, size_t(part.result), part.elements * item);
-      results.push_back(int64_t(reinterpret_cast<uintptr_t>(to)));
-      if (part.n) multiply(left, staging.read(slots, size_t(part.right.slot), part.right.elements * item), part, to);
+        results[p] = static_cast<char*>(staging.write(slots, size_t(parts_[p].result), parts_[p].elements * item));
+    }
+    for (size_t i = 0; i < order.size(); ++i) {
+      auto& part = parts_[order[i]];
+      if (part.n == 0) continue;
+      bool pair = i + 1 < order.size() && can_pair(part, parts_[order[i + 1]]) && results[order[i]] < results[order[i + 1]];
+      int64_t apart = pair ? (rights[order[i + 1]] - rights[order[i]]) / item : 0,
+              results_apart = pair ? (results[order[i + 1]] - results[order[i]]) / item : 0;
+      const void* added = part.added < 0 ? nullptr : staging.read(slots, size_t(part.added), part.elements * item);
+      multiply(left, rights[order[i]], part, results[order[i]], added, apart, results_apart);
+      i += pair;
     }
     for (auto& follow : follows_) {
       CudaSlots all;
       for (int at : follow.operands) all.add_from(slots, size_t(at));
       follow.nest.add_rest(all, device_);
       for (size_t p = follow.first; p < follow.first + follow.parts; ++p) {
-        all.add_address(results[p]);
+        all.add_address(int64_t(reinterpret_cast<uintptr_t>(results[p])));
         all.add_number(parts_[p].n);
       }
       cuda_launch(follow.kernel->function, device_, follow.grid, follow.nest.range, all);
@@ -258,6 +309,7 @@ class LibraryStep final : public CudaStep {
     Stored right;
     int result;
     int64_t elements;
+    int added = -1;  // an operand that the product is added to
   };
   struct Follow {
     size_t first, parts;
@@ -274,20 +326,35 @@ class LibraryStep final : public CudaStep {
     return {slot, m.row_stride, m.column_stride, m.batch_stride, elements};
   }
 
-  void multiply(void* left, void* right, const Part& part, void* to) const {
-    runtime::cuda_matmul(device_.index, {.batch = batch_,
-                                         .m = m_,
-                                         .n = part.n,
-                                         .k = k_,
-                                         .dtype = dtype_,
-                                         .a = {left, left_.row_stride, left_.column_stride, left_.batch_stride},
-                                         .b = {right, part.right.row_stride, part.right.column_stride, part.right.batch_stride},
-                                         .c = {to, part.n, 1, m_ * part.n}});
+  bool can_pair(const Part& a, const Part& b) const {
+    return batch_ == 1 && a.n == b.n && a.right.row_stride == b.right.row_stride &&
+           a.right.column_stride == b.right.column_stride && a.added < 0 && b.added < 0;
+  }
+
+  // `apart`: how far behind its right operand and its result those of a second product lie; 0: there is none.
+  void multiply(void* left, void* right, const Part& part, void* to, const void* added, int64_t apart,
+                int64_t results_apart) const {
+    runtime::CudaMatmul product{.batch = batch_,
+                                .m = m_,
+                                .n = part.n,
+                                .k = k_,
+                                .dtype = dtype_,
+                                .a = {left, left_.row_stride, left_.column_stride, left_.batch_stride},
+                                .b = {right, part.right.row_stride, part.right.column_stride, part.right.batch_stride},
+                                .c = {to, part.n, 1, m_ * part.n},
+                                .added = added,
+                                .beta = added ? 1.0f : 0.0f};
+    if (apart) {
+      product.batch = 2;
+      product.a.batch_stride = 0;
+      product.b.batch_stride = apart;
+      product.c.batch_stride = results_apart;
+    }
+    runtime::cuda_matmul(device_.index, product);
   }
 
   Device device_;
   int64_t batch_, m_, k_;
-  size_t inputs_;
   DType dtype_;
   Stored left_;
   std::vector<Part> parts_;

@@ -187,7 +187,7 @@ Key key_of(const CudaMatmul& p) {
           int64_t(p.epilogue),
           alignment(p.a.data),
           alignment(p.b.data),
-          alignment(p.c.data),
+          p.added ? std::min(alignment(p.c.data), alignment(p.added)) : alignment(p.c.data),
           bias ? alignment(p.bias) : 0};
 }
 
@@ -336,8 +336,8 @@ cublasStatus_t queue(DeviceState& state, const CudaMatmul& p, Product& product, 
   std::lock_guard guard(product.lock);
   if (has_bias(p.epilogue)) set(product.operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.bias);
   return library().Matmul(state.handle, product.operation.handle, alpha, p.b.data, product.b.handle, p.a.data,
-                          product.a.handle, beta, p.c.data, product.c.handle, p.c.data, product.c.handle, &algorithm,
-                          workspace, kWorkspaceBytes, stream);
+                          product.a.handle, beta, p.added ? p.added : p.c.data, product.c.handle, p.c.data, product.c.handle,
+                          &algorithm, workspace, kWorkspaceBytes, stream);
 }
 
 // A sum of no products.

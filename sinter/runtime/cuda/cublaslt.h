@@ -23,6 +23,7 @@ struct CudaMatmul {
   int64_t batch = 1, m = 0, n = 0, k = 0;
   DType dtype = kFloat32;
   CudaMatrix a, b, c;
+  const void* added = nullptr;  // with beta: in place of c as it was; laid out as c
   float alpha = 1, beta = 0;
   bool tf32 = false;
   CudaMatmulEpilogue epilogue = CudaMatmulEpilogue::kNone;
