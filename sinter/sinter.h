@@ -35,5 +35,6 @@
 #include "sinter/ops/unary.h"
 #include "sinter/ops/view.h"
 #include "sinter/optim/optim.h"
+#include "sinter/runtime/cuda/cuda.h"
 #include "sinter/tensor/dlpack.h"
 #include "sinter/tensor/tensor.h"

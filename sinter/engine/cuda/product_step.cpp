@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sinter/base/error.h"
+#include "sinter/base/function_ref.h"
 #include "sinter/base/hash.h"
 #include "sinter/base/log.h"
 #include "sinter/codegen/cuda/gemv.h"
@@ -69,6 +70,15 @@ class SkinnyStep final : public CudaStep {
     runtime::CudaGrid grid = grid_;
     for (int at : weights_) grid.overlaps_previous = grid.overlaps_previous && slots.stays(size_t(at));
     cuda_launch(kernels_[0]->function, device_, grid, 0, all);
+  }
+
+  std::vector<std::shared_ptr<CudaStep>> others() const override {
+    std::vector<std::shared_ptr<CudaStep>> out;
+    for (auto& tuning : codegen::gemv_candidates(spec_, runtime::cuda_device_info(device_.index).multiprocessors)) {
+      auto other = std::shared_ptr<SkinnyStep>(new SkinnyStep(*this));
+      if (to_string(tuning) != way_ && other->write(tuning)) out.push_back(std::move(other));
+    }
+    return out;
   }
 
  private:
@@ -149,13 +159,32 @@ class SkinnyStep final : public CudaStep {
     auto& info = runtime::cuda_device_info(device_.index);
     auto candidates = codegen::gemv_candidates(spec, info.multiprocessors);
     if (candidates.empty()) return false;
-    spec.tuning = candidates[0];
-    if (!codegen::gemv_fits(spec, info.shared_bytes)) return false;
-    spec.name = base + "_" + hash_hex(to_string(spec.tuning)).substr(0, 6);
-    codegen::GemvText text = codegen::emit_gemv(spec);
-    if (log_enabled(LogTopic::kCode)) log(LogTopic::kCode, "{}{}", texts, text.text);
-    kernels_.push_back(std::make_shared<CudaKernel>(CudaKernel{{spec.name, texts + text.text, int(text.shared_bytes)}, {}}));
     name_ = pieces.name;
+    spec.name = base;
+    spec_ = std::move(spec);
+    texts_ = std::move(texts);
+    return write(candidates[0]);
+  }
+
+  // False where the kernel does not fit the device with this tuning.
+  bool write(const codegen::GemvTuning& tuning) {
+    codegen::GemvSpec spec = spec_;
+    spec.tuning = tuning;
+    if (!codegen::gemv_fits(spec, runtime::cuda_device_info(device_.index).shared_bytes)) return false;
+    way_ = to_string(tuning);
+    spec.name += "_" + hash_hex(way_).substr(0, 6);
+    // Prologue and epilogues belong to one kernel each: a program may hold several tunings.
+    auto renamed = [&](std::string text) {
+      for (size_t at = 0; (at = text.find(spec_.name, at)) != std::string::npos; at += spec.name.size())
+        text.replace(at, spec_.name.size(), spec.name);
+      return text;
+    };
+    spec.prologue = renamed(spec.prologue);
+    for (auto& part : spec.parts) part.epilogue = renamed(part.epilogue);
+    codegen::GemvText text = codegen::emit_gemv(spec);
+    std::string all = renamed(texts_) + text.text;
+    if (log_enabled(LogTopic::kCode)) log(LogTopic::kCode, "{}", all);
+    kernels_ = {std::make_shared<CudaKernel>(CudaKernel{{spec.name, std::move(all), int(text.shared_bytes)}, {}})};
     grid_.blocks[0] = text.blocks;
     grid_.threads[0] = text.threads;
     grid_.shared_bytes = text.shared_bytes;
@@ -164,6 +193,8 @@ class SkinnyStep final : public CudaStep {
   }
 
   Device device_;
+  codegen::GemvSpec spec_;
+  std::string texts_;  // of prologue and epilogues
   std::vector<Piece> pieces_;
   std::vector<int> weights_;
   int slots_ = 0;
@@ -239,6 +270,17 @@ class LibraryStep final : public CudaStep {
   }
 
   void launch(const CudaSlots& slots) const override {
+    run(slots, [&](const runtime::CudaMatmul& product) { runtime::cuda_matmul(device_.index, product); });
+  }
+
+  void tune_libraries(const CudaSlots& slots, double seconds) const override {
+    run(slots, [&](const runtime::CudaMatmul& product) { runtime::tune_cuda_matmul(device_.index, product, seconds); });
+  }
+
+ private:
+  using Multiply = FunctionRef<void(const runtime::CudaMatmul& product)>;
+
+  void run(const CudaSlots& slots, Multiply by) const {
     if (m_ == 0 || batch_ == 0) return;
     // Results that something follows, and a computed left operand, live for the time of this step.
     const int64_t item = item_size(dtype_);
@@ -282,7 +324,7 @@ class LibraryStep final : public CudaStep {
       int64_t apart = pair ? (rights[order[i + 1]] - rights[order[i]]) / item : 0,
               results_apart = pair ? (results[order[i + 1]] - results[order[i]]) / item : 0;
       const void* added = part.added < 0 ? nullptr : staging.read(slots, size_t(part.added), part.elements * item);
-      multiply(left, rights[order[i]], part, results[order[i]], added, apart, results_apart);
+      multiply(by, left, rights[order[i]], part, results[order[i]], added, apart, results_apart);
       i += pair;
     }
     for (auto& follow : follows_) {
@@ -298,7 +340,6 @@ class LibraryStep final : public CudaStep {
     staging.finish();
   }
 
- private:
   // Where an operand lies, and over how many elements it reaches.
   struct Stored {
     int slot = -1;
@@ -332,7 +373,7 @@ class LibraryStep final : public CudaStep {
   }
 
   // `apart`: how far behind its right operand and its result those of a second product lie; 0: there is none.
-  void multiply(void* left, void* right, const Part& part, void* to, const void* added, int64_t apart,
+  void multiply(Multiply by, void* left, void* right, const Part& part, void* to, const void* added, int64_t apart,
                 int64_t results_apart) const {
     runtime::CudaMatmul product{.batch = batch_,
                                 .m = m_,
@@ -350,7 +391,7 @@ class LibraryStep final : public CudaStep {
       product.b.batch_stride = apart;
       product.c.batch_stride = results_apart;
     }
-    runtime::cuda_matmul(device_.index, product);
+    by(product);
   }
 
   Device device_;

@@ -25,9 +25,14 @@ class CudaStep {
   // One slot an operand of the node, inputs before outputs.
   virtual void launch(const CudaSlots& slots) const = 0;
   const std::string& name() const { return name_; }
+  // Other ways to do the same, their code not loaded yet; `way` names each.
+  virtual std::vector<std::shared_ptr<CudaStep>> others() const { return {}; }
+  const std::string& way() const { return way_; }
+  // Lets libraries it calls try their algorithms on these operands, whose results are overwritten.
+  virtual void tune_libraries(const CudaSlots&, double /*seconds*/) const {}
 
  protected:
-  std::string name_;
+  std::string name_, way_;
   std::vector<std::shared_ptr<CudaKernel>> kernels_;
 };
 

@@ -1,86 +1,19 @@
 #include "sinter/engine/executable/tune.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cstring>
 
 #include "sinter/autograd/autograd.h"
 #include "sinter/base/log.h"
 #include "sinter/base/progress.h"
 #include "sinter/engine/autotune.h"
 #include "sinter/engine/eager/eager.h"
+#include "sinter/engine/executable/tune_operands.h"
 #include "sinter/engine/ways.h"
 #include "sinter/tensor/tracer.h"
 
 namespace sinter {
 
 namespace {
-
-// The caches that a step's operands may still be in, in bytes.
-int64_t cache_bytes() {
-  static const int64_t bytes = std::max<int64_t>(sysconf(_SC_LEVEL3_CACHE_SIZE), int64_t(32) << 20);
-  return bytes;
-}
-constexpr int64_t kSmall = int64_t(1) << 20;  // operands that the step before is likely to have left in a cache
-constexpr int64_t kMaxSets = 16;
-
-// Operands of a step in memory of their own, made when a candidate first runs: remembered choices need none. Large ones
-// are made several times and used in turn: in a program each step finds the caches full of what other steps read, and a
-// way that is fast on weights in the cache need not be fast on weights in memory.
-class Operands {
- public:
-  Operands(const Plan& plan, const Step& step) : plan_(plan), step_(step) {}
-
-  struct Set {
-    std::vector<TensorArg> args;
-    TensorList results;
-    std::vector<int64_t> slots;  // of both, as launch() takes them
-  };
-  const Set& next() {
-    if (sets_.empty()) make();
-    at_ = (at_ + 1) % sets_.size();
-    return sets_[at_];
-  }
-
- private:
-  void make() {
-    sets_.push_back(make_set());
-    int64_t count = bytes_ < kSmall ? 1 : std::min(kMaxSets, 2 * cache_bytes() / bytes_ + 1);
-    while (int64_t(sets_.size()) < count) sets_.push_back(make_set());
-  }
-  Set make_set() {
-    Set set;
-    for (auto& o : step_.inputs) {
-      set.args.push_back(o.slot < 0 ? TensorArg(o.number) : TensorArg(tensor(o.slot)));
-      auto& arg = set.args.back();
-      set.slots.push_back(arg.is_scalar() ? eager::slot_of(arg.scalar()) : eager::slot_of(arg.tensor().impl()));
-    }
-    for (int slot : step_.results) {
-      set.results.push_back(tensor(slot));
-      set.slots.push_back(eager::slot_of(set.results.back().impl()));
-    }
-    return set;
-  }
-  // Small numbers rather than whatever lies there; zeros where they may be indices.
-  Tensor tensor(int slot) {
-    auto impl = make_intrusive<TensorImpl>(plan_.slots[size_t(slot)].geometry.impl());
-    int64_t reach = impl->numel > 0;
-    for (size_t d = 0; d < impl->sizes.size() && impl->numel; ++d) reach += (impl->sizes[d] - 1) * impl->strides[d];
-    int64_t bytes = reach * item_size(impl->dtype);
-    bytes_ += bytes;
-    impl->buffer = allocate_buffer(size_t(bytes), Device());
-    impl->offset = 0;
-    if (bytes) std::memset(impl->buffer->data(), is_floating(impl->dtype) ? 0x3c : 0, size_t(bytes));
-    return Tensor(std::move(impl));
-  }
-
-  const Plan& plan_;
-  const Step& step_;
-  std::vector<Set> sets_;
-  size_t at_ = 0;
-  int64_t bytes_ = 0;  // of the sets made so far
-};
 
 class Tuner {
  public:
@@ -152,7 +85,7 @@ class Tuner {
   };
   void choose(Step& step, std::string_view kind, const std::vector<Variant>& variants) {
     if (variants.size() < 2) return;
-    auto operands = std::make_shared<Operands>(plan_, step);
+    auto operands = std::make_shared<TuneOperands>(plan_, step);
     std::vector<Candidate> candidates;
     for (auto& variant : variants)
       candidates.push_back({variant.name, [operands, kernel = variant.kernel] {
@@ -169,7 +102,7 @@ class Tuner {
     for (auto& o : step.inputs) inputs.push_back(geometry(o));
     auto ways = op_ways(*step.op, step.attrs, inputs, plan_.slots[size_t(step.results[0])].geometry.impl());
     if (ways.size() < 2) return;
-    auto operands = std::make_shared<Operands>(plan_, step);
+    auto operands = std::make_shared<TuneOperands>(plan_, step);
     std::vector<Candidate> candidates;
     for (auto& way : ways)
       candidates.push_back({way.name, [operands, run = way.run] {
@@ -191,6 +124,7 @@ class Tuner {
 void tune(Plan& plan, double seconds) {
   NoGradGuard no_history;
   TracerScope no_tracer(nullptr);
+  if (plan.device.is_cuda()) return tune_on_cuda(plan, seconds);
   std::string problem;
   if (log_enabled(LogTopic::kAutotune) && runtime::onednn_version(&problem).empty())
     log(LogTopic::kAutotune, "oneDNN is no candidate: {}", problem);

@@ -1,0 +1,71 @@
+#include "sinter/engine/executable/tune_operands.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "sinter/engine/eager/eager.h"
+#include "sinter/runtime/cuda/device.h"
+#include "sinter/runtime/cuda/memory.h"
+
+namespace sinter {
+
+namespace {
+
+constexpr int64_t kSmall = int64_t(1) << 20;  // operands that the step before is likely to have left in a cache
+constexpr int64_t kMaxSets = 16;
+
+// The caches that a step's operands may still be in, in bytes.
+int64_t cache_bytes(Device device) {
+  if (device.is_cuda()) return runtime::cuda_device_info(device.index).l2_bytes;
+  static const int64_t bytes = std::max<int64_t>(sysconf(_SC_LEVEL3_CACHE_SIZE), int64_t(32) << 20);
+  return bytes;
+}
+
+}  // namespace
+
+const TuneOperands::Set& TuneOperands::next() {
+  if (sets_.empty()) {
+    sets_.push_back(make_set());
+    int64_t count = bytes_ < kSmall ? 1 : std::min(kMaxSets, 2 * cache_bytes(plan_.device) / bytes_ + 1);
+    while (int64_t(sets_.size()) < count) sets_.push_back(make_set());
+  }
+  at_ = (at_ + 1) % sets_.size();
+  return sets_[at_];
+}
+
+TuneOperands::Set TuneOperands::make_set() {
+  Set set;
+  for (auto& o : step_.inputs) {
+    set.args.push_back(o.slot < 0 ? TensorArg(o.number) : TensorArg(tensor(o.slot)));
+    auto& arg = set.args.back();
+    set.slots.push_back(arg.is_scalar() ? eager::slot_of(arg.scalar()) : eager::slot_of(arg.tensor().impl()));
+    arg.is_scalar() ? set.cuda_slots.add_number(set.slots.back()) : set.cuda_slots.add_address(set.slots.back(), true);
+  }
+  for (int slot : step_.results) {
+    set.results.push_back(tensor(slot));
+    set.slots.push_back(eager::slot_of(set.results.back().impl()));
+    set.cuda_slots.add_address(set.slots.back());
+  }
+  return set;
+}
+
+// Small numbers rather than whatever lies there; zeros where they may be indices.
+Tensor TuneOperands::tensor(int slot) {
+  auto impl = make_intrusive<TensorImpl>(plan_.slots[size_t(slot)].geometry.impl());
+  int64_t reach = impl->numel > 0;
+  for (size_t d = 0; d < impl->sizes.size() && impl->numel; ++d) reach += (impl->sizes[d] - 1) * impl->strides[d];
+  int64_t bytes = reach * item_size(impl->dtype);
+  bytes_ += bytes;
+  impl->buffer = allocate_buffer(size_t(bytes), plan_.device);
+  impl->offset = 0;
+  unsigned char filling = is_floating(impl->dtype) ? 0x3c : 0;
+  if (bytes && plan_.device.is_cuda())
+    runtime::cuda_fill(impl->buffer->data(), plan_.device.index, filling, size_t(bytes));
+  else if (bytes)
+    std::memset(impl->buffer->data(), filling, size_t(bytes));
+  return Tensor(std::move(impl));
+}
+
+}  // namespace sinter
