@@ -129,7 +129,6 @@ static __device__ __forceinline__ void run(const A& a, i64 begin, i64 end, const
 }
 };
 extern "C" __global__ void __launch_bounds__(256) add(const __grid_constant__ Args<4> a) {
-  let_next_start();
   wait_for_previous();
   add_kernel::run(a, 0, a.range, this_block<Rows>());
 }
