@@ -1,4 +1,4 @@
-# make run | test | fuzz | neon | install PREFIX=... | asan | tsan | bench | clean
+# make run | test | gpu | fuzz | neon | install PREFIX=... | asan | tsan | bench | clean
 # JOBS=N limits the parallel compilations; SINTER_SKIP_SETUP=1 installs no packages.
 JOBS ?= $(shell nproc)
 TEST_JOBS ?= 2
@@ -10,7 +10,7 @@ ctest = ctest --test-dir $(1) --output-on-failure --no-tests=error -j $(TEST_JOB
 cases = awk '/^\[  PASSED  \]/ { n += $$4 } END { print n + 0 " test cases passed in the suites above" }' \
 	$(1)/Testing/Temporary/LastTest.log
 
-.PHONY: run test fuzz neon build install asan tsan bench clean setup
+.PHONY: run test gpu fuzz neon build install asan tsan bench clean setup
 
 # The bundled model in every mode, eager against compiled.
 run: build
@@ -32,6 +32,12 @@ fuzz: setup
 	$(call configure,release)
 	$(call build,build) --target test_fuzz_slow
 	ctest --test-dir build --output-on-failure --no-tests=error -j $(TEST_JOBS) -L '^slow$$' -R '^fuzz_slow' --timeout 7200
+
+# What needs an NVIDIA GPU; on a machine without one every case is skipped.
+gpu: setup
+	$(call configure,release)
+	$(call build,build)
+	ctest --test-dir build --output-on-failure --no-tests=error -j 2 -L '^gpu$$' --timeout 1200
 
 # Kernels, GEMM and the loader cross-compiled for AArch64 and run under qemu-user (g++-aarch64-linux-gnu, qemu-user).
 neon: setup

@@ -10,6 +10,7 @@
 #include "sinter/capture/compiler.h"
 #include "sinter/cli/commands.h"
 #include "sinter/cli/model_options.h"
+#include "sinter/engine/profile.h"
 #include "sinter/ops/creation.h"
 
 namespace sinter::cli {
@@ -18,14 +19,26 @@ namespace {
 
 struct Flags : ModelOptions {
   int64_t prompt_length = 32, batch = 1;
-  bool json = false;
+  bool json = false, time = false;
 };
+
+// What its kernels take, once everything is compiled.
+void print_times(const Flags& flags, const std::function<void()>& run) {
+  if (!flags.time || flags.json) return;
+  constexpr int kRuns = 5;
+  run();
+  Profile profile([&] {
+    for (int i = 0; i < kRuns; ++i) run();
+  });
+  std::cout << "measured, " << kRuns << " runs:\n" << profile.table() << "\n";
+}
 
 // Prefill and decode step, as generation runs them.
 std::vector<Explanation> explain_generation(const std::shared_ptr<models::CausalLM>& model, const Flags& flags) {
   TextGenerator generator(model, {.mode = flags.compile_mode()});
   std::vector<std::vector<int64_t>> prompts(size_t(flags.batch), std::vector<int64_t>(size_t(flags.prompt_length), 0));
   generator.generate(prompts, {.max_new_tokens = 2});
+  print_times(flags, [&] { generator.generate(prompts, {.max_new_tokens = 4}); });
   return generator.explanations();
 }
 
@@ -44,6 +57,7 @@ Explanation explain_forward(const std::shared_ptr<models::Model>& model, const F
   }
   auto run = compile([model](const NamedTensors& in) { return model->run(in); },
                      {.mode = flags.compile_mode(), .name = "forward"});
+  print_times(flags, [&] { run(inputs); });
   return compiler::explain(run, inputs);
 }
 
@@ -74,10 +88,12 @@ void add_explain(CLI::App& app) {
   command->add_option("--batch", flags->batch, "Sequences or images at once")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
+  command->add_flag("--time", flags->time, "Run it too, and show what each kernel takes, and of which ceiling");
   command->add_flag("--json", flags->json, "Print a JSON list, one object a compiled function");
   command->footer(
       "Examples:\n"
       "  sinter explain --prompt-length 100\n"
+      "  sinter explain --device cuda --time\n"
       "  sinter explain --model ~/models/bert --json\n"
       "A language model is compiled as `sinter generate` does it, the prompt padded to its bucket: prefill and decode\n"
       "step. Other models are compiled as `sinter forward` does it. For each: the graph with the lines it comes from, "

@@ -6,9 +6,14 @@
 #include <nlohmann/json.hpp>
 
 #include "sinter/base/error.h"
+#include "sinter/base/table.h"
 #include "sinter/base/thread_pool.h"
 #include "sinter/cli/commands.h"
 #include "sinter/runtime/cpu/toolchain.h"
+#include "sinter/runtime/cuda/cublaslt.h"
+#include "sinter/runtime/cuda/cudnn.h"
+#include "sinter/runtime/cuda/device.h"
+#include "sinter/runtime/cuda/module.h"
 
 namespace sinter::cli {
 
@@ -29,6 +34,17 @@ std::string problem_with(runtime::CpuCompiler compiler) {
   }
 }
 
+// "NVIDIA H200, sm_90, 132 multiprocessors, 139.8 GiB".
+std::vector<std::string> gpus() {
+  std::vector<std::string> out;
+  for (int i = 0; i < runtime::cuda_device_count(); ++i) {
+    auto& gpu = runtime::cuda_device_info(i);
+    out.push_back(format("{}, {}, {} multiprocessors, {} GiB", gpu.name, gpu.architecture(), gpu.multiprocessors,
+                         fixed(double(gpu.memory_bytes) / double(1 << 30), 1)));
+  }
+  return out;
+}
+
 }  // namespace
 
 void print_info(bool json) {
@@ -45,7 +61,12 @@ void print_info(bool json) {
                              {"gxx", gxx.empty()},
                              {"cache_directory", store.directory()},
                              {"threads", num_threads()},
-                             {"cores", std::thread::hardware_concurrency()}};
+                             {"cores", std::thread::hardware_concurrency()},
+                             {"cuda_devices", gpus()},
+                             {"cuda_problem", runtime::cuda_problem()},
+                             {"nvrtc", runtime::nvrtc_problem().empty()},
+                             {"cublaslt", runtime::cublaslt_problem().empty()},
+                             {"cudnn", runtime::cudnn_problem().empty()}};
     std::cout << report.dump(2) << "\n";
     return;
   }
@@ -60,6 +81,11 @@ void print_info(bool json) {
   line("g++ (fallback)", compiler(gxx));
   line("kernel cache", store.directory().empty() ? "none" : store.directory());
   line("threads", format("{} of {} cores", num_threads(), std::thread::hardware_concurrency()));
+  if (!runtime::cuda_is_available()) return line("GPU", "no: " + runtime::cuda_problem());
+  for (auto& gpu : gpus()) line("GPU", gpu);
+  line("NVRTC", compiler(runtime::nvrtc_problem()));
+  line("cuBLASLt", compiler(runtime::cublaslt_problem()));
+  line("cuDNN", compiler(runtime::cudnn_problem()));
 }
 
 }  // namespace sinter::cli
