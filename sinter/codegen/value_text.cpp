@@ -159,6 +159,7 @@ std::string BodyWriter::load(const Instr& instr) const {
   if (instr.conditions.empty()) return text;
   DType compute = compute_dtype(instr.dtype);
   std::string otherwise = literal_text(instr.value, compute);
+  if (guards_ && lanes) return format("load_if<{}>({}, {}, {}, {})", dtype, conditions(instr), name, at, otherwise);
   if (lanes) otherwise = splat(otherwise, compute);
   return format("({}) ? {} : {}", conditions(instr), text, otherwise);
 }
@@ -262,6 +263,28 @@ std::vector<std::string> BodyWriter::write(const std::vector<Dim>& inside, bool 
   std::vector<std::string> lines;
   for (size_t id = 0; id < nest_.body.size(); ++id)
     if (depends(int(id), inside) == dependent) lines.push_back(statement(int(id)));
+  return lines;
+}
+
+std::vector<std::string> BodyWriter::write_all() {
+  const auto& body = nest_.body;
+  std::vector<bool> late(body.size());
+  for (size_t id = 0; id < body.size(); ++id) {
+    const Instr& instr = body[id];
+    late[id] = instr.kind == InstrKind::kLoadIndex ||
+               std::any_of(instr.args.begin(), instr.args.end(), [&](int a) { return late[size_t(a)]; });
+    for (size_t j = 0; j < id && !late[id]; ++j) {
+      if (body[j].kind != InstrKind::kLoadIndex) continue;
+      const Dim& index = body[j].symbol;
+      late[id] = instr.offset.depends_on(index) || instr.extent.depends_on(index) ||
+                 std::any_of(instr.conditions.begin(), instr.conditions.end(),
+                             [&](auto& c) { return c.value.depends_on(index) || c.extent.depends_on(index); });
+    }
+  }
+  std::vector<std::string> lines;
+  for (bool last : {false, true})
+    for (size_t id = 0; id < body.size(); ++id)
+      if (late[id] == last) lines.push_back(statement(int(id)));
   return lines;
 }
 

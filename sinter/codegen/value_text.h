@@ -36,12 +36,18 @@ class BodyWriter {
   // another BodyWriter of the same nest in an enclosing scope.
   std::vector<std::string> write(const std::vector<Dim>& inside, bool dependent);
 
+  // All instructions. Coordinates read from memory, and what needs them, come last: until then nothing waits for them.
+  std::vector<std::string> write_all();
+
   // The instruction's result as a value of `compute`, in lanes unless scalar mode.
   std::string value(int id, DType compute) const;
   // These loads have been turned: lanes of row `turned_row` lie in `turned<id>`.
   void read_turned(std::vector<int> ids) { turned_ = std::move(ids); }
   // Conditions that change along the lanes' axis are taken to be what they are at this place of it.
   void decide_at(const Dim& place) { place_ = place; }
+  // Loads of vectors that have conditions are written load_if<…>(condition, …), where a dialect has it: what follows need
+  // not wait behind a branch.
+  void guard_loads() { guards_ = true; }
   // Whether it holds one number for all lanes.
   bool uniform(int id) const;
 
@@ -59,6 +65,7 @@ class BodyWriter {
   LaneMode mode_;
   std::vector<int> turned_;
   std::optional<Dim> place_;
+  bool guards_ = false;
 };
 
 // The loads of f32 that lanes along `axis` gather, but that lie side by side along `other`, or may do so: then several

@@ -37,7 +37,7 @@ std::shared_ptr<const Kernel> compile_kernel(const LoopNest& nest, Device device
   // Coordinates are named i0, i1, … by lowering.
   for (auto& axis : nest.parallel) kernel->parallel_axes.push_back(std::stoi(to_string(axis.symbol).substr(1)));
   if (device.is_cuda()) {
-    kernel->cuda = compile_cuda_loops(nest, kernel->name, device, options.wide);
+    kernel->cuda = compile_cuda_loops(nest, kernel->name, device, {.wide = options.wide, .turn = options.turn});
     return kernel;
   }
   auto plan = schedule(nest, options.stream);

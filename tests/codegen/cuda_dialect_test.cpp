@@ -12,6 +12,7 @@
 #include "sinter/graph/trace.h"
 #include "sinter/ops/activation.h"
 #include "sinter/ops/binary.h"
+#include "sinter/ops/layout.h"
 #include "sinter/ops/matmul.h"
 #include "sinter/ops/norm.h"
 #include "sinter/ops/reduce.h"
@@ -84,6 +85,20 @@ FusedNest fused_nest(const std::function<TensorList(const TensorList&)>& f, cons
 
 FusedNest softmax_nest(DType dtype) {
   return fused_nest([](const TensorList& x) { return TensorList{x[0].softmax(-1)}; }, {{dtype, {7, 264}, Device()}});
+}
+FusedNest rotary_nest(DType dtype) {
+  auto program = [](const TensorList& x) {
+    auto halves = x[0].chunk(2, -1);
+    return TensorList{x[0] * x[1] + cat({-halves[1], halves[0]}, -1) * x[2]};
+  };
+  return fused_nest(program, std::vector<Type>(3, {dtype, {7, 64}, Device()}));
+}
+FusedNest padded_sum_nest() {
+  auto program = [](const TensorList& x) {
+    Tensor row = cat({x[0], x[1] * 2}, -1);
+    return TensorList{row / row.sum({-1}, true)};
+  };
+  return fused_nest(program, std::vector<Type>(2, {kFloat32, {7, 61}, Device()}));
 }
 FusedNest epilogue_nest() {
   auto program = [](const TensorList& x) { return TensorList{gelu(matmul(x[0], x[1]) + x[2])}; };
@@ -192,9 +207,34 @@ TEST(CudaDialect, FusedSoftmax) {
 
 TEST(CudaDialect, RowsStayInRegisters) {
   auto kernel = codegen::emit_cuda(softmax_nest(kFloat32), "softmax", {.keep = 4});
-  EXPECT_NE(kernel.text.find("f32v kept0[4];"), std::string::npos) << kernel.text;
-  EXPECT_NE(kernel.text.find("kept0[turn] = t0;"), std::string::npos) << kernel.text;
-  EXPECT_NE(kernel.text.find("const TileValue<f32v> turned0{kept0[turn]};"), std::string::npos) << kernel.text;
+  EXPECT_NE(kernel.text.find("Kept<k::f32> kept0[4];"), std::string::npos) << kernel.text;
+  EXPECT_NE(kernel.text.find("kept0[turn] = keep<k::f32>(in0, "), std::string::npos) << kernel.text;
+  EXPECT_NE(kernel.text.find("const Kept<k::f32>& turned0 = kept0[turn];"), std::string::npos) << kernel.text;
+}
+
+// A vector that lies on one side of every cut is taken whole; the others element by element.
+TEST(CudaDialect, VectorsBetweenCuts) {
+  auto kernel = codegen::emit_cuda(rotary_nest(kBFloat16), "rope");
+  EXPECT_EQ(kernel.lanes, 8);
+  for (auto* part : {"&& alike(i1 - n1, n1) && alike(i1, n1) &&",
+                     "(!((u64)(i1) < (u64)(n1)) || fits<k::bf16>(in0, i0*n1 + i1))",
+                     "load_if<k::bf16>((u64)(i1) < (u64)(n1), "})
+    EXPECT_NE(kernel.text.find(part), std::string::npos) << part << "\n" << kernel.text;
+  // A sum over such a row.
+  auto rows = codegen::emit_cuda(padded_sum_nest(), "rows", {.keep = 4});
+  EXPECT_EQ(rows.lanes, 4);
+  EXPECT_NE(rows.text.find("if (alike("), std::string::npos) << rows.text;
+  EXPECT_EQ(rows.text.find("kept"), std::string::npos) << rows.text;
+}
+
+TEST(CudaDialect, SearchInVectors) {
+  auto kernel = codegen::emit_cuda(nest_of("argmax", "x[5, 9] | dims=[1]", kFloat32), "f");
+  EXPECT_EQ(kernel.lanes, 4);
+  EXPECT_EQ(kernel.most, 1024);
+  EXPECT_NE(kernel.text.find("__launch_bounds__(1024)"), std::string::npos);
+  EXPECT_NE(kernel.text.find("const f32v t0 = load<k::f32>(in0, "), std::string::npos) << kernel.text;
+  EXPECT_NE(kernel.text.find("if (!may_beat<true>(values[u], best)) continue;"), std::string::npos) << kernel.text;
+  EXPECT_EQ(codegen::emit_cuda(nest_of("argmax", "x[5, 9] | dims=[0]", kFloat32), "f").lanes, 1);
 }
 
 TEST(CudaDialect, WhatTurnsGoesThroughSquares) {
@@ -281,6 +321,9 @@ TEST(CudaDialect, EveryKindCompilesForEveryArchitecture) {
   turned.body[1].offset = turned.parallel[0].symbol + turned.parallel[1].symbol * 40;
   kernels.add(turned);
   const FusedNest softmax = softmax_nest(kBFloat16), epilogue = epilogue_nest();
+  for (DType dtype : {kBFloat16, kFloat32})
+    kernels.add_as([&](auto& name) { return codegen::emit_cuda(rotary_nest(dtype), name); });
+  kernels.add_as([&](auto& name) { return codegen::emit_cuda(padded_sum_nest(), name); });
   for (int keep : {0, 2}) kernels.add_as([&](auto& name) { return codegen::emit_cuda(softmax, name, {.keep = keep}); });
   kernels.add_as([&](auto& name) {
     auto columns = codegen::emit_cuda(nest_of("sum", "x[5, 9] | dims=[0]", kFloat32), "b");
@@ -318,6 +361,8 @@ TEST(CudaGeometry, RowsAreSharedAsTheyAreLong) {
   EXPECT_EQ(codegen::cuda_geometry(rows, 1, 1 << 20, 132), (CudaGeometry{1, {512, 1}, 0}));
   const CudaLaunch strided{CudaSpread::kRows, 1, false};
   EXPECT_EQ(codegen::cuda_geometry(strided, 1 << 20, 64, 132), (CudaGeometry{4096, {1, 256}, 0}));
+  // A search takes more threads.
+  EXPECT_EQ(codegen::cuda_geometry({CudaSpread::kRows, 4, true, 1024}, 1, 128256, 132), (CudaGeometry{1, {1024, 1}, 0}));
   for (int64_t range : {1, 3, 100, 5000, 1000000})
     for (int64_t work : {1, 5, 100, 3000, 100000}) {
       auto g = codegen::cuda_geometry(rows, range, work, 132);

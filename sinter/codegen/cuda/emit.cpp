@@ -3,6 +3,7 @@
 
 #include "sinter/base/error.h"
 #include "sinter/base/stage_times.h"
+#include "sinter/codegen/cuda/lanes.h"
 #include "sinter/codegen/cuda/writer.h"
 #include "sinter_embedded.h"
 
@@ -42,8 +43,9 @@ void finish_cuda(CudaKernelText& kernel, int bounds) {
 
 namespace {
 
-constexpr int kThreads = 512;
-constexpr int kSearchItems = 8;  // elements of a search that a thread loads at a time
+constexpr int kSearchThreads = 1024;
+constexpr int kSearchItems = 8;    // elements of a search that a thread loads at a time
+constexpr int kSearchBytes = 128;  // or, in vectors, of what it has to compare
 constexpr int kScanItems = 4;  // neighbours that a thread scans by itself
 
 class LoopCudaWriter : CudaWriter {
@@ -58,7 +60,7 @@ class LoopCudaWriter : CudaWriter {
       default: scatter();
     }
     out_.members = std::move(text_);
-    finish_cuda(out_, kThreads);
+    finish_cuda(out_, out_.most);
     return std::move(out_);
   }
 
@@ -88,42 +90,97 @@ class LoopCudaWriter : CudaWriter {
     out_.spread = !out_.along && moves_along(nest_.parallel) ? CudaSpread::kColumns : CudaSpread::kRows;
     out_.range = points_of(nest_.parallel);
     out_.work = points_of(nest_.sequential);
+    const bool lanes = searches_in_lanes();
+    if (out_.spread == CudaSpread::kRows) out_.most = kSearchThreads;
     std::string type = index_type(), acc = type_text(nest_.accumulator, false);
     std::string largest = nest_.combine == Combine::kArgMax ? "true" : "false";
     open_run(out_.spread);
     arguments();
     open_rows(nest_.parallel);
-    BodyWriter body(nest_, Dim(), LaneMode::kScalar);
+    BodyWriter body(nest_, lanes ? nest_.sequential[0].symbol : Dim(), lanes ? LaneMode::kFull : LaneMode::kScalar);
     lines(body.write(inside(), false));
     line(format("{} best = {};", acc, identity_text(nest_.combine, nest_.accumulator)));
-    line("i64 winner = 0;");
-    open("{");
-    for (auto& axis : nest_.sequential) line(format("const {} {} = 0;", type, axis.symbol));
-    line(format("winner = {};", index_text(nest_.body[size_t(nest_.payload)].offset)));
-    close();
+    line(format("{} winner = 0;", type));
     line(format("const {} stop = valid ? ({})({}) : 0;", type, type, index_text(out_.work)));
-    // Several elements are on their way before the first is looked at; what is behind the end is the last one again.
-    open(format("for ({} first = ({})b.member; first < stop; first += ({})b.members * {}) {", type, type, type, kSearchItems));
-    line(format("{} values[{}];", acc, kSearchItems));
-    line(format("i64 places[{}];", kSearchItems));
+    line(format("{} first = ({})b.member;", type, type));
+    if (lanes) search_vectors(body, largest);
+    search_elements(largest);
+    line(format("const i64 place = join_winners<{}>(b, best, (i64)winner);", largest));
+    open("if (valid && b.member == 0) {");
+    unpack_position(nest_.sequential, "place");
+    line(format("const i64 found = {};", index_text(nest_.body[size_t(nest_.payload)].offset)));
+    line(store_one(cast_text("found", kInt64, compute_dtype(out_dtype()))));
+    close();
+    close();
+    close();
+  }
+
+  // A row of one axis that lies in memory: what is loaded is the same for all of it, or one apart.
+  bool searches_in_lanes() {
+    if (!options_.lanes || !out_.along || nest_.sequential.size() != 1) return false;
+    FusedNest fused;
+    fused.operands = nest_.operands;
+    fused.inner = nest_.sequential;
+    Sweep sweep;
+    sweep.body = nest_.body;
+    fused.sweeps.push_back(std::move(sweep));
+    if (indexes(nest_.body) || !lanes_fit(fused) || !alike_text(fused, fused.sweeps[0]).empty()) return false;
+    fits_ = fits_text(fused, fused.sweeps[0], false);
+    out_.lanes = lane_width(fused);
+    return true;
+  }
+
+  // Several vectors are on their way before the first is looked at; in place of those behind the end, the first again.
+  void search_vectors(BodyWriter& body, const std::string& largest) {
+    std::string type = index_type(), k = to_string(nest_.sequential[0].symbol);
+    const int items = kSearchBytes / (out_.lanes * int(item_size(nest_.accumulator)));
+    open("{");
+    line(format("const {} apart = ({})b.members * kLanes, {} = ({})b.member * kLanes;", type, type, k, type));
+    line(format("const bool whole = true{};", fits_));
+    open(format("for ({} from = {}; whole && from + kLanes <= stop; from += {} * apart) {", type, k, items));
+    line(format("{} values[{}];", type_text(nest_.accumulator, true), items));
+    line("#pragma unroll");
+    open(format("for (int u = 0; u < {}; ++u) {", items));
+    line(format("const {} {} = from + u * apart + kLanes <= stop ? from + u * apart : from;", type, k));
+    lines(body.write(inside(), true));
+    line(format("values[u] = {};", body.value(nest_.value, nest_.accumulator)));
+    close();
+    line("#pragma unroll");
+    open(format("for (int u = 0; u < {}; ++u) {", items));
+    line(format("if (!may_beat<{}>(values[u], best)) continue;", largest));
+    line("#pragma unroll");
+    open("for (int lane = 0; lane < kLanes; ++lane) {");
+    open(format("if (beats<{}>(values[u].v[lane], best)) {", largest));
+    line("best = values[u].v[lane];");
+    line("winner = from + u * apart + lane;");
+    close();
+    close();
+    close();
+    close();
+    line("if (whole) first += stop - stop % kLanes;");
+    close();
+  }
+
+  // Several elements are on their way before the first is looked at; what is behind the end is the last one again.
+  void search_elements(const std::string& largest) {
+    std::string type = index_type();
+    const std::string place = format("minimum(first + u * ({})b.members, stop - 1)", type);
+    BodyWriter body(nest_, Dim(), LaneMode::kScalar);
+    open(format("for (; first < stop; first += ({})b.members * {}) {", type, kSearchItems));
+    line(format("{} values[{}];", type_text(nest_.accumulator, false), kSearchItems));
     line("#pragma unroll");
     open(format("for (int u = 0; u < {}; ++u) {", kSearchItems));
-    line(format("const {} place = minimum(first + u * ({})b.members, stop - 1);", type, type));
+    line(format("const {} place = {};", type, place));
     unpack_position(nest_.sequential, "place");
     lines(body.write(inside(), true));
     line(format("values[u] = {};", body.value(nest_.value, nest_.accumulator)));
-    line(format("places[u] = {};", BodyWriter::variable(nest_.payload)));
     close();
     line("#pragma unroll");
     open(format("for (int u = 0; u < {}; ++u) {", kSearchItems));
     open(format("if (beats<{}>(values[u], best)) {", largest));
     line("best = values[u];");
-    line("winner = places[u];");
+    line(format("winner = {};", place));
     close();
-    close();
-    close();
-    line(format("const i64 found = join_winners<{}>(b, best, winner);", largest));
-    line("if (valid && b.member == 0) " + store_one(cast_text("found", kInt64, compute_dtype(out_dtype()))));
     close();
     close();
   }
@@ -213,6 +270,7 @@ class LoopCudaWriter : CudaWriter {
   }
 
   const LoopNest& nest_;
+  std::string fits_;  // of a search in vectors
   CudaKernelText out_;
 };
 
@@ -235,12 +293,12 @@ CudaKernelText emit_cuda_siblings(const std::vector<CudaKernelText>& kernels, co
     SINTER_INTERNAL_ASSERT(kernel.spread != CudaSpread::kTiles, "{} cannot share a launch", kernel.name);
     parts += format("struct Part{} : Vectors<{}> {\n{}};\n", i, kernel.lanes, kernel.members);
     int slot = out.slots;
-    calls += format("  if (block < (u32)a[{}])\n", slot) +
-             format("    return {}_parts::Part{}::run(SubArgs<Args<kSlots>, {}>{a}, 0, a[{}],\n", name, i,
+    calls += format("  if (block < (u32)a.number({}))\n", slot) +
+             format("    return {}_parts::Part{}::run(SubArgs<Args<kSlots>, {}>{a}, 0, a.number({}),\n", name, i,
                     slot + kSiblingSlots, slot + 1) +
-             format("                            block_of<{}>(block, (u32)a[{}], (u32)a[{}]));\n", block_text(kernel.spread),
-                    slot, slot + 2) +
-             format("  block -= (u32)a[{}];\n", slot);
+             format("                            block_of<{}>(block, (u32)a.number({}), (u32)a.number({})));\n",
+                    block_text(kernel.spread), slot, slot + 2) +
+             format("  block -= (u32)a.number({});\n", slot);
     out.slots += kSiblingSlots + kernel.slots;
   }
   out.text = format("namespace k {\nnamespace {}_parts {\nconstexpr int kSlots = {};\n{}}\n", name, out.slots, parts) +

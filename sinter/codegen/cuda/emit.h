@@ -20,7 +20,7 @@ enum class CudaSpread : uint8_t {
   kPoints,    // a thread takes a point of the range at a time, all of its work
   kRows,      // neighbouring threads share a point of the range (a row)
   kColumns,   // neighbouring threads have neighbouring points; threads above each other share one
-  kTiles      // a block takes a square of 32 × 32 elements at a time, and turns what lies along another axis than the last
+  kTiles      // a block of 32 × 8 takes a square of 32 × 32 elements at a time, and turns what does not lie along the last axis
 };
 
 struct CudaKernelText {
@@ -32,6 +32,7 @@ struct CudaKernelText {
   CudaSpread spread = CudaSpread::kElements;
   // Of kRows: memory runs along the row, so that several threads should share it even if there are many rows.
   bool along = false;
+  int most = 512;       // threads of a block
   // How many steps there are, and how many elements a step of kRows or kColumns (squares, of kTiles) has.
   Dim range = 1, work = 1;
 };
@@ -43,7 +44,7 @@ struct CudaEmitOptions {
   // nest does not say so. Where a stride is known to be 1 the axis is found without.
   int turn = -1;
   // Of rows with several sweeps: so many vectors of what more than one of them loads stay in a thread's registers; the rest
-  // of a longer row is loaded again. cuda_geometry gives a thread four at most where a row has no more than 2048.
+  // of a longer row is loaded again. cuda_geometry tells how many a thread gets.
   int keep = 0;
 };
 

@@ -4,12 +4,14 @@
 #include <map>
 #include <set>
 
+#include "sinter/codegen/cuda/lanes.h"
 #include "sinter/codegen/cuda/writer.h"
 
 namespace sinter::codegen {
 
 constexpr int kRowThreads = 512, kElementThreads = 256;
 constexpr size_t kMostTurned = 4;  // loads: a square each in shared memory
+constexpr int64_t kMostKept = 192;  // bytes of a row in a thread's registers
 constexpr size_t kSmallBody = 8;  // instructions of a loop that is worth unrolling
 
 // A kernel by itself, the rows of another one, or an element of a contraction.
@@ -28,14 +30,14 @@ class FusedCudaWriter : CudaWriter {
     if (role == Role::kEpilogue) {
       element();
     } else if (role == Role::kKernel && is_map()) {
-      in_lanes_ = options_.lanes && lanes_fit();
+      in_lanes_ = options_.lanes && lanes_fit(nest_);
       find_turned();
       turned_.empty() ? map() : turned_map();
     } else {
-      in_lanes_ = options_.lanes && reduction_ == CudaSpread::kRows && lanes_fit();
+      in_lanes_ = options_.lanes && reduction_ == CudaSpread::kRows && lanes_fit(nest_);
       rows();
     }
-    out_.lanes = in_lanes_ ? width() : 1;
+    out_.lanes = in_lanes_ ? lane_width(nest_) : 1;
     out_.members = std::move(text_);
     if (role == Role::kKernel) finish_cuda(out_, is_map() ? kElementThreads : kRowThreads);
     return std::move(out_);
@@ -47,47 +49,6 @@ class FusedCudaWriter : CudaWriter {
   }
 
   Dim axis() const { return nest_.inner.back().symbol; }
-
-  // Vectors need neighbours in memory along the last axis, and everything else to be the same for all lanes.
-  bool lanes_fit() const {
-    if (nest_.inner.empty()) return false;
-    for (auto& s : nest_.sweeps) {
-      if (s.once) continue;
-      const LoopNest shape = nest_.as_nest(s);
-      const BodyWriter body(shape, axis(), LaneMode::kFull);
-      for (size_t id = 0; id < s.body.size(); ++id) {
-        auto& instr = s.body[id];
-        Movement m = movement(instr.offset, axis());
-        for (auto& c : instr.conditions)
-          if (movement(c.value, axis()) != Movement::kFixed || c.extent.depends_on(axis())) return false;
-        if (instr.kind == InstrKind::kLoadIndex && (m != Movement::kFixed || !body.uniform(int(id)))) return false;
-        // Rows test addresses before they walk the inner axes.
-        if (instr.kind == InstrKind::kLoadIndex && nest_.inner.size() > 1) return false;
-        if (instr.kind == InstrKind::kLoad && m != Movement::kFixed && m != Movement::kUnit) return false;
-        if (instr.kind == InstrKind::kIndex && m == Movement::kIrregular) return false;
-      }
-      for (auto& store : s.stores)
-        if (movement(store.offset, axis()) != Movement::kUnit) return false;
-    }
-    return true;
-  }
-
-  // Lanes: eight where most of what is moved has two bytes or less, so that an access has 16.
-  int width() const {
-    int narrow = 0, all = 0;
-    auto count = [&](const Dim& offset, DType dtype) {
-      if (movement(offset, axis()) != Movement::kUnit) return;
-      narrow += item_size(dtype) <= 2;
-      ++all;
-    };
-    for (auto& s : nest_.sweeps) {
-      if (s.once) continue;
-      for (auto& instr : s.body)
-        if (instr.kind == InstrKind::kLoad) count(instr.offset, nest_.operands[size_t(instr.operand)].dtype);
-      for (auto& store : s.stores) count(store.offset, nest_.operands[size_t(store.operand)].dtype);
-    }
-    return 2 * narrow >= all && all > 0 ? 8 : 4;
-  }
 
   void arguments() {
     out_.slots = take_slots(nest_.as_nest({}), nest_.params(), indexes_);
@@ -130,13 +91,14 @@ class FusedCudaWriter : CudaWriter {
     const Sweep& s = nest_.sweeps[0];
     const LoopNest shape = nest_.as_nest(s);
     BodyWriter scalar(shape, axis(), LaneMode::kScalar), full(shape, axis(), LaneMode::kFull);
+    full.guard_loads();
     if (!in_lanes_) {
-      write_all(scalar);
+      lines(scalar.write_all());
       for (auto& store : s.stores) line(store_one(store, scalar));
     } else {
       const std::vector<Dim> along{axis()};
       lines(full.write(along, false));
-      open(format("if ({} + kLanes <= {}{}) {", i, n, fits_text(s)));
+      open(format("if ({} + kLanes <= {}{}{}) {", i, n, alike_text(nest_, s), fits_text(nest_, s, true)));
       lines(full.write(along, true));
       for (auto& store : s.stores) line(store_lanes(store, full));
       close();
@@ -157,27 +119,6 @@ class FusedCudaWriter : CudaWriter {
     open(format("for ({} tail = {}, last = minimum({} + ({})kLanes, ({})({})); tail < last; ++tail) {", type, i, i, type, type,
                 end));
     line(format("const {} {} = tail;", type, i));
-  }
-
-  // " && …": every access in vectors has an address that allows it.
-  std::string fits_text(const Sweep& s) const {
-    const LoopNest shape = nest_.as_nest(s);
-    std::vector<std::string> all;
-    auto add = [&](const std::string& test) {
-      if (std::find(all.begin(), all.end(), test) == all.end()) all.push_back(test);
-    };
-    for (auto& instr : s.body) {
-      if (instr.kind == InstrKind::kTile)
-        add(format("fits<{}>(tile{}, {})", memory_text(compute_dtype(instr.dtype)), instr.operand, axis()));
-      if (instr.kind == InstrKind::kLoad && movement(instr.offset, axis()) == Movement::kUnit)
-        add(format("fits<{}>({}, {})", memory_text(instr.dtype), operand_text(shape, instr.operand), index_text(instr.offset)));
-    }
-    for (auto& store : s.stores)
-      add(format("fits<{}>(out{}, {})", memory_text(nest_.operands[size_t(store.operand)].dtype), store.operand,
-                 index_text(store.offset)));
-    std::string out;
-    for (auto& test : all) out += " && " + test;
-    return out;
   }
 
   // The axes of a map but for the last one.
@@ -232,18 +173,27 @@ class FusedCudaWriter : CudaWriter {
     line(format("const {} first_last = ({})(place % across * 32), first_other = ({})(place / across * 32);", type, type, type));
     unpack_position(outer, "at");
     auto each = [&](const std::string& along_last, const std::string& along_other) {
-      open("for (u32 step = b.row; step < 32; step += b.rows) {");
+      line("#pragma unroll");
+      open("for (u32 turn = 0; turn < kTileTurns; ++turn) {");
+      line("const u32 step = b.row + turn * kTileRows;");
       line(format("const {} {} = first_last + ({}){}, {} = first_other + ({}){};", type, last.symbol, type, along_last,
                   other.symbol, type, along_other));
       open(format("if ({} < {} && {} < {}) {", last.symbol, index_text(last.extent), other.symbol, index_text(other.extent)));
     };
+    // All loads of a thread are on their way before the first is put into its square.
+    for (int id : turned_)
+      line(format("{} loaded{}[kTileTurns] = {0};", type_text(compute_dtype(s.body[size_t(id)].dtype), false), id));
     each("step", "b.member");
     for (int id : turned_) {
       auto& instr = s.body[size_t(id)];
-      line(format("square{}[step][b.member] = load1<{}>({}, {});", id, memory_text(instr.dtype),
+      line(format("loaded{}[turn] = load1<{}>({}, {});", id, memory_text(instr.dtype),
                   operand_text(shape, instr.operand), index_text(instr.offset)));
     }
     close();
+    close();
+    line("#pragma unroll");
+    open("for (u32 turn = 0; turn < kTileTurns; ++turn) {");
+    for (int id : turned_) line(format("square{}[b.row + turn * kTileRows][b.member] = loaded{}[turn];", id, id));
     close();
     line("__syncthreads();");
     each("b.member", "step");
@@ -253,18 +203,13 @@ class FusedCudaWriter : CudaWriter {
                   type_text(compute_dtype(s.body[size_t(id)].dtype), false), id, id));
     BodyWriter scalar(shape, axis(), LaneMode::kScalar);
     scalar.read_turned(turned_);
-    write_all(scalar);
+    lines(scalar.write_all());
     for (auto& store : s.stores) line(store_one(store, scalar));
     close();
     close();
     line("__syncthreads();");
     close();
     close();
-  }
-
-  void write_all(BodyWriter& body) {
-    lines(body.write(inside(), false));
-    lines(body.write(inside(), true));
   }
 
   // ---- results of contractions ----
@@ -296,7 +241,7 @@ class FusedCudaWriter : CudaWriter {
       const LoopNest shape = nest_.as_nest(s);
       BodyWriter scalar(shape, axis(), LaneMode::kScalar);
       open("{");
-      write_all(scalar);
+      lines(scalar.write_all());
       for (auto& store : s.stores) line(store_one(store, scalar));
       close();
     }
@@ -323,7 +268,7 @@ class FusedCudaWriter : CudaWriter {
       // What a sweep has not loaded in vectors is not kept.
       if (!kept_.empty()) line("bool kept_whole = true;");
       for (size_t n = 0; n < kept_.size(); ++n)
-        line(format("{} kept{}[{}];", kept_type(n), n, options_.keep));
+        line(format("Kept<{}> kept{}[{}];", memory_text(kept_[n].dtype), n, options_.keep));
       for (auto& s : nest_.sweeps) {
         open("{");
         sweep(s);
@@ -345,6 +290,7 @@ class FusedCudaWriter : CudaWriter {
     }
     Dim along = nest_.inner.empty() ? Dim() : axis();
     BodyWriter scalar(shape, along, LaneMode::kScalar), full(shape, along, LaneMode::kFull);
+    full.guard_loads();
     lines((in_lanes_ ? full : scalar).write(inside(), false));
     for (auto& r : s.reductions) {
       std::string identity = identity_text(r.combine, r.accumulator);
@@ -389,21 +335,28 @@ class FusedCudaWriter : CudaWriter {
   // What several sweeps load along a row, by its text; the first sweep that loads it keeps it.
   void find_kept() {
     if (!in_lanes_ || options_.keep <= 0 || nest_.inner.size() != 1 || piece_) return;
+    for (auto& s : nest_.sweeps)
+      if (!s.once && !alike_text(nest_, s).empty()) return;
     std::map<std::string, std::set<const Sweep*>> users;
+    std::map<std::string, DType> dtypes;
     for (auto& s : nest_.sweeps)
       for (auto& instr : s.body)
-        if (can_keep(s, instr)) users[place_text(instr)].insert(&s);
-    for (auto& [place, sweeps] : users)
-      if (sweeps.size() > 1) kept_.push_back({place, *std::min_element(sweeps.begin(), sweeps.end())});
+        if (can_keep(s, instr)) {
+          users[place_text(instr)].insert(&s);
+          dtypes[place_text(instr)] = instr.dtype;
+        }
+    int64_t bytes = 0;
+    for (auto& [place, sweeps] : users) {
+      const DType dtype = dtypes[place];
+      int64_t own = options_.keep * lane_width(nest_) * item_size(dtype);
+      if (sweeps.size() < 2 || bytes + own > kMostKept) continue;
+      bytes += own;
+      kept_.push_back({place, dtype, *std::min_element(sweeps.begin(), sweeps.end())});
+    }
   }
   bool can_keep(const Sweep& s, const Instr& instr) const {
     return !s.once && instr.kind == InstrKind::kLoad && instr.conditions.empty() && !nest_.operands[size_t(instr.operand)].output &&
            movement(instr.offset, axis()) == Movement::kUnit;
-  }
-  std::string kept_type(size_t n) const {
-    for (auto& instr : kept_[n].by->body)
-      if (kept_at(*kept_[n].by, instr) == int(n)) return type_text(compute_dtype(instr.dtype), true);
-    return {};
   }
   std::string place_text(const Instr& instr) const {
     return format("{} {} {}", instr.operand, instr.dtype, index_text(instr.offset));
@@ -415,28 +368,44 @@ class FusedCudaWriter : CudaWriter {
     return -1;
   }
 
-  // The first vectors of the row, which stay in registers.
+  // The first vectors of the row, which stay in registers. They are all on their way before the first is looked at.
   void walk_kept(const Sweep& s, BodyWriter& full) {
-    std::string type = index_type();
+    std::string type = index_type(), i = to_string(axis());
+    const LoopNest shape = nest_.as_nest(s);
     std::vector<int> read;
+    std::set<int> loaded;
     for (size_t id = 0; id < s.body.size(); ++id)
-      if (int n = kept_at(s, s.body[id]); n >= 0 && kept_[size_t(n)].by != &s) read.push_back(int(id));
+      if (kept_at(s, s.body[id]) >= 0) read.push_back(int(id));
+    std::vector<std::string> loads;
+    for (int id : read) {
+      auto& instr = s.body[size_t(id)];
+      int n = kept_at(s, instr);
+      if (kept_[size_t(n)].by == &s && loaded.insert(n).second)
+        loads.push_back(format("kept{}[turn] = keep<{}>({}, {});", n, memory_text(instr.dtype),
+                               operand_text(shape, instr.operand), index_text(instr.offset)));
+    }
+    if (!loads.empty()) {
+      line(format("const {} start = {};", type, i));
+      line("#pragma unroll");
+      open(format("for (int turn = 0; turn < {}; ++turn) {", options_.keep));
+      line(format("const {} {} = start + turn * ({})b.members * kLanes;", type, i, type));
+      line(format("if (!whole || {} + kLanes > stop) continue;", i));
+      lines(loads);
+      close();
+    }
     line("#pragma unroll");
-    open(format("for (int turn = 0; turn < {}; ++turn, {} += ({})b.members * kLanes) {", options_.keep, axis(), type));
-    open(format("if (whole && {} + kLanes <= stop) {", axis()));
+    open(format("for (int turn = 0; turn < {}; ++turn, {} += ({})b.members * kLanes) {", options_.keep, i, type));
+    open(format("if (whole && {} + kLanes <= stop) {", i));
     line("const int turned_row = 0;");
     for (int id : read) {
-      int n = kept_at(s, s.body[size_t(id)]);
-      line(format("const TileValue<{}> turned{}{kept{}[turn]};", type_text(compute_dtype(s.body[size_t(id)].dtype), true), id, n));
+      auto& instr = s.body[size_t(id)];
+      line(format("const Kept<{}>& turned{} = kept{}[turn];", memory_text(instr.dtype), id, kept_at(s, instr)));
     }
     full.read_turned(read);
     full_step(s, full);
     full.read_turned({});
-    for (size_t id = 0; id < s.body.size(); ++id)
-      if (int n = kept_at(s, s.body[id]); n >= 0 && kept_[size_t(n)].by == &s)
-        line(format("kept{}[turn] = {};", n, BodyWriter::variable(int(id))));
     close();
-    line(format("else if ({} < stop) break;", axis()));
+    line(format("else if ({} < stop) break;", i));
     close();
   }
 
@@ -455,17 +424,30 @@ class FusedCudaWriter : CudaWriter {
     }
     line(format("{} {} = {}({})b.member * kLanes;", type, i, first(), type));
     // The same for all vectors of a row: they are whole accesses apart.
-    line(format("const bool whole = {}{};", kept_.empty() ? "true" : "kept_whole", fits_text(s)));
+    line(format("const bool whole = {}{};", kept_.empty() ? "true" : "kept_whole", fits_text(nest_, s, false)));
     if (!kept_.empty()) line("kept_whole = whole;");
     if (!kept_.empty()) walk_kept(s, full);
+    auto one_by_one = [&] {
+      open_tail("stop");
+      step(s, scalar);
+      close();
+    };
+    const std::string alike = alike_text(nest_, s);
     unroll(s, 2);
     open(format("for (; whole && {} + kLanes <= stop; {} += ({})b.members * kLanes) {", i, i, type));
-    full_step(s, full);
+    if (alike.empty()) {
+      full_step(s, full);
+    } else {
+      open(format("if ({}) {", alike.substr(4)));
+      full_step(s, full);
+      close();
+      open("else {");
+      one_by_one();
+      close();
+    }
     close();
     open(format("for (; {} < stop; {} += ({})b.members * kLanes) {", i, i, type));
-    open_tail("stop");
-    step(s, scalar);
-    close();
+    one_by_one();
     close();
     for (size_t d = 0; d + 1 < nest_.inner.size(); ++d) close();
   }
@@ -488,6 +470,7 @@ class FusedCudaWriter : CudaWriter {
   DType memory_ = kFloat32;
   struct Kept {
     std::string place;
+    DType dtype;
     const Sweep* by;
   };
   std::vector<Kept> kept_;

@@ -20,8 +20,9 @@ unsigned blocks_for(int64_t wanted, int multiprocessors) {
 
 }  // namespace
 
-CudaGeometry cuda_geometry(const CudaLaunch& kernel, int64_t range, int64_t work, int multiprocessors, int most) {
+CudaGeometry cuda_geometry(const CudaLaunch& kernel, int64_t range, int64_t work, int multiprocessors) {
   CudaGeometry out;
+  const int most = kernel.most;
   const int64_t full = multiprocessors * kFullThreads;
   range = std::max<int64_t>(range, 1);
   work = std::max<int64_t>(work, 1);
@@ -74,7 +75,9 @@ CudaGeometry cuda_geometry(const CudaLaunch& kernel, int64_t range, int64_t work
 }
 
 CudaGeometry cuda_sibling_geometry(const CudaLaunch& kernel, int64_t range, int64_t work, int multiprocessors) {
-  CudaGeometry out = cuda_geometry(kernel, range, work, multiprocessors, kSiblingThreads);
+  CudaLaunch beside = kernel;
+  beside.most = kSiblingThreads;
+  CudaGeometry out = cuda_geometry(beside, range, work, multiprocessors);
   if (kernel.spread == CudaSpread::kElements || kernel.spread == CudaSpread::kPoints) {
     int64_t steps = ceil_div(std::max<int64_t>(range, 1), kernel.spread == CudaSpread::kElements ? kernel.lanes : 1);
     out.threads[0] = kSiblingThreads;

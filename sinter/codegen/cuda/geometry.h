@@ -18,13 +18,16 @@ struct CudaLaunch {
   CudaSpread spread = CudaSpread::kElements;
   int lanes = 1;
   bool along = false;
+  int most = 512;
+
+  static CudaLaunch of(const CudaKernelText& kernel) { return {kernel.spread, kernel.lanes, kernel.along, kernel.most}; }
 };
 
 // `range` and `work`: the numbers of CudaKernelText. Results do not depend on how many multiprocessors there are, but for
-// the rounding of sums. `most`: threads of a block at most.
-CudaGeometry cuda_geometry(const CudaLaunch& kernel, int64_t range, int64_t work, int multiprocessors, int most = 512);
+// the rounding of sums.
+CudaGeometry cuda_geometry(const CudaLaunch& kernel, int64_t range, int64_t work, int multiprocessors);
 inline CudaGeometry cuda_geometry(const CudaKernelText& kernel, int64_t range, int64_t work, int multiprocessors) {
-  return cuda_geometry({kernel.spread, kernel.lanes, kernel.along}, range, work, multiprocessors);
+  return cuda_geometry(CudaLaunch::of(kernel), range, work, multiprocessors);
 }
 // As one of several kernels in one launch: threads[0] * threads[1] is kSiblingThreads.
 CudaGeometry cuda_sibling_geometry(const CudaLaunch& kernel, int64_t range, int64_t work, int multiprocessors);

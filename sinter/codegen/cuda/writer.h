@@ -38,8 +38,8 @@ class CudaWriter : protected TextWriter {
         line(format("{}void* {} = ({}void*)a[{}];", operand.output ? "" : "const ", name, operand.output ? "" : "const ",
                     slot));
     }
-    for (auto& name : params) line(format("const {} {} = ({})a[{}];", index_type(), name, index_type(), slot++));
-    if (indexes) line(format("i64* error = (i64*)a[{}];", slot));
+    for (auto& name : params) line(format("const {} {} = ({})a.number({});", index_type(), name, index_type(), slot++));
+    if (indexes) line(format("i64* error = (i64*)a.number({});", slot));
     return slot + 1;
   }
 

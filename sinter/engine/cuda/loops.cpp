@@ -8,7 +8,10 @@
 namespace sinter {
 
 std::string cuda_name(const std::string& name, const std::string& text, const codegen::CudaEmitOptions& options) {
-  return format("{}_{}{}{}", name.substr(0, 96), hash_hex(text).substr(0, 12), options.lanes ? "" : "s", options.wide ? "w" : "");
+  std::string form = format("{}{}", options.lanes ? "" : "s", options.wide ? "w" : "");
+  if (options.turn >= 0) form += format("t{}", options.turn);
+  if (options.keep > 0) form += format("k{}", options.keep);
+  return format("{}_{}{}", name.substr(0, 96), hash_hex(text).substr(0, 12), form);
 }
 
 runtime::CudaGrid grid_of(const codegen::CudaGeometry& geometry) {
@@ -22,14 +25,13 @@ runtime::CudaGrid grid_of(const codegen::CudaGeometry& geometry) {
 }
 
 std::shared_ptr<const CudaLoopKernel> compile_cuda_loops(const LoopNest& nest, const std::string& name, Device device,
-                                                         bool wide) {
-  codegen::CudaEmitOptions options{.wide = wide};
+                                                         const codegen::CudaEmitOptions& options) {
   auto text = codegen::emit_cuda(nest, cuda_name(name, nest.text(), options), options);
   if (log_enabled(LogTopic::kCode)) log(LogTopic::kCode, "{}{}", nest.text(), text.text);
   auto kernel = std::make_shared<CudaLoopKernel>();
   std::vector<runtime::CudaSource> sources{{text.name, text.text, 0}};
   kernel->function = runtime::load_cuda(sources, codegen::cuda_prelude(), device.index)[0];
-  kernel->spread = {text.spread, text.lanes, text.along};
+  kernel->spread = codegen::CudaLaunch::of(text);
   kernel->range = text.range;
   kernel->work = text.work;
   kernel->params = nest.params();

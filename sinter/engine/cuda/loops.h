@@ -17,7 +17,7 @@ struct CudaLoopKernel {
 };
 
 std::shared_ptr<const CudaLoopKernel> compile_cuda_loops(const LoopNest& nest, const std::string& name, Device device,
-                                                         bool wide);
+                                                         const codegen::CudaEmitOptions& options);
 // `args` as a CPU kernel takes them: operands, params, the error cell.
 void launch(const CudaLoopKernel& kernel, const int64_t* args);
 

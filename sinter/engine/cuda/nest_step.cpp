@@ -17,11 +17,14 @@ namespace {
 // Fewer elements than this are spread over more threads, one each.
 constexpr int64_t kFewElements = 65536;
 
+// Vectors of a row that a thread keeps at most.
+constexpr int64_t kMostKept = 8;
+
 bool is_wide(std::span<const TensorImpl* const> tensors) {
   return std::any_of(tensors.begin(), tensors.end(), [](auto* t) {
     int64_t last = 0;
     for (size_t d = 0; t && d < t->sizes.size(); ++d) last += (t->sizes[d] - 1) * t->strides[d];
-    return last >= INT32_MAX;
+    return last >= INT32_MAX / 2;
   });
 }
 
@@ -37,6 +40,15 @@ void finish(CudaNest& out, const std::vector<std::string>& names, const KernelPa
   out.range = parameters.evaluate(out.kernel.range);
   out.work = parameters.evaluate(out.kernel.work);
   if (log_enabled(LogTopic::kCode)) log(LogTopic::kCode, "{}", out.kernel.text);
+}
+
+// As many as a thread has of a row, unless that is too long for its registers.
+int vectors_to_keep(const FusedNest& nest, int64_t rows, int64_t length, Device device) {
+  auto kernel = codegen::emit_cuda(nest, "rows");
+  if (kernel.lanes == 1) return 0;
+  auto geometry = codegen::cuda_geometry(kernel, rows, length, runtime::cuda_device_info(device.index).multiprocessors);
+  int64_t step = int64_t(geometry.threads[0]) * kernel.lanes, each = (length + step - 1) / step;
+  return each <= kMostKept ? int(each) : 0;
 }
 
 struct Lowered {
@@ -173,6 +185,8 @@ CudaNest emit_cuda_nest(const FusedAttrs& concrete, std::span<const TensorImpl* 
   bool reduces = std::any_of(nest.sweeps.begin(), nest.sweeps.end(), [](auto& s) { return !s.reductions.empty(); });
   if (rows == 0 || (inner == 0 && !reduces)) return out;
   options.lanes = reduces || rows * inner >= kFewElements;
+  if (reduces && nest.sweeps.size() > 1 && nest.inner.size() == 1)
+    options.keep = vectors_to_keep(nest, rows, inner, outputs[0]->device);
   out.kernel = codegen::emit_cuda(nest, cuda_name(kernel_name(nest.name), nest.text(), options), options);
   finish(out, nest.params(), parameters);
   return out;

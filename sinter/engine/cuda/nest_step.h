@@ -13,7 +13,7 @@ struct CudaNest {
   std::vector<int64_t> params;  // behind the operands
   int64_t range = 0, work = 1;  // range 0: there is nothing to do
 
-  codegen::CudaLaunch spread() const { return {kernel.spread, kernel.lanes, kernel.along}; }
+  codegen::CudaLaunch spread() const { return codegen::CudaLaunch::of(kernel); }
   // Params and the error cell.
   void add_rest(CudaSlots& slots, Device device) const;
 };

@@ -28,7 +28,7 @@ inline uint64_t on_device(uint64_t key, Device device, bool wide) {
 inline bool is_wide(const TensorImpl& t) {
   int64_t last = 0;
   for (size_t d = 0; d < t.sizes.size(); ++d) last += (t.sizes[d] - 1) * t.strides[d];
-  return last >= INT32_MAX;
+  return last >= INT32_MAX / 2;
 }
 
 struct CachedKernel {

@@ -110,9 +110,12 @@ class Call {
     if (out) key = hash_mix(key, uint64_t(out->dtype()) + 17);
     if (!attrs_.empty()) key = hash_mix(key, uint64_t(infer()) + 1);
     if (stream) key = hash_mix(key, 41);
-    if (device_.is_cuda()) key = on_device(key, device_, is_wide(out));
+    if (device_.is_cuda()) key = hash_mix(on_device(key, device_, is_wide(out)), uint64_t(turn() + 1));
     return kernel_cache().find(op_, key, [&] { return compile(out, stream); });
   }
+
+  // On a GPU: the axis of operands that a kernel reads in squares, so as to write along the last one; -1 for none.
+  int turn() const { return device_.is_cuda() && stride_class(int(inputs_.size())) == 1 ? transposed_axis() : -1; }
 
   bool is_wide(const Tensor* out) const {
     int64_t last = 0;
@@ -121,7 +124,7 @@ class Call {
       for (int d = 0; d < geometry_.axes; ++d) reach += (geometry_.sizes[size_t(d)] - 1) * geometry_.strides[o][size_t(d)];
       last = std::max(last, reach);
     }
-    return last >= INT32_MAX || (out && eager::is_wide(out->impl()));
+    return last >= INT32_MAX / 2 || (out && eager::is_wide(out->impl()));
   }
 
   // A result that no cache keeps until it is read again is better written past them: its lines need not be fetched.
@@ -252,7 +255,8 @@ class Call {
     if (out) nest.operands.back().dtype = out->dtype();
     CachedKernel entry;
     entry.result = dtype;
-    entry.kernel = compile_kernel(nest, device_, {.stream = stream, .wide = device_.is_cuda() && is_wide(out)});
+    const bool wide = device_.is_cuda() && is_wide(out);
+    entry.kernel = compile_kernel(nest, device_, {.stream = stream, .wide = wide, .turn = turn()});
     entry.sources = param_sources(*entry.kernel);
     return entry;
   }

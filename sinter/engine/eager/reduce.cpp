@@ -70,7 +70,7 @@ CachedKernel compile(const Op& op, const Problem& p, DType input, DType result, 
 
 void start(const Op& op, const Problem& p, DType input, const void* in, DType result, void* out,
            std::optional<DType> dtype_attr, Device device) {
-  const bool wide = device.is_cuda() && p.kept.elements() * p.reduced.elements() >= INT32_MAX;
+  const bool wide = device.is_cuda() && p.kept.elements() * p.reduced.elements() >= INT32_MAX / 2;
   uint64_t key = uint64_t(p.kept.axes) << 8 | uint64_t(p.reduced.axes);
   key = key << 12 | uint64_t(input) << 8 | uint64_t(result) << 4 | uint64_t(dtype_attr.has_value());
   size_t kept_last = size_t(p.kept.axes) - 1, reduced_last = size_t(p.reduced.axes) - 1;
