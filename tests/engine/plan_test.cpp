@@ -57,6 +57,23 @@ TEST(Pack, BlocksInUseTogetherLieApart) {
   EXPECT_LE(total, largest * 13 / 10);
 }
 
+// --- layout ----------------------------------------------------------------------------------------------------------
+
+// A GPU's attention leaves the heads of a query side by side, so that a model's next step looks at them as one row.
+TEST(Layout, HeadsJoinWithoutACopyOnAGpu) {
+  auto copied = [](const std::string& device) {
+    auto type = [&](std::string_view shape) { return format(" : bf16[{}]{}\n", shape, device); };
+    std::string operand = type("2, 4, 16, 64");
+    return plan_of("%0 = input" + operand + "%1 = input" + operand + "%2 = input" + operand +
+                   "%3 = scaled_dot_product_attention(%0, %1, %2)" + operand +
+                   "%4 = permute(%3) {dims=[0, 2, 1, 3]}" + type("2, 16, 4, 64") +
+                   "%5 = view(%4) {size=[2, 16, 256]}" + type("2, 16, 256") + "return %5")
+        ->copied_bytes;
+  };
+  EXPECT_EQ(copied("@cuda:0"), 0);
+  EXPECT_GT(copied(""), 0);
+}
+
 // --- reuse -----------------------------------------------------------------------------------------------------------
 
 TEST(Arena, AChainNeedsTwoTensors) {

@@ -51,6 +51,10 @@ CudaAttention shape_of(const Case& c, DType dtype) {
   p.query = {nullptr, c.queries * c.heads * c.size, c.size, c.heads * c.size};
   p.key = {nullptr, c.keys * c.key_heads * c.size, c.size, c.key_heads * c.size};
   p.value = {nullptr, c.keys * c.key_heads * c.value_size, c.value_size, c.key_heads * c.value_size};
+  // As the operands: the heads of a query side by side.
+  p.out_batch_stride = c.queries * c.heads * c.value_size;
+  p.out_head_stride = c.value_size;
+  p.out_row_stride = c.heads * c.value_size;
   p.causal = c.causal;
   p.scale = float(1 / std::sqrt(double(c.size)));
   p.mask.type = c.mask;
@@ -61,7 +65,16 @@ CudaAttention shape_of(const Case& c, DType dtype) {
   return p;
 }
 
-std::string kernel_of(const Case& c, DType dtype) { return cuda_attention_sources(shape_of(c, dtype))[0].name; }
+CudaDeviceInfo device_of(int major) {
+  CudaDeviceInfo device;
+  device.major = major;
+  device.multiprocessors = 132;
+  return device;
+}
+
+CudaSource source_of(const Case& c, DType dtype, int major = 8) {
+  return cuda_attention_sources(shape_of(c, dtype), device_of(major))[0];
+}
 
 TEST(CudaAttention, TextsCompileForEveryArchitecture) {
   if (!nvrtc_problem().empty()) GTEST_SKIP() << nvrtc_problem();
@@ -74,23 +87,34 @@ TEST(CudaAttention, TextsCompileForEveryArchitecture) {
   for (const char* architecture : {"sm_80", "sm_86", "sm_89", "sm_90"}) {
     // Together, as a compiled graph has them: what they share is there once.
     std::string program;
-    for (auto& [c, dtype] : problems) program += cuda_attention_sources(shape_of(c, dtype))[0].text;
+    const int major = architecture[3] - '0';
+    for (auto& [c, dtype] : problems) program += source_of(c, dtype, major).text;
     EXPECT_FALSE(compile_cuda(program, "attention", architecture).empty()) << architecture;
   }
 }
 
 TEST(CudaAttention, ChoosesItsKernelByTheShape) {
-  EXPECT_EQ(kernel_of({1, 32, 8, 1, 1024, 64, 64, false, kShown, false}, kBFloat16),
-            "attention_decode_bf16_64_rows4_same_mask_bool");
-  EXPECT_EQ(kernel_of({1, 32, 8, 1, 77, 64, 64, false, kShown, false}, kBFloat16),
-            "attention_decode_bf16_64_rows4_same_mask_bool");
-  EXPECT_EQ(kernel_of({1, 8, 8, 200, 200, 72, 64, true}, kFloat16), "attention_prefill_f16_96_64_causal");
-  EXPECT_EQ(kernel_of({1, 8, 8, 200, 200, 64, 64, true}, kFloat32), "attention_plain_f32_64_causal");
+  const auto kernel = [](const Case& c, DType dtype, int major = 8) { return source_of(c, dtype, major).name; };
+  const Case step{1, 32, 8, 1, 1024, 64, 64, false, kShown, false};
+  EXPECT_EQ(kernel(step, kBFloat16), "attention_decode_bf16_64_rows4_same_mask_bool");
+  EXPECT_EQ(kernel({1, 8, 8, 200, 200, 64, 64, true}, kFloat32), "attention_plain_f32_64_causal");
+  // Two groups of warps while there are few blocks.
+  EXPECT_EQ(kernel({1, 8, 8, 200, 200, 72, 64, true}, kFloat16), "attention_prefill_f16_96_64_rows64_groups2_causal");
+  EXPECT_EQ(kernel({1, 32, 8, 4096, 4096, 64, 64, true}, kFloat16), "attention_prefill_f16_64_rows64_causal");
+  // Clusters, with fewer rows a block where multiprocessors would be idle; not for very many keys or heads.
+  EXPECT_EQ(kernel(step, kBFloat16, 9), "attention_cluster_bf16_64_rows2_eager_same_mask_bool");
+  EXPECT_EQ(kernel({4, 32, 8, 1, 1024, 64, 64, false, kShown, false}, kBFloat16, 9),
+            "attention_cluster_bf16_64_rows4_same_mask_bool");
+  EXPECT_EQ(kernel({1, 32, 8, 1, 100000, 64, 64}, kBFloat16, 9), "attention_decode_bf16_64_rows4");
+  EXPECT_EQ(kernel({64, 32, 8, 1, 1024, 64, 64}, kBFloat16, 9), "attention_decode_bf16_64_rows4");
   // Rows that are no whole vectors.
-  EXPECT_EQ(kernel_of({1, 8, 8, 1, 200, 17, 64}, kBFloat16), "attention_plain_bf16_64");
+  EXPECT_EQ(kernel({1, 8, 8, 1, 200, 17, 64}, kBFloat16), "attention_plain_bf16_64");
   CudaAttention shifted = shape_of({1, 8, 8, 1, 200, 64, 64}, kBFloat16);
   shifted.key.row_stride += 1;
-  EXPECT_EQ(cuda_attention_sources(shifted)[0].name, "attention_plain_bf16_64");
+  EXPECT_EQ(cuda_attention_sources(shifted, device_of(8))[0].name, "attention_plain_bf16_64");
+  shifted = shape_of({1, 8, 8, 1, 200, 64, 64}, kBFloat16);
+  shifted.out_row_stride += 1;
+  EXPECT_EQ(cuda_attention_sources(shifted, device_of(8))[0].name, "attention_plain_bf16_64");
 }
 
 TEST(CudaAttention, TakesWhatItHasKernelsFor) {
@@ -101,9 +125,12 @@ TEST(CudaAttention, TakesWhatItHasKernelsFor) {
 }
 
 TEST(CudaAttention, OnlyFewQueriesOnManyKeysWantAWorkspace) {
-  const auto bytes = [](const Case& c) { return cuda_attention_workspace(shape_of(c, kBFloat16), 132); };
+  const auto bytes = [](const Case& c, int major = 8) {
+    return cuda_attention_workspace(shape_of(c, kBFloat16), device_of(major));
+  };
   // Eight heads of 16 splits of four rows: values, maximum and sum.
   EXPECT_EQ(bytes({1, 32, 8, 1, 1024, 64, 64}), kCudaAttentionCounters + 8 * 16 * 4 * (64 + 2) * 4);
+  EXPECT_EQ(bytes({1, 32, 8, 1, 1024, 64, 64}, 9), 0);  // a cluster
   EXPECT_EQ(bytes({1, 32, 8, 1, 40, 64, 64}), 0);
   EXPECT_EQ(bytes({1, 32, 8, 4, 1024, 64, 64, true}), 0);  // causality leaves four keys
   EXPECT_EQ(bytes({512, 32, 8, 1, 1024, 64, 64}), 0);      // there are blocks enough
@@ -116,9 +143,9 @@ TEST(CudaAttention, SharedMemoryFitsTheSmallestArchitecture) {
     for (int64_t queries : {1, 3, 512})
       for (int64_t size = 32; size <= 256; size += 32)
         for (int64_t value_size = 32; value_size <= 256; value_size += 32)
-          EXPECT_LE(cuda_attention_sources(shape_of({1, 8, 2, queries, 99, size, value_size}, dtype))[0].shared_bytes,
-                    99 * 1024)
-              << dtype << " " << queries << " " << size << " " << value_size;
+          for (int major : {8, 9})
+            EXPECT_LE(source_of({1, 8, 2, queries, 99, size, value_size}, dtype, major).shared_bytes, 99 * 1024)
+                << dtype << " " << queries << " " << size << " " << value_size;
 }
 
 class DeviceBytes {
@@ -159,13 +186,14 @@ struct Operands {
                                                     : numbers.to(kFloat16);
   }
 
+  // [batch, queries, heads, value_size] in memory, as shape_of has it.
   Tensor empty_result() const {
-    return full({c.batch, c.heads, c.queries, c.value_size}, 77.0, TensorOptions(dtype));
+    return full({c.batch, c.queries, c.heads, c.value_size}, 77.0, TensorOptions(dtype)).transpose(1, 2);
   }
 
   Tensor on_cpu() const {
     const CudaAttention s = shape_of(c, dtype);
-    Tensor out = empty_result();
+    Tensor out = full({c.batch, c.heads, c.queries, c.value_size}, 77.0, TensorOptions(dtype));
     AttentionProblem p{.batch = s.batch, .heads = s.heads, .queries = s.queries, .keys = s.keys, .size = s.size,
                        .value_size = s.value_size, .group = s.group, .type = gemm_type(dtype), .query = s.query,
                        .key = s.key, .value = s.value, .mask = s.mask, .causal = s.causal, .scale = s.scale,
@@ -186,7 +214,7 @@ struct Operands {
       m = std::make_unique<DeviceBytes>(mask);
       p.mask.data = m->data();
     }
-    if (int64_t bytes = cuda_attention_workspace(p, cuda_device_info(0).multiprocessors)) {
+    if (int64_t bytes = cuda_attention_workspace(p, cuda_device_info(0))) {
       workspace = std::make_unique<DeviceBytes>(size_t(bytes));
       workspace->fill(0xff);  // NaN, but for the counters
       cuda_fill(workspace->data(), 0, 0, size_t(kCudaAttentionCounters));
@@ -267,6 +295,12 @@ TEST_F(GpuAttention, FewQueriesCausalGroupedAndMasked) {
   compare({1, 20, 1, 8, 200, 64, 64}, {kFloat32, kBFloat16});
 }
 
+// More than is read before the mask is known, and more than one round of a cluster.
+TEST_F(GpuAttention, FewQueriesOnTooManyKeysToReadInVain) {
+  compare({4, 32, 8, 1, 1100, 64, 64, false, kShown, false}, {kBFloat16});
+  compare({4, 16, 8, 2, 700, 128, 128, false, kShown}, {kFloat16});
+}
+
 TEST_F(GpuAttention, RowsThatSeeNothingAreZeros) {
   for (int64_t queries : {2, 70})
     for (DType dtype : {kFloat32, kBFloat16}) {
@@ -316,7 +350,7 @@ TEST_F(GpuAttention, ReplaysWithPointersFromMemory) {
     p.indirect = kIndirectQuery | kIndirectKey | kIndirectValue | kIndirectOut;
     if (x.mask.defined()) p.indirect |= kIndirectMask;
     p.workspace = workspace.data();
-    ASSERT_LE(cuda_attention_workspace(p, cuda_device_info(0).multiprocessors), 8 << 20);
+    ASSERT_LE(cuda_attention_workspace(p, cuda_device_info(0)), 8 << 20);
     for (const Tensor& t : {x.query, x.key, x.value, x.mask.defined() ? x.mask : x.query, x.empty_result()}) keep(t);
     problems.push_back(p);
     operands.push_back(x);

@@ -49,6 +49,7 @@ bool cuda_attention_template(const Op& op, std::span<const TensorArg> inputs, co
   AttentionCall call(op, inputs, attrs, given);
   if (!call.taken()) return false;
   auto& p = call.problem();
+  const IntList out = call.out_strides();
   runtime::CudaAttention problem{.batch = p.batch,
                                  .heads = p.heads,
                                  .queries = p.queries,
@@ -64,11 +65,14 @@ bool cuda_attention_template(const Op& op, std::span<const TensorArg> inputs, co
                                  .causal = p.causal,
                                  .scale = p.scale,
                                  .out = p.out,
+                                 .out_batch_stride = out[0],
+                                 .out_head_stride = out[1],
+                                 .out_row_stride = out[2],
                                  .overlaps_previous = true};
   if (!runtime::takes_cuda_attention(problem)) return false;
   Device device = call.out().device();
-  problem.workspace = workspace(
-      device, runtime::cuda_attention_workspace(problem, runtime::cuda_device_info(device.index).multiprocessors));
+  problem.workspace =
+      workspace(device, runtime::cuda_attention_workspace(problem, runtime::cuda_device_info(device.index)));
   resolve(problem.query.data, runtime::kIndirectQuery, problem.indirect);
   resolve(problem.key.data, runtime::kIndirectKey, problem.indirect);
   resolve(problem.value.data, runtime::kIndirectValue, problem.indirect);

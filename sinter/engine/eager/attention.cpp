@@ -86,6 +86,17 @@ AttentionCall::AttentionCall(const Op& op, std::span<const TensorArg> inputs, co
   }
 }
 
+IntList AttentionCall::out_strides() const {
+  auto& t = out_.impl();
+  return {step(t, 4), step(t, 3), step(t, 2)};
+}
+
+IntList attention_strides(const IntList& sizes) {
+  if (sizes.size() != 4 || sizes[1] == 1 || sizes[2] == 1) return contiguous_strides(sizes);
+  int64_t row = sizes[1] * sizes[3];
+  return {sizes[2] * row, sizes[3], row, 1};
+}
+
 bool attention_template(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor* given,
                         TensorList& outputs) {
   AttentionCall call(op, inputs, attrs, given);

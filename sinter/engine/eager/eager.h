@@ -1,7 +1,7 @@
 #pragma once
 // Eager execution, one function a kind of op. Inputs are eager tensors or plain numbers, already checked to be on one
 // device; results are fresh tensors, or `out` where one is given: of the result's dtype and shape, row-major but for
-// pointwise ops, which write any layout and convert to its dtype.
+// pointwise ops, which write any layout and convert to its dtype, and for templates (template_strides).
 #include <bit>
 #include <optional>
 #include <span>
@@ -52,6 +52,9 @@ std::vector<Type> operand_types(std::span<const TensorArg> inputs);
 using Template = bool (*)(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor* out,
                           TensorList& outputs);
 Template find_template(const Op& op, Device device);
+// The strides that a fresh result of the op, of these sizes, has on the device: row-major but where its template writes
+// an order that suits what usually follows.
+IntList template_strides(const Op& op, Device device, const IntList& sizes);
 // "gemm", "attention", …; null where there is none.
 const char* template_name(const Op& op);
 // Whether a composite op has a template for all operands of these types, whatever their memory looks like: it need not

@@ -49,6 +49,7 @@ struct Entry {
   Template function, on_cuda;
   const char* name;  // for people
   bool (*takes)(const OpCall& call) = nullptr;  // of composites
+  IntList (*cuda_strides)(const IntList& sizes) = nullptr;  // of the result, where they are better than row-major ones
 };
 
 const Entry* find_entry(const Op& op) {
@@ -60,7 +61,8 @@ const Entry* find_entry(const Op& op) {
       {find_op("max_pool"), max_pool_template, nullptr, "pool"},
       {find_op("max_pool_indices"), max_pool_indices_template, nullptr, "pool"},
       {find_op("window_sum"), window_sum_template, nullptr, "pool"},
-      {find_op("scaled_dot_product_attention"), attention_template, cuda_attention_template, "attention", takes_attention},
+      {find_op("scaled_dot_product_attention"), attention_template, cuda_attention_template, "attention", takes_attention,
+       attention_strides},
       {find_op("sort"), nullptr, cuda_sort_template, "sort"},
       {find_op("topk"), nullptr, cuda_topk_template, "sort"},
       {find_op("nonzero"), nullptr, cuda_nonzero_template, "search"},
@@ -77,6 +79,11 @@ const Entry* find_entry(const Op& op) {
 Template find_template(const Op& op, Device device) {
   auto* entry = find_entry(op);
   return !entry ? nullptr : device.is_cuda() ? entry->on_cuda : entry->function;
+}
+
+IntList template_strides(const Op& op, Device device, const IntList& sizes) {
+  auto* entry = find_entry(op);
+  return entry && entry->cuda_strides && device.is_cuda() ? entry->cuda_strides(sizes) : contiguous_strides(sizes);
 }
 
 const char* template_name(const Op& op) {

@@ -335,7 +335,7 @@ void Frame::run(const Call& call) {
       else if (step.op->kind == OpKind::kView)
         eager::run_loops(*step.op, call.args, step.attrs, &call.out);
       else
-        eager::execute(*step.op, call.args, step.attrs, &call.out);
+        execute_into(step, call);
       return;
     case Step::Kind::kOpaque:
       return run_opaque(call);
@@ -350,6 +350,14 @@ void Frame::run(const Call& call) {
     case Step::Kind::kView:
       return;
   }
+}
+
+// An op that no template takes after all brings memory of its own.
+void Frame::execute_into(const Step& step, const Call& call) {
+  TensorList results = eager::execute(*step.op, call.args, step.attrs, &call.out);
+  if (results[0].impl().buffer == call.out.impl().buffer) return;
+  TensorArg source[] = {TensorArg(results[0])};
+  eager::run_pointwise(clone_op(), source, {}, &call.out);
 }
 
 void Frame::run_opaque(const Call& call) {

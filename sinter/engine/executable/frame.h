@@ -53,6 +53,7 @@ class Frame {
   CudaSlots cuda_slots(const Call& call) const;
   bool stays(int slot) const;
   void run(const Call& call);
+  void execute_into(const Step& step, const Call& call);
   void run_opaque(const Call& call);
   void hand_out(std::span<const TensorArg> inputs, std::span<Tensor> outputs) const;
 

@@ -200,7 +200,8 @@ class Planner {
   void add_kernel(const Node& node, Step& step) {
     step.kind = Step::Kind::kKernel;
     IntList sizes = node.types[0].shape.numbers();
-    Tensor fresh = geometry_of(node.types[0].dtype, sizes, contiguous_strides(sizes), plan_->device);
+    IntList strides = eager::template_strides(*node.op, plan_->device, sizes);
+    Tensor fresh = geometry_of(node.types[0].dtype, sizes, strides, plan_->device);
     // A scatter may change its first operand instead of a copy; other kernels need operands that stay.
     int taken = node.op->kind == OpKind::kScatter ? step.inputs[0].slot : changed_input(node);
     if (taken >= 0) {

@@ -7,7 +7,6 @@
 
 #include "sinter/base/error.h"
 #include "sinter/base/format.h"
-#include "sinter/runtime/cuda/device.h"
 #include "sinter_embedded.h"
 
 namespace sinter::runtime {
@@ -19,22 +18,28 @@ namespace {
 constexpr int64_t kDecodeQueries = 8;     // up to which keys are split over blocks
 constexpr int64_t kMostSplits = 64;       // more would cost the block that joins them more than they save
 constexpr int64_t kBlocksPerProcessor = 4;  // enough to keep a multiprocessor waiting for memory, not for blocks
-constexpr int64_t kThreads = 128;         // of every kernel
+constexpr int64_t kThreads = 128;         // of the kernels that do not say otherwise
 constexpr int64_t kLargestSize = 256;
-constexpr int64_t kPrefillRows = 64, kPlainRows = 32, kPlainKeys = 32;
+constexpr int64_t kPlainRows = 32, kPlainKeys = 32;
+// Clusters: the largest size that every device has; more rounds of keys than these are better split over all blocks.
+constexpr int64_t kClusterBlocks = 8, kClusterThreads = 256, kMostRounds = 8;
+constexpr int64_t kClustersPerProcessor = 2;  // blocks of clusters; where there are more, splits use the device as well
+constexpr int64_t kEagerBytes = 4 << 20;  // of keys and values that are read before it is known which of them count
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t round_up(int64_t a, int64_t b) { return ceil_div(a, b) * b; }
 
-enum class Kind : uint8_t { kDecode, kPrefill, kPlain };
+enum class Kind : uint8_t { kDecode, kCluster, kPrefill, kPlain };
 
 // One kernel among all: what its text depends on.
 struct Kernel {
   Kind kind;
   DType dtype;
   int size, value_size;  // as the kernel's registers and shared memory hold them
-  int rows;              // decode: queries and heads that a block takes together
-  bool same_mask;        // decode: they have one row of the mask in common
+  int rows;              // queries that a block takes together; decode: and heads
+  int groups, keys;      // prefill: groups of warps and keys that each takes at a time
+  bool same_mask;        // decode: the rows have one row of the mask in common
+  bool eager;            // cluster: keys are read before the mask
   int mask;
   bool causal;
 
@@ -55,47 +60,90 @@ int rounded_size(int64_t size, std::initializer_list<int> sizes) {
   return 0;
 }
 
-Kernel kernel_of(const CudaAttention& p) {
+// The layouts below follow the structs of that name in the texts.
+int64_t rows_ahead(const Kernel& k) {
+  return (k.size <= 64 ? 4 : 8) / (k.dtype == kFloat32 ? 2 : 1) / (k.rows == 8 && k.size > 64 ? 2 : 1);
+}
+int64_t state_of(const Kernel& k) { return k.rows * k.size + (k.rows == 1 ? 4 : 2 * k.rows); }
+
+struct DecodeLayout {
+  int64_t tile, state, bytes;
+
+  explicit DecodeLayout(const Kernel& k) {
+    const int64_t groups = kThreads / (k.size / 8);
+    tile = groups * rows_ahead(k);
+    state = state_of(k);
+    bytes = groups * state * 4;
+  }
+};
+
+struct ClusterLayout {
+  int64_t round, bytes;
+
+  explicit ClusterLayout(const Kernel& k) {
+    const int64_t groups = kClusterThreads / (k.size / 8);
+    round = kClusterBlocks * groups * rows_ahead(k);
+    bytes = groups * state_of(k) * 4 + ceil_div(k.rows * k.size / 4, kClusterBlocks) * kClusterBlocks * 24;
+  }
+};
+
+int64_t seen_keys(const CudaAttention& p) { return p.causal ? std::min(p.keys, p.queries) : p.keys; }
+// What has keys of its own in a step of decoding.
+int64_t units_of(const CudaAttention& p, const Kernel& k) {
+  return p.batch * (p.heads / p.group) * ceil_div(p.group * p.queries, k.rows);
+}
+
+// The kernel with clusters, if it suits this step of decoding.
+void choose_cluster(Kernel& kernel, const CudaAttention& p, const CudaDeviceInfo& device) {
+  if (device.major < 9) return;
+  Kernel k = kernel;
+  // Rather read keys twice than leave multiprocessors idle: what is shared comes from the cache.
+  while (k.rows > 1 && k.size <= 64 && 2 * units_of(p, k) * kClusterBlocks <= device.multiprocessors) k.rows /= 2;
+  const int64_t round = ClusterLayout(k).round, keys = seen_keys(p), blocks = units_of(p, k) * kClusterBlocks;
+  if (keys > kMostRounds * round || blocks > kClustersPerProcessor * device.multiprocessors) return;
+  k.kind = Kind::kCluster;
+  const int64_t row = (p.size + p.value_size) * (p.dtype == kFloat32 ? 4 : 2);
+  k.eager = p.mask.type != AttentionMaskType::kBool ||
+            p.batch * (p.heads / p.group) * std::min(keys, round) * row <= kEagerBytes;
+  kernel = k;
+}
+
+Kernel kernel_of(const CudaAttention& p, const CudaDeviceInfo& device) {
   const int64_t item = p.dtype == kFloat32 ? 4 : 2;
+  const AttentionOperand out{p.out, p.out_batch_stride, p.out_head_stride, p.out_row_stride};
   const bool vectors = p.size % 8 == 0 && p.value_size % 8 == 0 &&
                        has_whole_vectors(p.query, item, p.indirect & kIndirectQuery) &&
                        has_whole_vectors(p.key, item, p.indirect & kIndirectKey) &&
                        has_whole_vectors(p.value, item, p.indirect & kIndirectValue) &&
-                       (p.indirect & kIndirectOut || reinterpret_cast<uintptr_t>(p.out) % 16 == 0);
-  Kernel k{Kind::kPlain, p.dtype, 0, 0, 0, false, int(p.mask.type), p.causal};
+                       has_whole_vectors(out, item, p.indirect & kIndirectOut);
+  Kernel k{Kind::kPlain, p.dtype, 0, 0, 0, 0, 0, false, false, int(p.mask.type), p.causal};
   if (vectors && p.queries <= kDecodeQueries) {
     k.kind = Kind::kDecode;
     k.size = k.value_size = rounded_size(std::max(p.size, p.value_size), {32, 64, 128, 256});
     k.rows = rounded_size(std::min<int64_t>(p.group * p.queries, 8), {1, 2, 4, 8});
     k.same_mask = p.mask.type == AttentionMaskType::kNone || ((p.mask.head_stride == 0 || p.group == 1) &&
                                                               (p.mask.row_stride == 0 || p.queries == 1));
+    choose_cluster(k, p, device);
   } else if (vectors && p.dtype != kFloat32) {
     k.kind = Kind::kPrefill;
     k.size = rounded_size(p.size, {32, 64, 96, 128, 192, 256});
     k.value_size = rounded_size(p.value_size, {32, 64, 96, 128, 192, 256});
+    const int largest = std::max(k.size, k.value_size);
+    // Of few blocks the longest way through the keys is what counts.
+    k.rows = 64;
+    bool few = p.batch * p.heads * ceil_div(p.queries, k.rows) <= 2 * device.multiprocessors;
+    k.groups = p.causal && largest <= 64 && few ? 2 : 1;
+    k.keys = largest > 128 ? 32 : 64;
   } else {
     k.value_size = rounded_size(p.value_size, {32, 64, 128, 256});
   }
   return k;
 }
 
-// The layouts below follow the structs of that name in the texts.
-struct DecodeLayout {
-  int64_t tile, state, bytes;
-
-  explicit DecodeLayout(const Kernel& k) {
-    const int64_t groups = kThreads / (k.size / 8);
-    tile = groups * ((k.size <= 64 ? 4 : 8) / (k.dtype == kFloat32 ? 2 : 1) / (k.rows == 8 && k.size > 64 ? 2 : 1));
-    state = k.rows * k.size + (k.rows == 1 ? 4 : 2 * k.rows);
-    bytes = groups * state * 4;
-  }
-};
-
 int64_t prefill_bytes(const Kernel& k) {
-  const int64_t keys = k.size > 128 || k.value_size > 128 ? 32 : 64;
-  const int64_t query = kPrefillRows * (k.size + 8), value = keys * (k.value_size + 8);
-  const bool shares_query = k.size <= 128 && query <= value;
-  return 2 * ((shares_query ? 0 : query) + 2 * keys * (k.size + 8) + 2 * value);
+  const int64_t tile = k.groups * k.keys, query = k.rows * (k.size + 8), value = tile * (k.value_size + 8);
+  const bool shares_query = k.size <= (k.groups == 1 ? 128 : 64) && query <= value;
+  return 2 * ((shares_query ? 0 : query) + 2 * tile * (k.size + 8) + 2 * value);
 }
 
 int64_t plain_bytes(int64_t size, int64_t value_size) {
@@ -108,9 +156,9 @@ struct Splits {
   int64_t row_blocks, units, count, keys;
 
   Splits(const CudaAttention& p, const Kernel& k, int multiprocessors) {
-    const int64_t tile = DecodeLayout(k).tile, visible = p.causal ? std::min(p.keys, p.queries) : p.keys;
+    const int64_t tile = DecodeLayout(k).tile, visible = seen_keys(p);
     row_blocks = ceil_div(p.group * p.queries, k.rows);
-    units = p.batch * (p.heads / p.group) * row_blocks;
+    units = units_of(p, k);
     const int64_t most = std::clamp<int64_t>(kBlocksPerProcessor * multiprocessors / units, 1, kMostSplits);
     keys = round_up(ceil_div(visible, std::min(most, ceil_div(visible, tile))), tile);
     count = ceil_div(visible, keys);
@@ -125,18 +173,29 @@ struct Splits {
   }
 };
 
-const char* type_name(DType dtype) { 
+const char* type_name(DType dtype) {
   return dtype == kFloat32 ? "float" : dtype == kBFloat16 ? "sinter_attention::Bf16" : "sinter_attention::Half";
 }
 
+int64_t threads_of(const Kernel& k) {
+  return k.kind == Kind::kCluster ? kClusterThreads : k.kind == Kind::kPrefill ? k.rows * 2 * k.groups : kThreads;
+}
+
+// Blocks of 256 threads that a multiprocessor is to hold at a time: where two get by with the registers, they must.
+int least_blocks(const Kernel& k) {
+  return (k.kind == Kind::kPrefill && k.groups == 2) || (k.kind == Kind::kCluster && k.rows * k.size <= 128) ? 2 : 1;
+}
+
 std::string kernel_name(const Kernel& k) {
-  static const char* const kinds[] = {"decode", "prefill", "plain"};
+  static const char* const kinds[] = {"decode", "cluster", "prefill", "plain"};
   static const char* const masks[] = {"", "_bool", "_f32", "_bf16", "_f16"};
   std::string name = format("attention_{}_{}", kinds[int(k.kind)],
                             k.dtype == kFloat32 ? "f32" : k.dtype == kBFloat16 ? "bf16" : "f16");
   if (k.size != 0 && k.size != k.value_size) name += format("_{}", k.size);
   name += format("_{}", k.value_size);
   if (k.rows != 0) name += format("_rows{}", k.rows);
+  if (k.groups > 1) name += format("_groups{}", k.groups);
+  if (k.eager) name += "_eager";
   if (k.same_mask && k.mask != 0) name += "_same";
   if (k.mask != 0) name += format("_mask{}", masks[k.mask]);
   return name + (k.causal ? "_causal" : "");
@@ -152,16 +211,24 @@ CudaSource source_of(const Kernel& k) {
     source.text += "}\n#endif\n";
   };
   add("SUPPORT", {embedded::cuda_attention_params, embedded::cuda_attention_support});
-  std::string call;
+  std::string call, bounds = format("__launch_bounds__({}, {})", threads_of(k), least_blocks(k));
   switch (k.kind) {
     case Kind::kDecode:
       add("DECODE", {embedded::cuda_attention_decode});
       call = format("decode<{}, {}, {}, {}", type_name(k.dtype), k.size, k.rows, k.same_mask ? "true" : "false");
       source.shared_bytes = int(DecodeLayout(k).bytes);
       break;
+    case Kind::kCluster:
+      add("CLUSTER", {embedded::cuda_attention_cluster});
+      bounds += format(" __cluster_dims__({}, 1, 1)", kClusterBlocks);
+      call = format("cluster<{}, {}, {}, {}, {}, {}, {}", type_name(k.dtype), k.size, k.rows, kClusterBlocks,
+                    kClusterThreads, k.same_mask ? "true" : "false", k.eager ? "true" : "false");
+      source.shared_bytes = int(ClusterLayout(k).bytes);
+      break;
     case Kind::kPrefill:
       add("PREFILL", {embedded::cuda_attention_prefill});
-      call = format("prefill<{}, {}, {}", type_name(k.dtype), k.size, k.value_size);
+      call = format("prefill<{}, {}, {}, {}, {}, {}", type_name(k.dtype), k.size, k.value_size, k.rows, k.groups,
+                    k.keys);
       source.shared_bytes = int(prefill_bytes(k));
       break;
     case Kind::kPlain:
@@ -170,7 +237,7 @@ CudaSource source_of(const Kernel& k) {
       source.shared_bytes = int(plain_bytes(kLargestSize, k.value_size));
       break;
   }
-  source.text += format("extern \"C\" __global__ void __launch_bounds__({}) {}", kThreads, source.name);
+  source.text += format("extern \"C\" __global__ void {} {}", bounds, source.name);
   source.text += "(const __grid_constant__ sinter_attention::Params p) {\n";
   source.text += format("  sinter_attention::attention_{}, {}, {}>(p);\n", call, k.mask, k.causal ? "true" : "false");
   source.text += "}\n";
@@ -200,6 +267,7 @@ Params params_of(const CudaAttention& p) {
   x.value_batch = p.value.batch_stride, x.value_head = p.value.head_stride, x.value_row = p.value.row_stride;
   x.mask_batch = p.mask.batch_stride, x.mask_head = p.mask.head_stride;
   x.mask_row = p.mask.row_stride, x.mask_key = p.mask.key_stride;
+  x.out_batch = p.out_batch_stride, x.out_head = p.out_head_stride, x.out_row = p.out_row_stride;
   x.heads = int(p.heads), x.queries = int(p.queries), x.keys = int(p.keys), x.group = int(p.group);
   x.size = int(p.size), x.value_size = int(p.value_size);
   x.splits = 1, x.split_keys = int(p.keys);
@@ -219,27 +287,27 @@ bool takes_cuda_attention(const CudaAttention& p) {
          p.heads * kDecodeQueries <= 65535;
 }
 
-int64_t cuda_attention_workspace(const CudaAttention& problem, int multiprocessors) {
-  const Kernel k = kernel_of(problem);
-  return k.kind == Kind::kDecode ? Splits(problem, k, multiprocessors).bytes(k) : 0;
+int64_t cuda_attention_workspace(const CudaAttention& problem, const CudaDeviceInfo& device) {
+  const Kernel k = kernel_of(problem, device);
+  return k.kind == Kind::kDecode ? Splits(problem, k, device.multiprocessors).bytes(k) : 0;
 }
 
-std::vector<CudaSource> cuda_attention_sources(const CudaAttention& problem) {
+std::vector<CudaSource> cuda_attention_sources(const CudaAttention& problem, const CudaDeviceInfo& device) {
   SINTER_INTERNAL_ASSERT(takes_cuda_attention(problem), "attention: no kernel for {} queries of {}", problem.queries,
                          problem.size);
-  return {source_of(kernel_of(problem))};
+  return {source_of(kernel_of(problem, device))};
 }
 
 void cuda_attention(int device, const CudaAttention& problem) {
   SINTER_INTERNAL_ASSERT(takes_cuda_attention(problem), "attention: no kernel for {} queries of {}", problem.queries,
                          problem.size);
-  cuda_attention(device, problem, function_of(kernel_of(problem), device));
+  cuda_attention(device, problem, function_of(kernel_of(problem, cuda_device_info(device)), device));
 }
 
 void cuda_attention(int device, const CudaAttention& problem, const CudaFunction& function) {
-  const Kernel kernel = kernel_of(problem);
+  const Kernel kernel = kernel_of(problem, cuda_device_info(device));
   Params params = params_of(problem);
-  CudaGrid grid{.threads = {unsigned(kThreads), 1, 1}, .overlaps_previous = problem.overlaps_previous};
+  CudaGrid grid{.threads = {unsigned(threads_of(kernel)), 1, 1}, .overlaps_previous = problem.overlaps_previous};
   grid.blocks[0] = unsigned(problem.batch * problem.heads);
   switch (kernel.kind) {
     case Kind::kDecode: {
@@ -253,8 +321,14 @@ void cuda_attention(int device, const CudaAttention& problem, const CudaFunction
       grid.shared_bytes = unsigned(DecodeLayout(kernel).bytes);
       break;
     }
+    case Kind::kCluster:
+      grid.blocks[0] = unsigned(kClusterBlocks);
+      grid.blocks[1] = unsigned(units_of(problem, kernel) / problem.batch);
+      grid.blocks[2] = unsigned(problem.batch);
+      grid.shared_bytes = unsigned(ClusterLayout(kernel).bytes);
+      break;
     case Kind::kPrefill:
-      grid.blocks[1] = unsigned(ceil_div(problem.queries, kPrefillRows));
+      grid.blocks[1] = unsigned(ceil_div(problem.queries, kernel.rows));
       grid.shared_bytes = unsigned(prefill_bytes(kernel));
       break;
     case Kind::kPlain:

@@ -2,7 +2,8 @@
 // softmax(scale * Q.K^T + mask).V on the GPU, the counterpart of runtime/cpu/attention: the same problem, the same
 // meaning of causality and of masks, zeros for a row to which a mask leaves no key. The scores never lie in memory.
 //
-// Three kernels. Few queries (a step of decoding): the keys are split over the multiprocessors and joined in the same
+// Four kernels. Few queries (a step of decoding) on not too many keys, where there are clusters of blocks (sm_90): one
+// cluster for the keys of a head. Few queries else: the keys are split over the multiprocessors and joined in the same
 // launch, and splits that a bool mask hides cost a look at the mask. Many queries of bf16 or f16: tensor cores, the
 // weights rounded to the type of the values. All else, f32 above all: f32 arithmetic throughout. Sums are f32 always.
 #include <cstdint>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "sinter/runtime/cpu/attention/attention.h"
+#include "sinter/runtime/cuda/device.h"
 #include "sinter/runtime/cuda/module.h"
 #include "sinter/tensor/dtype.h"
 
@@ -35,7 +37,8 @@ struct CudaAttention {
   AttentionMask mask = {};
   bool causal = false;  // query i sees keys 0 to i
   float scale = 1;
-  void* out = nullptr;  // row-major [batch, heads, queries, value_size]
+  void* out = nullptr;  // [batch, heads, queries, value_size]; the strides count elements, rows lie side by side
+  int64_t out_batch_stride = 0, out_head_stride = 0, out_row_stride = 0;
   uint32_t indirect = 0;
   // cuda_attention_workspace bytes. Its first kCudaAttentionCounters bytes are zero before the first launch, and again
   // after every one: launches of one stream may share it, whatever their problems, and may be recorded and replayed.
@@ -47,12 +50,12 @@ inline constexpr int64_t kCudaAttentionCounters = 4 * 4096;
 
 // Whether the kernels take it: f32, bf16 or f16, no size above 256 and none of 0.
 bool takes_cuda_attention(const CudaAttention& problem);
-// Bytes of workspace on a device with so many multiprocessors; 0 when it needs none.
-int64_t cuda_attention_workspace(const CudaAttention& problem, int multiprocessors);
-// The kernel of this problem, a text that can be compiled behind any prelude together with others. Many problems share
-// one: it depends on the types, the sizes of rows, causality, whether rows are whole vectors (of 16 bytes) and, up to
-// eight of them, on the number of queries.
-std::vector<CudaSource> cuda_attention_sources(const CudaAttention& problem);
+// Bytes of workspace on such a device; 0 when it needs none.
+int64_t cuda_attention_workspace(const CudaAttention& problem, const CudaDeviceInfo& device);
+// The kernel of this problem on such a device, a text that can be compiled behind any prelude together with others.
+// Many problems share one: it depends on the types, the sizes of rows, causality, whether rows are whole vectors (of 16
+// bytes), on the number of queries up to eight of them, and on how well the problem fills the device.
+std::vector<CudaSource> cuda_attention_sources(const CudaAttention& problem, const CudaDeviceInfo& device);
 // Queues it on this thread's stream of the device. The first form loads the kernel when it is first met; the second is
 // given what load_cuda made of the source above.
 void cuda_attention(int device, const CudaAttention& problem);
