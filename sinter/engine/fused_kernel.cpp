@@ -6,6 +6,7 @@
 #include "sinter/base/error.h"
 #include "sinter/base/thread_pool.h"
 #include "sinter/codegen/cpu/emit.h"
+#include "sinter/engine/cuda/convolution_step.h"
 #include "sinter/engine/eager/gemm_operand.h"
 #include "sinter/engine/kernel_parameters.h"
 #include "sinter/runtime/cpu/cpu_features.h"
@@ -102,7 +103,7 @@ bool holds_siblings(const FusedAttrs& attrs) {
 
 bool takes_epilogue(const Node& node) {
   static const Op *mm = find_op("mm"), *bmm = find_op("bmm");
-  if (node.types[0].device.is_cpu() && is_fusable_convolution(node)) return true;
+  if (is_fusable_convolution(node)) return node.types[0].device.is_cpu() || is_fusable_on_cuda(node);
   return (node.op == mm || node.op == bmm) && eager::gemm_type(node.types[0].dtype).has_value();
 }
 

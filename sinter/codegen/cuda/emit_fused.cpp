@@ -19,6 +19,22 @@ CudaSpread reduction_spread(const LoopNest& nest, bool& along) {
   return by_column && !by_row ? CudaSpread::kColumns : CudaSpread::kRows;
 }
 
+// The same of a nest of several ops. Where rows are walked more than once, or elements stored, threads share them.
+CudaSpread reduction_spread(const FusedNest& nest) {
+  bool by_row = false, by_column = false;
+  int walks = 0;
+  for (auto& sweep : nest.sweeps) {
+    if (sweep.once) continue;
+    if (sweep.reductions.empty() || ++walks > 1 || nest.inner.empty() || nest.rows.empty()) return CudaSpread::kRows;
+    for (auto& instr : sweep.body) {
+      if (instr.kind != InstrKind::kLoad) continue;
+      by_row = by_row || movement(instr.offset, nest.inner.back().symbol) == Movement::kUnit;
+      by_column = by_column || movement(instr.offset, nest.rows.back().symbol) == Movement::kUnit;
+    }
+  }
+  return by_column && !by_row ? CudaSpread::kColumns : CudaSpread::kRows;
+}
+
 }  // namespace
 
 FusedNest fused_of(const LoopNest& nest) {
@@ -63,7 +79,7 @@ CudaKernelText emit_map_or_reduction(const LoopNest& nest, const std::string& na
 CudaKernelText emit_cuda(const FusedNest& nest, const std::string& name, CudaEmitOptions options) {
   StageTimer timer(CompileStage::kEmit);
   SINTER_INTERNAL_ASSERT(!nest.tiles, "{} works on the result of a contraction", nest.name);
-  return FusedCudaWriter(nest, options, CudaSpread::kRows).write(name, Role::kKernel);
+  return FusedCudaWriter(nest, options, reduction_spread(nest)).write(name, Role::kKernel);
 }
 
 CudaKernelText emit_cuda_rows(const FusedNest& nest, const std::string& name, CudaEmitOptions options) {

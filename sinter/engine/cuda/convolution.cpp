@@ -2,23 +2,37 @@
 #include "sinter/base/error.h"
 #include "sinter/base/log.h"
 #include "sinter/engine/cuda/arguments.h"
+#include "sinter/engine/cuda/convolution_step.h"
 #include "sinter/engine/cuda/templates.h"
 #include "sinter/ops/contract.h"
-#include "sinter/runtime/cuda/cudnn.h"
+#include "sinter/tensor/memory_format.h"
 
 namespace sinter::eager {
 
 namespace {
 
-runtime::CudaConvTensor conv_tensor(const TensorImpl& t) {
-  runtime::CudaConvTensor out;
-  out.data = data_of(t);
-  std::copy(t.sizes.begin(), t.sizes.end(), out.sizes.begin());
-  std::copy(t.strides.begin(), t.strides.end(), out.strides.begin());
-  return out;
+bool is_taken(DType dtype) { return dtype == kFloat32 || dtype == kBFloat16 || dtype == kFloat16; }
+
+void copy(const Tensor& from, const Tensor& to) {
+  TensorArg source(from);
+  run_pointwise(*find_op("clone"), {&source, 1}, {}, &to);
 }
 
-bool is_taken(DType dtype) { return dtype == kFloat32 || dtype == kBFloat16 || dtype == kFloat16; }
+// In that order, and at an address that a library can be given.
+bool is_usable(const Tensor& t, MemoryFormat format) {
+  return has_format(t.impl().sizes, t.impl().strides, format) && !is_place(data_of(t.impl()));
+}
+Tensor fresh_like(const Tensor& t, MemoryFormat format) {
+  Tensor memory = empty(t.sizes(), t.options());
+  return make_view(memory, t.impl().sizes, format_strides("convolution", t.impl().sizes, format), 0);
+}
+
+// In channels-last order where the result is to be, or the operand is, and tensor cores are wanted.
+MemoryFormat format_for(const Tensor& x, const Tensor* given) {
+  const TensorImpl& leader = given ? given->impl() : x.impl();
+  auto wanted = cuda_convolution_format(x.dtype(), leader.sizes.size());
+  return has_format(leader.sizes, leader.strides, wanted) ? wanted : MemoryFormat::kContiguous;
+}
 
 }  // namespace
 
@@ -26,28 +40,38 @@ bool cuda_convolution_template(const Op& op, std::span<const TensorArg> inputs, 
                                TensorList& outputs) {
   auto& a = attrs.as<ConvolutionAttrs>();
   Tensor x = inputs[0].tensor(), w = inputs[1].tensor();
-  size_t spatial = a.stride.size();
-  if (a.transposed || !is_taken(x.dtype()) || x.impl().numel == 0 || w.impl().numel == 0 || spatial > 3) return false;
+  // The loops write row-major results.
+  auto by_loops = [&] {
+    if (!given || given->is_contiguous()) return false;
+    copy(run_loops(op, inputs, attrs, nullptr), *given);
+    outputs = {*given};
+    return true;
+  };
+  if (a.transposed || !is_taken(x.dtype()) || x.impl().numel == 0 || w.impl().numel == 0 || a.stride.size() > 3)
+    return by_loops();
   if (!runtime::cudnn_problem().empty()) {
     log(LogTopic::kPerf, "convolution: by generated loops: {}", runtime::cudnn_problem());
-    return false;
+    return by_loops();
   }
-  for (auto* t : {&x, &w})
-    if (!t->is_contiguous() && !t->is_contiguous(MemoryFormat::kChannelsLast)) *t = t->contiguous();
   auto types = operand_types(inputs);
   Type result = op.infer(OpCall{op, types, attrs})[0];
   Tensor out = given ? *given : empty(result.shape, TensorOptions(result.dtype).device(result.device));
   if (out.impl().numel == 0) return outputs = {out}, true;
-  runtime::CudaConvolution problem{.dtype = x.dtype(), .spatial = int(spatial), .x = conv_tensor(x.impl()),
-                                   .w = conv_tensor(w.impl()), .y = conv_tensor(out.impl())};
-  for (size_t d = 0; d < spatial; ++d) {
-    problem.stride[d] = a.stride[d];
-    problem.padding[d] = a.padding[d];
-    problem.dilation[d] = a.dilation[d];
-  }
-  for (auto* t : {&problem.x, &problem.w, &problem.y}) refuse_place("cuDNN", t->data);
-  if (!CudaRecording::current() && !runtime::prepare_cuda_convolution(result.device.index, problem)) return false;
+  const MemoryFormat format = format_for(x, given);
+  for (auto* t : {&x, &w})
+    if (!is_usable(*t, format)) {
+      Tensor moved = fresh_like(*t, format);
+      copy(*t, moved);
+      *t = moved;
+    }
+  Tensor y = is_usable(out, format) ? out : fresh_like(out, format);
+  auto problem = cuda_convolution_problem(a, x.dtype(), x.impl().sizes, w.impl().sizes, out.impl().sizes, format);
+  problem.x.data = data_of(x.impl());
+  problem.w.data = data_of(w.impl());
+  problem.y.data = data_of(y.impl());
+  if (!CudaRecording::current() && !runtime::prepare_cuda_convolution(result.device.index, problem)) return by_loops();
   runtime::cuda_convolution(result.device.index, problem);
+  if (y.impl().buffer.get() != out.impl().buffer.get()) copy(y, out);
   outputs = {out};
   return true;
 }

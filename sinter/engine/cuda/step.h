@@ -22,8 +22,18 @@ class CudaStep {
   virtual ~CudaStep() = default;
   // The kernels it launches.
   const std::vector<std::shared_ptr<CudaKernel>>& kernels() const { return kernels_; }
-  // One slot an operand of the node, inputs before outputs.
+  // One slot an operand of the node, inputs before outputs. Where kept_bytes() is not 0, one more: the address of that
+  // memory, or 0 where it is not kept.
   virtual void launch(const CudaSlots& slots) const = 0;
+
+  // What the step makes of operands that are the same in many calls (a weight in another order) and finds again in the next
+  // call: so many bytes, made of these operands (positions among the node's) by `make_kept`. Whoever runs the step keeps it
+  // where no step writes the operands, and makes it again, in the same memory, when they have changed; never while a graph
+  // is recorded.
+  virtual int64_t kept_bytes() const { return 0; }
+  virtual std::vector<int> kept_from() const { return {}; }
+  virtual void make_kept(const CudaSlots&, void* /*to*/) const {}
+
   const std::string& name() const { return name_; }
   // Other ways to do the same, their code not loaded yet; `way` names each.
   virtual std::vector<std::shared_ptr<CudaStep>> others() const { return {}; }

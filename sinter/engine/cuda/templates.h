@@ -12,6 +12,11 @@ bool cuda_attention_template(const Op& op, std::span<const TensorArg> inputs, co
 // By cuDNN, where it is there.
 bool cuda_convolution_template(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor* given,
                                TensorList& outputs);
+// Of channels-last images; others keep to the loops, which write row-major results.
+bool cuda_max_pool_template(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor* given,
+                            TensorList& outputs);
+// Whether it takes this operand, and a result in the same order with it.
+bool takes_channels_last_pool(const TensorImpl& x, const Attrs& attrs);
 // Orderings and searches. What decides the size of a result waits for the device.
 bool cuda_sort_template(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor* given,
                         TensorList& outputs);

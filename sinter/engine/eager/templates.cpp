@@ -58,7 +58,7 @@ const Entry* find_entry(const Op& op) {
       {find_op("bmm"), matrix_product, cuda_matrix_product, "gemm"},
       {find_op("convolution"), convolution_template, cuda_convolution_template, "convolution"},
       {find_op("convolution_weight_grad"), weight_grad_template, nullptr, "convolution"},
-      {find_op("max_pool"), max_pool_template, nullptr, "pool"},
+      {find_op("max_pool"), max_pool_template, cuda_max_pool_template, "pool"},
       {find_op("max_pool_indices"), max_pool_indices_template, nullptr, "pool"},
       {find_op("window_sum"), window_sum_template, nullptr, "pool"},
       {find_op("scaled_dot_product_attention"), attention_template, cuda_attention_template, "attention", takes_attention,

@@ -34,10 +34,45 @@ Frame::Frame(std::shared_ptr<const Plan> plan)
   make_tensors();
   make_calls();
   make_replay();
+  make_kept();
   size_t first = plan_->input_slots.size() - plan_->captured.size();
   for (size_t i = 0; i < plan_->captured.size(); ++i) {
     auto& impl = plan_->captured[i].impl();
     bind(plan_->slots[size_t(plan_->input_slots[first + i])].storage, impl.buffer, impl.offset);
+  }
+}
+
+void Frame::make_kept() {
+  for (size_t c = 0; c < calls_.size(); ++c) {
+    auto& step = *calls_[c].step;
+    const CudaStep* cuda = step.fused ? step.fused->cuda.get() : nullptr;
+    if (!cuda || cuda->kept_bytes() == 0) continue;
+    std::vector<int> from = cuda->kept_from();
+    if (!std::all_of(from.begin(), from.end(), [&](int i) { return stays(step.inputs[size_t(i)].slot); })) continue;
+    calls_[c].kept = int(kept_.size());
+    kept_.push_back({c, std::move(from), allocate_buffer(size_t(cuda->kept_bytes()), plan_->device)});
+  }
+}
+
+void Frame::refresh_kept() {
+  if (kept_.empty()) return;
+  void* stream = runtime::cuda_stream(plan_->device.index);
+  for (auto& kept : kept_) {
+    const Call& call = calls_[kept.call];
+    auto source_of = [&](int i) {
+      auto& impl = call.args[size_t(i)].tensor().impl();
+      SINTER_INTERNAL_ASSERT(impl.buffer, "an operand has no memory");
+      return Kept::Source{impl.buffer, impl.offset, impl.buffer->version.load(std::memory_order_relaxed)};
+    };
+    bool current = kept.stream == stream && kept.sources.size() == kept.from.size();
+    for (size_t i = 0; current && i < kept.from.size(); ++i) current = kept.sources[i] == source_of(kept.from[i]);
+    if (current) continue;
+    kept.sources.clear();
+    std::vector<Kept::Source> now;
+    for (int i : kept.from) now.push_back(source_of(i));
+    call.step->fused->cuda->make_kept(cuda_slots(call), kept.memory->data());
+    kept.sources = std::move(now);
+    kept.stream = stream;
   }
 }
 
@@ -70,7 +105,7 @@ TensorArg Frame::argument(const Operand& operand) const {
 void Frame::make_calls() {
   for (auto& step : plan_->steps) {
     if (step.kind == Step::Kind::kView) continue;
-    Call call{.step = &step, .args = {}, .out = {}, .target = {}, .results = {}};
+    Call call{.step = &step, .args = {}, .out = {}, .target = {}, .results = {}, .kept = -1};
     for (size_t i = 0; i < step.inputs.size(); ++i) {
       if (step.inputs[i].number_input >= 0) numbers_.push_back({size_t(step.inputs[i].number_input), calls_.size(), i});
       call.args.push_back(argument(step.inputs[i]));
@@ -155,6 +190,7 @@ void Frame::run(std::span<const TensorArg> inputs, std::span<Tensor> outputs) {
   Unbind unbind(*this);
   bind_inputs(inputs);
   bind_outputs();
+  refresh_kept();
   if (auto* profile = Profile::current()) [[unlikely]] {
     Profile::Timer timer(*profile);
     run_calls();
@@ -254,6 +290,8 @@ CudaSlots Frame::cuda_slots(const Call& call) const {
       slots.add_number(eager::slot_of(arg.scalar()));
   }
   for (auto& result : call.results) slots.add_address(eager::slot_of(result.impl()));
+  if (call.step->fused->cuda->kept_bytes())
+    slots.add_address(call.kept < 0 ? 0 : int64_t(reinterpret_cast<uintptr_t>(kept_[size_t(call.kept)].memory->data())), true);
   return slots;
 }
 

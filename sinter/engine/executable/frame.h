@@ -23,6 +23,22 @@ class Frame {
     std::vector<TensorArg> args;
     Tensor out, target;
     TensorList results;  // kFused
+    int kept = -1;       // among kept_: what the step keeps
+  };
+  // What a step keeps from call to call (CudaStep::kept_bytes), and what it was made of: held, so that no other memory can be
+  // taken for it.
+  struct Kept {
+    struct Source {
+      BufferPtr buffer;
+      int64_t offset;
+      uint32_t version;
+      bool operator==(const Source&) const = default;
+    };
+    size_t call;
+    std::vector<int> from;
+    BufferPtr memory;
+    std::vector<Source> sources = {};
+    void* stream = nullptr;  // that it was made on
   };
   // A tensor over memory that differs from call to call, so many elements from its start.
   struct Bound {
@@ -40,6 +56,8 @@ class Frame {
   void make_tensors();
   void make_calls();
   void make_replay();
+  void make_kept();
+  void refresh_kept();
   void check_recordable(const Call& call) const;
   TensorArg argument(const Operand& operand) const;
   void bind(int storage, const BufferPtr& buffer, int64_t offset);
@@ -63,6 +81,7 @@ class Frame {
   std::vector<std::vector<Bound>> bound_;  // by storage; empty for those in the arena
   std::vector<Call> calls_;
   std::vector<NumberPlace> numbers_;
+  std::vector<Kept> kept_;
   std::unique_ptr<CudaReplay> replay_;  // where the plan is recorded as a CUDA graph
 };
 

@@ -200,8 +200,8 @@ class Planner {
   void add_kernel(const Node& node, Step& step) {
     step.kind = Step::Kind::kKernel;
     IntList sizes = node.types[0].shape.numbers();
-    IntList strides = eager::template_strides(*node.op, plan_->device, sizes);
-    Tensor fresh = geometry_of(node.types[0].dtype, sizes, strides, plan_->device);
+    const TensorImpl* first = step.inputs.empty() || step.inputs[0].slot < 0 ? nullptr : &geometry(step.inputs[0].slot);
+    Tensor fresh = geometry_of(node.types[0].dtype, sizes, result_strides(node, sizes, first, plan_->device), plan_->device);
     // A scatter may change its first operand instead of a copy; other kernels need operands that stay.
     int taken = node.op->kind == OpKind::kScatter ? step.inputs[0].slot : changed_input(node);
     if (taken >= 0) {
@@ -249,7 +249,8 @@ class Planner {
     if (const Node* last = attrs.body->outputs()[size_t(r)].node; last->op->kind == OpKind::kScatter)
       return add_scattered(node, step, result, *attrs.body, *last, own, taken_storages);
     // A product writes partial sums where its result will be.
-    bool product = !contractions_of(*attrs.body).empty();
+    auto contractions = contractions_of(*attrs.body);
+    bool product = !contractions.empty();
     std::vector<bool> elsewhere = product ? std::vector<bool>(own.size(), true) : read_elsewhere(*attrs.body);
     std::vector<const TensorImpl*> followed;
     for (size_t n = 0; n < own.size(); ++n) {
@@ -257,7 +258,9 @@ class Planner {
       followed.push_back(slot < 0 || elsewhere[n] ? nullptr : &geometry(slot));
     }
     IntList sizes = node.types[size_t(result)].shape.numbers();
-    IntList strides = attrs.inner || product ? contiguous_strides(sizes) : eager::pointwise_strides(followed, sizes);
+    IntList strides = product        ? result_strides(*contractions[0], sizes, nullptr, plan_->device)
+                      : attrs.inner ? contiguous_strides(sizes)
+                                    : eager::pointwise_strides(followed, sizes);
     Tensor fresh = geometry_of(node.types[size_t(result)].dtype, sizes, strides, plan_->device);
     // Elements are computed where they are stored, so an operand in the very same place may be overwritten.
     auto may_take = [&](int slot) {

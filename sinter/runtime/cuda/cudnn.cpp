@@ -7,11 +7,14 @@
 #include <cudnn.h>
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <unordered_map>
 #include <vector>
 
+#include "sinter/base/log.h"
 #include "sinter/runtime/code_store.h"
 #include "sinter/runtime/cuda/graph.h"
 #include "sinter/runtime/cuda/library_search.h"
@@ -288,7 +291,7 @@ struct DeviceState {
   cudnnHandle_t handle = nullptr;
   CudaStream first_stream = nullptr;
   std::map<CudaStream, std::pair<void*, int64_t>> workspaces;
-  std::map<std::string, std::shared_ptr<Plan>> plans;  // null: there is no way
+  std::unordered_map<std::string, std::shared_ptr<Plan>> plans;  // by bytes_of; null: there is no way
   std::string name;
 };
 
@@ -308,19 +311,24 @@ DeviceState& state_of(int device) {
   return *state;
 }
 
-// All that the choice of a way depends on.
+// All that the choice of a way depends on, for every call: numbers in binary.
+std::string bytes_of(const CudaConvolution& p) {
+  int64_t head[] = {int64_t(p.dtype), p.spatial, p.tf32, int64_t(p.activation), alignment(p.x.data), alignment(p.w.data),
+                    alignment(p.y.data), p.bias ? alignment(p.bias) : 0, p.residual ? alignment(p.residual) : 0};
+  std::string out(reinterpret_cast<const char*>(head), sizeof head);
+  auto add = [&](const auto& values) { out.append(reinterpret_cast<const char*>(values.data()), sizeof values); };
+  for (auto* t : {&p.x, &p.w, &p.y}) add(t->sizes), add(t->strides);
+  for (auto* values : {&p.stride, &p.padding, &p.dilation}) add(*values);
+  return out;
+}
+
+// The same for people and for the disk.
 std::string key_of(const CudaConvolution& p) {
-  std::string key = format("{} {}d tf32 {} activation {}", p.dtype, p.spatial, int(p.tf32), int(p.activation));
-  auto add = [&](const auto& values, int count) {
-    for (int i = 0; i < count; ++i) key += format(" {}", values[size_t(i)]);
-  };
-  for (auto* t : {&p.x, &p.w, &p.y}) {
-    key += format(" | {}:", alignment(t->data));
-    add(t->sizes, p.spatial + 2);
-    add(t->strides, p.spatial + 2);
-  }
-  for (auto* values : {&p.stride, &p.padding, &p.dilation}) add(*values, p.spatial);
-  return key + format(" | {} {}", p.bias ? alignment(p.bias) : 0, p.residual ? alignment(p.residual) : 0);
+  std::string key = format("{} {}d", p.dtype, p.spatial), bytes = bytes_of(p);
+  std::vector<int64_t> numbers(bytes.size() / sizeof(int64_t));
+  std::memcpy(numbers.data(), bytes.data(), bytes.size());
+  for (int64_t number : numbers) key += format(" {}", number);
+  return key;
 }
 
 const CodeStore& store() {
@@ -328,7 +336,7 @@ const CodeStore& store() {
   return winners;
 }
 std::string store_key(const DeviceState& state, const std::string& key) {
-  return format("cudnn choice 1, version {}, {}: {}", library().version(), state.name, key);
+  return format("cudnn choice 2, version {}, {}: {}", library().version(), state.name, key);
 }
 
 // Calls visit(plan, number) for the ways that work, until it says stop. For the same library, device and problem they
@@ -346,19 +354,25 @@ void for_each_plan(DeviceState& state, const CudaConvolution& p, Visit&& visit) 
 }
 
 // The lock of the state is held. Null when the library has no way.
-std::shared_ptr<Plan> planned(DeviceState& state, const CudaConvolution& p, const std::string& key) {
-  if (auto found = state.plans.find(key); found != state.plans.end()) return found->second;
+std::shared_ptr<Plan> planned(DeviceState& state, const CudaConvolution& p) {
+  const std::string bytes = bytes_of(p);
+  if (auto found = state.plans.find(bytes); found != state.plans.end()) return found->second;
+  const std::string key = key_of(p);
   std::shared_ptr<Plan> chosen;
   int wanted = -1;
   if (auto text = store().load(store_key(state, key))) wanted = std::atoi(text->c_str());
   for (bool any : {false, true}) {
     if (chosen || (!any && wanted < 0)) continue;
-    for_each_plan(state, p, [&](auto&& make, int number) {
-      if (any || number == wanted) chosen = make();
-      return !chosen;
-    });
+    try {
+      for_each_plan(state, p, [&](auto&& make, int number) {
+        if (any || number == wanted) chosen = make();
+        return !chosen;
+      });
+    } catch (const Error& error) {  // a graph that it does not even describe
+      log(LogTopic::kPerf, "{}: {}", key, error.message());
+    }
   }
-  return state.plans[key] = chosen;
+  return state.plans[bytes] = chosen;
 }
 
 // What is recorded, on a stream of the moment, runs on the device's common one in the end and uses its workspace. A
@@ -410,7 +424,7 @@ bool prepare_cuda_convolution(int device, const CudaConvolution& p) {
   CudaDeviceGuard current(device);
   DeviceState& state = state_of(device);
   std::lock_guard guard(state.lock);
-  auto plan = planned(state, p, key_of(p));
+  auto plan = planned(state, p);
   if (plan) workspace_of(state, device, state.first_stream, plan->workspace);
   return plan != nullptr;
 }
@@ -420,7 +434,7 @@ void cuda_convolution(int device, const CudaConvolution& p) {
   CudaDeviceGuard current(device);
   DeviceState& state = state_of(device);
   std::lock_guard guard(state.lock);
-  auto plan = planned(state, p, key_of(p));
+  auto plan = planned(state, p);
   check(plan != nullptr, "cuDNN has no way to compute this convolution: {}", key_of(p));
   dnn_check(queue(state, p, *plan, device, cuda_stream(device)), "a convolution");
 }
@@ -458,7 +472,7 @@ double tune_cuda_convolution(int device, const CudaConvolution& p, double second
   });
   std::string key = key_of(p);
   check(best != nullptr, "cuDNN has no way to compute this convolution: {}", key);
-  state.plans[key] = best;
+  state.plans[bytes_of(p)] = best;
   store().save(store_key(state, key), format("{}", best_number));
   return best_ms * 1e3;
 }

@@ -1,0 +1,353 @@
+#include "sinter/engine/cuda/convolution_step.h"
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <mutex>
+
+#include "sinter/base/error.h"
+#include "sinter/base/log.h"
+#include "sinter/engine/cuda/convolution_epilogue.h"
+#include "sinter/engine/cuda/nest_step.h"
+#include "sinter/engine/cuda/staging.h"
+#include "sinter/engine/eager/eager.h"
+#include "sinter/ops/binary.h"
+#include "sinter/ops/creation.h"
+#include "sinter/ops/layout.h"
+#include "sinter/ops/view.h"
+#include "sinter/tensor/memory_format.h"
+
+namespace sinter {
+
+namespace {
+
+using Geometry = IntrusivePtr<TensorImpl>;
+
+void* pointer(int64_t address) { return reinterpret_cast<void*>(uintptr_t(address)); }
+int64_t address_of(const void* at) { return int64_t(reinterpret_cast<uintptr_t>(at)); }
+int64_t bytes_of(const TensorImpl& dense) { return dense.numel * item_size(dense.dtype); }
+// Cut into pieces, memory stays aligned for every kernel.
+int64_t padded(int64_t bytes) { return (bytes + 255) / 256 * 256; }
+
+Geometry formatted(DType dtype, const IntList& sizes, MemoryFormat format, Device device) {
+  auto impl = make_intrusive<TensorImpl>();
+  impl->dtype = dtype;
+  impl->device = device;
+  impl->sizes = sizes;
+  impl->strides = format_strides("convolution", sizes, format);
+  for (int64_t n : sizes) impl->numel *= n;
+  impl->contiguous = has_format(sizes, impl->strides, MemoryFormat::kContiguous);
+  return impl;
+}
+
+// A tensor over memory that somebody else keeps.
+Tensor at_address(const TensorImpl& geometry, int64_t address) {
+  auto impl = make_intrusive<TensorImpl>(geometry);
+  impl->buffer = make_intrusive<Buffer>(pointer(address), size_t(1) << 40, geometry.device, [] {});
+  impl->offset = 0;
+  return Tensor(std::move(impl));
+}
+
+void copy(const Tensor& from, const Tensor& to) {
+  static const Op& clone = *find_op("clone");
+  TensorArg source(from);
+  eager::run_pointwise(clone, {&source, 1}, {}, &to);
+}
+
+// Memory for the time of one launch.
+class Pieces {
+ public:
+  Pieces(Device device, int64_t bytes) {
+    if (bytes == 0) return;
+    if (CudaRecording::current())
+      next_ = static_cast<char*>(cuda_scratch(device, size_t(bytes)));
+    else
+      next_ = static_cast<char*>((own_ = allocate_buffer(size_t(bytes), device))->data());
+  }
+  explicit Pieces(BufferPtr given) : own_(std::move(given)), next_(static_cast<char*>(own_->data())) {}
+  void* take(int64_t bytes) { return std::exchange(next_, next_ + padded(bytes)); }
+
+ private:
+  BufferPtr own_;
+  char* next_ = nullptr;
+};
+
+// The body without the convolution, whose result is one more input, the last.
+struct Follow {
+  FusedAttrs attrs;
+  std::vector<int> operands, results;  // positions among the inputs, among the outputs of the whole
+};
+Follow follow_of(const FusedAttrs& whole, const Node& convolution) {
+  const Graph& body = *whole.body;
+  Follow out;
+  Graph graph;
+  std::map<const Node*, Value> inside;
+  for (size_t i = 0; i < body.inputs().size(); ++i) {
+    const Node* input = body.inputs()[i].node;
+    bool used = std::any_of(body.nodes().begin(), body.nodes().end(), [&](const Node& node) {
+      return &node != &convolution &&
+             std::any_of(node.inputs.begin(), node.inputs.end(), [&](auto& v) { return v.node == input; });
+    });
+    if (!used) continue;
+    inside[input] = graph.add_input(input->types[0], input->name);
+    out.operands.push_back(int(i));
+  }
+  inside[&convolution] = graph.add_input(convolution.types[0]);
+  for (auto& node : body.nodes()) {
+    if (&node == &convolution || node.op->kind == OpKind::kInput) continue;
+    std::vector<Value> inputs;
+    for (auto& v : node.inputs) inputs.push_back(inside.at(v.node));
+    inside[&node] = node.op->kind == OpKind::kScalar
+                        ? graph.add_scalar(node.attrs.as<ScalarAttrs>().value)
+                        : graph.add_typed(*node.op, std::move(inputs), node.attrs, node.types, node.where).result();
+  }
+  std::vector<Value> results;
+  for (size_t j = 0; j < body.outputs().size(); ++j) {
+    if (body.outputs()[j].node == &convolution) continue;
+    results.push_back(inside.at(body.outputs()[j].node));
+    out.results.push_back(int(j));
+  }
+  graph.set_outputs(std::move(results));
+  out.attrs = {SubGraph(std::move(graph)), whole.domain, whole.inner};
+  return out;
+}
+
+class ConvolutionStep final : public CudaStep {
+ public:
+  ConvolutionStep(const FusedAttrs& attrs, const Node& node, std::span<const TensorImpl* const> inputs,
+                  std::span<const TensorImpl* const> outputs, Device device)
+      : device_(device), attrs_(attrs), node_(node), inputs_(inputs.size()), outputs_(outputs.size()) {
+    for (auto* list : {&inputs, &outputs})
+      for (auto* t : *list) geometries_.push_back(t ? make_intrusive<TensorImpl>(*t) : Geometry());
+    for (auto& n : attrs.body->nodes())
+      if (n.op->kind == OpKind::kPointwise || &n == &node) name_ += (name_.empty() ? "" : "_") + std::string(n.op->name);
+    x_ = position(node.inputs[0]);
+    weight_ = position(node.inputs[1]);
+    for (size_t j = 0; j < outputs.size(); ++j)
+      if (attrs.body->outputs()[j].node == &node) plain_result_ = int(inputs_ + j);
+    DType dtype = node.types[0].dtype;
+    const IntList sizes = node.types[0].shape.numbers();
+    // The planner's choice, for results that something follows as well.
+    format_ = cuda_convolution_format(dtype, sizes.size());
+    x_in_format_ = formatted(dtype, inputs[size_t(x_)]->sizes, format_, device);
+    weight_in_format_ = formatted(dtype, inputs[size_t(weight_)]->sizes, format_, device);
+    result_in_format_ = formatted(dtype, sizes, format_, device);
+    problem_ = cuda_convolution_problem(node.attrs.as<ConvolutionAttrs>(), dtype, x_in_format_->sizes,
+                                        weight_in_format_->sizes, sizes, format_);
+    if (outputs.size() == 1 && is_in_format(int(inputs_))) epilogue_ = find_epilogue(*attrs.body, node);
+    refused_ = by_loops_ = x_in_format_->numel == 0;  // nothing but padding
+    if (!epilogue_) return;
+    whole_ = problem_;
+    if (epilogue_->relu) whole_.activation = runtime::CudaConvActivation::kRelu;
+  }
+
+  bool changes_channels() const { return epilogue_ && !epilogue_->changes.empty(); }
+
+  int64_t kept_bytes() const override {
+    if (changes_channels()) return padded(bytes_of(*weight_in_format_)) + result_in_format_->sizes[1] * 4;
+    return is_in_format(weight_) ? 0 : bytes_of(*weight_in_format_);
+  }
+  std::vector<int> kept_from() const override {
+    std::vector<int> from{weight_};
+    if (changes_channels())
+      from.insert(from.end(), epilogue_->channel_inputs.begin(), epilogue_->channel_inputs.end());
+    return from;
+  }
+  // The weight in the format of the convolution, times the scale of its channel, then the shifts. Rounding the weight once
+  // more stands for the rounding of the convolution's result, which there is none of.
+  void make_kept(const CudaSlots& slots, void* to) const override {
+    Tensor weight = tensor(slots, weight_);
+    Tensor kept = at_address(*weight_in_format_, address_of(to));
+    if (!changes_channels()) return copy(weight, kept);
+    std::vector<Tensor> inputs(inputs_);
+    for (int at : epilogue_->channel_inputs) inputs[size_t(at)] = tensor(slots, at);
+    const int64_t channels = result_in_format_->sizes[1];
+    auto [scale, shift] = channel_numbers(*epilogue_, *attrs_.body, inputs, channels, device_);
+    IntList each(weight_in_format_->sizes.size(), 1);
+    each[0] = channels;
+    copy(scale.defined() ? weight.to(kFloat32) * scale.reshape(Shape(each)) : weight, kept);
+    auto numbers = formatted(weight_in_format_->dtype, {channels}, MemoryFormat::kContiguous, device_);
+    copy(shift.defined() ? shift : zeros({channels}, TensorOptions(kFloat32).device(device_)),
+         at_address(*numbers, address_of(to) + padded(bytes_of(*weight_in_format_))));
+  }
+
+  void launch(const CudaSlots& slots) const override {
+    if (result_in_format_->numel == 0) return;
+    const int64_t kept = slots.size() > inputs_ + outputs_ ? slots[inputs_ + outputs_] : 0;
+    if (epilogue_ && (kept || !kept_bytes()) && !refused_ && by_library(slots, kept)) return;
+    // A kept weight that has the epilogue's numbers in it is of no use to what computes the epilogue itself.
+    step_by_step(slots, changes_channels() ? 0 : kept);
+  }
+
+  // Of what the library does in one, on memory of its own: it takes operands that are kept.
+  void tune_libraries(const CudaSlots&, double seconds) const override {
+    if (!epilogue_ || refused_ || result_in_format_->numel == 0) return;
+    auto problem = whole_;
+    const int64_t result = padded(bytes_of(*result_in_format_)), x = padded(bytes_of(*x_in_format_)),
+                  weight = padded(bytes_of(*weight_in_format_));
+    // Small numbers: what lies there may be slow, or be read as nothing but NaN.
+    Tensor memory = full({2 * result + x + 2 * weight}, 0x3c, TensorOptions(kUInt8).device(device_));
+    Pieces pieces(memory.impl().buffer);
+    problem.x.data = pieces.take(x);
+    problem.w.data = pieces.take(weight);
+    problem.y.data = pieces.take(result);
+    if (changes_channels()) problem.bias = pieces.take(weight);
+    if (epilogue_->residual >= 0) problem.residual = pieces.take(result);
+    if (!runtime::prepare_cuda_convolution(device_.index, problem)) return;
+    double microseconds = runtime::tune_cuda_convolution(device_.index, problem, seconds);
+    log(LogTopic::kAutotune, "{}: {} µs", name_, microseconds);
+  }
+
+ private:
+  int position(Value v) const {
+    auto& all = attrs_.body->inputs();
+    auto at = std::find(all.begin(), all.end(), v);
+    SINTER_INTERNAL_ASSERT(at != all.end(), "an operand of a fused convolution is computed inside");
+    return int(at - all.begin());
+  }
+  bool is_in_format(int at) const {
+    auto& t = *geometries_[size_t(at)];
+    return has_format(t.sizes, t.strides, format_);
+  }
+  Tensor tensor(const CudaSlots& slots, int at) const { return at_address(*geometries_[size_t(at)], slots[size_t(at)]); }
+  int64_t copied_bytes(int at) const { return is_in_format(at) ? 0 : padded(bytes_of(*geometries_[size_t(at)])); }
+
+  // Operand `at` at an address, in the format of the convolution.
+  void* operand(const CudaSlots& slots, int at, const TensorImpl& in_format, Pieces& pieces, CudaStaging& staging) const {
+    if (is_in_format(at)) return staging.read(slots, size_t(at), bytes_of(in_format));
+    void* to = pieces.take(bytes_of(in_format));
+    copy(tensor(slots, at), at_address(in_format, address_of(to)));
+    return to;
+  }
+
+  // False where the library does not do all of it.
+  bool by_library(const CudaSlots& slots, int64_t kept) const {
+    auto problem = whole_;
+    const int residual = epilogue_->residual;
+    Pieces pieces(device_, copied_bytes(x_) + (residual < 0 ? 0 : copied_bytes(residual)));
+    CudaStaging staging(device_);
+    problem.x.data = operand(slots, x_, *x_in_format_, pieces, staging);
+    problem.w.data = kept ? pointer(kept) : staging.read(slots, size_t(weight_), bytes_of(*weight_in_format_));
+    if (changes_channels()) problem.bias = pointer(kept + padded(bytes_of(*weight_in_format_)));
+    if (residual >= 0) problem.residual = operand(slots, residual, *result_in_format_, pieces, staging);
+    problem.y.data = staging.write(slots, inputs_, bytes_of(*result_in_format_));
+    if (!CudaRecording::current() && !runtime::prepare_cuda_convolution(device_.index, problem)) {
+      log(LogTopic::kPerf, "{}: cuDNN does not take what follows the convolution; a kernel of its own does", name_);
+      refused_ = true;
+      return false;
+    }
+    runtime::cuda_convolution(device_.index, problem);
+    staging.finish();
+    return true;
+  }
+
+  void step_by_step(const CudaSlots& slots, int64_t kept) const {
+    auto problem = problem_;
+    const bool stored = plain_result_ >= 0 && is_in_format(plain_result_);
+    const int64_t result_bytes = bytes_of(*result_in_format_);
+    Pieces pieces(device_, copied_bytes(x_) + (kept ? 0 : copied_bytes(weight_)) + 2 * padded(result_bytes));
+    CudaStaging staging(device_);
+    problem.x.data = operand(slots, x_, *x_in_format_, pieces, staging);
+    problem.w.data = kept ? pointer(kept) : operand(slots, weight_, *weight_in_format_, pieces, staging);
+    problem.y.data = stored ? staging.write(slots, size_t(plain_result_), result_bytes) : pieces.take(result_bytes);
+    if (!CudaRecording::current() && !by_loops_) by_loops_ = !runtime::prepare_cuda_convolution(device_.index, problem);
+    if (by_loops_)
+      run_loops(problem, pieces);
+    else
+      runtime::cuda_convolution(device_.index, problem);
+    Tensor result = at_address(*result_in_format_, address_of(problem.y.data));
+    if (plain_result_ >= 0 && !stored) copy(result, tensor(slots, plain_result_));
+    run_follow(slots, address_of(problem.y.data));
+    staging.finish();
+  }
+
+  // The op's own loops write row by row.
+  void run_loops(const runtime::CudaConvolution& problem, Pieces& pieces) const {
+    TensorArg operands[] = {at_address(*x_in_format_, address_of(problem.x.data)),
+                            at_address(*weight_in_format_, address_of(problem.w.data))};
+    auto rows = formatted(result_in_format_->dtype, result_in_format_->sizes, MemoryFormat::kContiguous, device_);
+    Tensor out = at_address(*rows, address_of(pieces.take(bytes_of(*rows))));
+    eager::run_loops(*node_.op, operands, node_.attrs, &out);
+    copy(out, at_address(*result_in_format_, address_of(problem.y.data)));
+  }
+
+  // Few convolutions need it, so it is compiled when the first one does: never in a call that is recorded, which comes second.
+  void run_follow(const CudaSlots& slots, int64_t result) const {
+    std::call_once(follow_made_, [&] {
+      follow_ = follow_of(attrs_, node_);
+      std::vector<const TensorImpl*> inputs, outputs;
+      for (int at : follow_.operands) inputs.push_back(geometries_[size_t(at)].get());
+      inputs.push_back(result_in_format_.get());
+      for (int j : follow_.results) outputs.push_back(geometries_[inputs_ + size_t(j)].get());
+      if (outputs.empty()) return;
+      follow_step_ = make_nest_step(emit_cuda_nest(follow_.attrs, inputs, outputs), device_);
+      CudaStep* all[] = {follow_step_.get()};
+      load_kernels(all, device_);
+    });
+    if (!follow_step_) return;
+    CudaSlots own;
+    for (int at : follow_.operands) own.add_from(slots, size_t(at));
+    own.add_address(result);
+    for (int j : follow_.results) own.add_from(slots, inputs_ + size_t(j));
+    follow_step_->launch(own);
+  }
+
+  Device device_;
+  FusedAttrs attrs_;   // keeps the node
+  const Node& node_;
+  size_t inputs_, outputs_;
+  std::vector<Geometry> geometries_;  // inputs, then outputs; null for numbers
+  int x_, weight_, plain_result_ = -1;
+  MemoryFormat format_;
+  Geometry x_in_format_, weight_in_format_, result_in_format_;
+  runtime::CudaConvolution problem_;  // the convolution by itself
+  std::optional<ConvolutionEpilogue> epilogue_;
+  // With what follows it, where that is an epilogue_.
+  runtime::CudaConvolution whole_;
+  mutable std::atomic<bool> refused_ = false, by_loops_ = false;
+  mutable std::once_flag follow_made_;
+  mutable Follow follow_;
+  mutable std::unique_ptr<CudaStep> follow_step_;
+};
+
+}  // namespace
+
+bool is_fusable_on_cuda(const Node& node) {
+  DType dtype = node.types[0].dtype;
+  auto& attrs = node.attrs.as<ConvolutionAttrs>();
+  bool taken = dtype == kFloat32 || dtype == kBFloat16 || dtype == kFloat16;
+  return taken && !attrs.transposed && attrs.stride.size() <= 3 && runtime::cudnn_problem().empty();
+}
+
+MemoryFormat cuda_convolution_format(DType dtype, size_t rank) {
+  return rank == 4 && item_size(dtype) == 2 ? MemoryFormat::kChannelsLast : MemoryFormat::kContiguous;
+}
+
+runtime::CudaConvolution cuda_convolution_problem(const ConvolutionAttrs& attrs, DType dtype, const IntList& x,
+                                                  const IntList& weight, const IntList& result, MemoryFormat format) {
+  runtime::CudaConvolution problem;
+  problem.dtype = dtype;
+  problem.spatial = int(attrs.stride.size());
+  auto lay_out = [&](runtime::CudaConvTensor& to, const IntList& sizes) {
+    IntList strides = format_strides("convolution", sizes, format);
+    std::copy(sizes.begin(), sizes.end(), to.sizes.begin());
+    std::copy(strides.begin(), strides.end(), to.strides.begin());
+  };
+  lay_out(problem.x, x);
+  lay_out(problem.w, weight);
+  lay_out(problem.y, result);
+  for (size_t d = 0; d < attrs.stride.size(); ++d) {
+    problem.stride[d] = attrs.stride[d];
+    problem.padding[d] = attrs.padding[d];
+    problem.dilation[d] = attrs.dilation[d];
+  }
+  return problem;
+}
+
+std::unique_ptr<CudaStep> make_convolution_step(const FusedAttrs& attrs, const Node& node,
+                                                std::span<const TensorImpl* const> inputs,
+                                                std::span<const TensorImpl* const> outputs, Device device) {
+  return std::make_unique<ConvolutionStep>(attrs, node, inputs, outputs, device);
+}
+
+}  // namespace sinter

@@ -1,0 +1,25 @@
+#pragma once
+// A convolution and what follows it on a GPU: all of it by cuDNN where it can, else its convolution and a generated kernel.
+#include "sinter/engine/cuda/step.h"
+#include "sinter/graph/graph.h"
+#include "sinter/ops/contract.h"
+#include "sinter/runtime/cuda/cudnn.h"
+
+namespace sinter {
+
+// Whether a fusable convolution is one that cuDNN is asked for.
+bool is_fusable_on_cuda(const Node& convolution);
+
+// The memory order that a convolution of this type with `rank` dimensions works in: tensor cores want channels last.
+MemoryFormat cuda_convolution_format(DType dtype, size_t rank);
+
+// The problem for operands of these geometries, all in that format, without addresses.
+runtime::CudaConvolution cuda_convolution_problem(const ConvolutionAttrs& attrs, DType dtype, const IntList& x,
+                                                  const IntList& weight, const IntList& result, MemoryFormat format);
+
+// As make_cuda_step, for a body with the convolution `node`.
+std::unique_ptr<CudaStep> make_convolution_step(const FusedAttrs& attrs, const Node& node,
+                                                std::span<const TensorImpl* const> inputs,
+                                                std::span<const TensorImpl* const> outputs, Device device);
+
+}  // namespace sinter
