@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sinter/runtime/code_store.h"
+
 namespace sinter::compiler {
 
 namespace {
@@ -24,6 +26,14 @@ void reset() {
 }
 
 bool is_compiling() { return capture::is_capturing(); }
+
+size_t save_artifacts(const std::string& file) {
+  return runtime::CodeStore(runtime::CodeStore::default_directory()).export_to(file);
+}
+
+size_t load_artifacts(const std::string& file) {
+  return runtime::CodeStore(runtime::CodeStore::default_directory()).import_from(file);
+}
 
 void set_stance(std::string_view stance) {
   auto* found = std::find(std::begin(kStances), std::end(kStances), stance);

@@ -93,6 +93,12 @@ auto disable(F&& f) {
   return detail::Disabled<std::decay_t<F>>(std::forward<F>(f));
 }
 
+// All that the cache directory holds (compiled kernels, choices of the autotuner) as one file, and back: a new machine of
+// the same kind then compiles nothing. Both give the number of entries; load_artifacts counts those that were not there
+// yet. The file is native code: load none that you would not run. Errors say what is wrong with a file.
+size_t save_artifacts(const std::string& file);
+size_t load_artifacts(const std::string& file);
+
 // Where the compile time of this process went, in seconds by stage; what is compiled on several threads at once counts
 // on each. SINTER_LOGS=perf says the same of every capture.
 inline StageTimes compile_times() { return stage_times(); }

@@ -17,6 +17,9 @@ void add_forward(CLI::App& app);
 void add_explain(CLI::App& app);
 void add_demo(CLI::App& app);
 
+// The store of compiled code.
+void add_cache(CLI::App& app);
+
 // Every op, or all that is known of one.
 void list_ops(bool json);
 void describe_op(const std::string& name, bool json);

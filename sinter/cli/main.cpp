@@ -82,6 +82,7 @@ int run(int argc, char** argv) {
   cli::add_explain(app);
   cli::add_demo(app);
   add_info(app, info_model, info_json);
+  cli::add_cache(app);
   add_ops(app, op_name, ops_json);
   add_show(app, show, dtype);
   cli::add_bench(app, bench);

@@ -1,8 +1,5 @@
 #include "sinter/engine/autotune.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <unistd.h>
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
@@ -60,8 +57,11 @@ std::string cpu_model() {
 }
 
 std::string store_key(int threads) {
-  return format("autotune\n{} {}\n{}\n{}\n{} threads", SINTER_VERSION, kKernelsVersion, cpu_model(),
-                runtime::host_target().name, threads);
+  return runtime::make_key({{"kind", "autotune"},
+                            {"cpu", cpu_model()},
+                            {"target", runtime::host_target().name},
+                            {"threads", format("{}", threads)},
+                            {"version", format("{} {}", SINTER_VERSION, kKernelsVersion)}});
 }
 
 // One line a choice: what was chosen from, a tab, the winner.
@@ -80,21 +80,6 @@ std::map<std::string, std::string> parse(const std::string& text) {
   }
   return winners;
 }
-
-// Processes that add winners at the same time take turns, so that none of them is lost.
-class FileLock {
- public:
-  explicit FileLock(const std::string& path) : fd_(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600)) {
-    if (fd_ >= 0) flock(fd_, LOCK_EX);
-  }
-  ~FileLock() {
-    if (fd_ >= 0) close(fd_);
-  }
-  FileLock(const FileLock&) = delete;
-
- private:
-  int fd_;
-};
 
 struct Racer {
   double best = std::numeric_limits<double>::infinity();
@@ -155,21 +140,17 @@ std::string Autotuner::path(int threads) const {
 }
 
 Autotuner::Winners Autotuner::read(int threads) const {
-  std::string file = path(threads);
-  if (file.empty()) return {};
   auto text = store_.load(store_key(threads));
-  if (!text && access(file.c_str(), F_OK) == 0)
-    warn_once(file, "the winners of earlier tuning in {} cannot be read; candidates are timed again", file);
   return text ? parse(*text) : Winners();
 }
 
 void Autotuner::save(int threads, const std::string& choice, const std::string& winner) const {
-  std::string file = path(threads);
-  if (file.empty()) return;
-  FileLock lock(file + ".lock");
+  // Processes that add winners at the same time take turns, so that none of them is lost.
+  auto key = store_key(threads);
+  auto lock = store_.lock(key);
   Winners all = read(threads);
   all[choice] = winner;
-  store_.save(store_key(threads), to_text(all));
+  store_.save(key, to_text(all), format("winners of {} threads", threads));
 }
 
 size_t Autotuner::choose(std::string_view point, std::string_view key, std::span<const Candidate> candidates,
@@ -193,7 +174,10 @@ size_t Autotuner::choose(std::string_view point, std::string_view key, std::span
     ++stats_.from_memory;
     return size_t(found);
   }
-  if (!on_disk_.contains(threads)) on_disk_[threads] = read(threads);
+  if (!on_disk_.contains(threads)) {
+    on_disk_[threads] = read(threads);
+    if (on_disk_[threads].empty()) store_.note_miss(store_key(threads), format("winners of {} threads", threads));
+  }
   if (int64_t found = number_of(on_disk_[threads]); found >= 0) {
     ++stats_.from_disk;
     known[choice] = candidates[size_t(found)].name;

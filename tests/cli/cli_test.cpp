@@ -18,7 +18,7 @@ TEST(Cli, HelpNamesEveryCommandAndShowsExamples) {
   auto help = run_command("--help");
   EXPECT_EQ(help.code, 0);
   EXPECT_EQ(help.err, "");
-  for (auto part : {"generate", "chat", "forward", "explain", "demo", "ops", "show", "info", "--version",
+  for (auto part : {"generate", "chat", "forward", "explain", "demo", "ops", "show", "info", "cache", "--version",
                     "Examples:", "Exit codes:"})
     EXPECT_TRUE(contains(help.out, part)) << part << " is missing in\n" << help.out;
   auto version = run_command("--version");

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <cstdio>
@@ -40,7 +42,8 @@ class ToolchainTest : public testing::Test {
   }
   std::vector<fs::path> entries() const {
     std::vector<fs::path> out;
-    for (auto& entry : fs::directory_iterator(directory_ / "cache")) out.push_back(entry.path());
+    for (auto& entry : fs::directory_iterator(directory_ / "cache"))
+      if (entry.path().extension() == ".code") out.push_back(entry.path());
     return out;
   }
 
@@ -265,6 +268,40 @@ TEST_F(ToolchainTest, DamagedEntriesAreRebuilt) {
       EXPECT_EQ(reader.stats().disk_hits, 1) << damage;
     }
   }
+}
+
+TEST_F(ToolchainTest, ProcessesCompileOneTextOnce) {
+  std::vector<pid_t> children;
+  int gate[2];  // all begin when it is closed
+  ASSERT_EQ(pipe(gate), 0);
+  for (int i = 0; i < 20; ++i) {
+    pid_t child = fork();
+    if (child == 0) {
+      char byte;
+      close(gate[1]);
+      int status = 100;
+      try {
+        if (read(gate[0], &byte, 1) == 0) {
+          Toolchain toolchain(options());
+          toolchain.compile(kAxpy, "axpy")->symbol("axpy");
+          status = int(toolchain.stats().compiles);
+        }
+      } catch (...) {
+      }
+      _exit(status);
+    }
+    children.push_back(child);
+  }
+  close(gate[1]);
+  int compiles = 0;
+  for (pid_t child : children) {
+    int status = -1;
+    waitpid(child, &status, 0);
+    EXPECT_TRUE(WIFEXITED(status));
+    compiles += WEXITSTATUS(status);
+  }
+  close(gate[0]);
+  EXPECT_EQ(compiles, 1);
 }
 
 TEST_F(ToolchainTest, ThreadsCompileOneTextOnce) {

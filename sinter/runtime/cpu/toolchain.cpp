@@ -18,7 +18,7 @@ namespace sinter::runtime {
 namespace {
 
 // A part of every key: raise it when the flags of a compiler or the demands of a loader change.
-constexpr int kCodeFormat = 1;
+constexpr int kCodeFormat = 2;
 
 class ObjectCode : public CpuCode {
  public:
@@ -107,7 +107,15 @@ std::shared_ptr<const CpuCode> Toolchain::build(const std::string& text, const s
     if (options_.compiler != CpuCompiler::kAuto && options_.compiler != compiler.kind) continue;
     std::string identity = compiler.identity();
     if (identity.empty()) continue;
-    std::string key = format("sinter code {}\n{}\n{}\n", kCodeFormat, identity, options_.target.name) + text;
+    std::string key = make_key({{"kind", "cpu-code"},
+                                {"source", text_part(prelude.empty() ? text : text.substr(text.find('\n') + 1))},
+                                {"prelude", prelude.empty() ? "none" : text_part(prelude)},
+                                {"compiler", identity},
+                                {"target", options_.target.name},
+                                {"format", format("{}", kCodeFormat)}});
+    if (auto code = from_disk(compiler, key)) return code;
+    // Of processes that start together one compiles, and the others find its work.
+    CodeStore::Lock lock = store_.lock(key);
     if (auto code = from_disk(compiler, key)) return code;
     try {
       // The line that names the prelude makes way for the prelude itself.
@@ -155,7 +163,8 @@ std::shared_ptr<const CpuCode> Toolchain::from_compiler(const Compiler& compiler
   } catch (const Error& error) {
     throw CompilerFailure(error.message());
   }
-  store_.save(key, bytes);
+  store_.note_miss(key, label);
+  store_.save(key, bytes, label);
   std::lock_guard lock(mutex_);
   ++stats_.compiles;
   stats_.seconds += elapsed.count();

@@ -242,9 +242,13 @@ const CodeStore& store() {
   return winners;
 }
 std::string store_key(const DeviceState& state, const Key& key) {
-  std::string text = format("cublaslt algorithm 1, version {}, {}:", library().GetVersion(), state.name);
-  for (int64_t value : key) text += format(" {}", value);
-  return text;
+  std::string problem;
+  for (int64_t value : key) problem += format("{}{}", problem.empty() ? "" : " ", value);
+  return make_key({{"kind", "cublaslt-choice"},
+                   {"problem", problem},
+                   {"library", format("{}", library().GetVersion())},
+                   {"device", state.name},
+                   {"format", "1"}});
 }
 
 // The product as the library sees it: cᵀ = bᵀ·aᵀ by columns.
@@ -411,7 +415,8 @@ double tune_cuda_matmul(int device, const CudaMatmul& p, double seconds) {
   }
   check(best != 0, "cuBLASLt: none of its {} suggestions for {} products of {}x{}x{} {} runs", candidates.size(),
         p.batch, p.m, p.n, p.k, p.dtype);
-  store().save(store_key(state, key), {reinterpret_cast<const char*>(&product->algorithm), sizeof product->algorithm});
+  store().save(store_key(state, key), {reinterpret_cast<const char*>(&product->algorithm), sizeof product->algorithm},
+               format("{}x{}x{} {}", p.m, p.n, p.k, p.dtype));
   std::lock_guard guard(state.lock);
   state.products[key] = product;
   return best * 1e3;

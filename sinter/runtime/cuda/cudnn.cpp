@@ -336,7 +336,11 @@ const CodeStore& store() {
   return winners;
 }
 std::string store_key(const DeviceState& state, const std::string& key) {
-  return format("cudnn choice 2, version {}, {}: {}", library().version(), state.name, key);
+  return make_key({{"kind", "cudnn-choice"},
+                   {"problem", key},
+                   {"library", format("{}", library().version())},
+                   {"device", state.name},
+                   {"format", "2"}});
 }
 
 // Calls visit(plan, number) for the ways that work, until it says stop. For the same library, device and problem they
@@ -473,7 +477,7 @@ double tune_cuda_convolution(int device, const CudaConvolution& p, double second
   std::string key = key_of(p);
   check(best != nullptr, "cuDNN has no way to compute this convolution: {}", key);
   state.plans[bytes_of(p)] = best;
-  store().save(store_key(state, key), format("{}", best_number));
+  store().save(store_key(state, key), format("{}", best_number), format("{}d convolution {}", p.spatial, p.dtype));
   return best_ms * 1e3;
 }
 

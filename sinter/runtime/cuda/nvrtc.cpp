@@ -7,7 +7,6 @@
 
 #include "sinter/base/dynamic_library.h"
 #include "sinter/base/error.h"
-#include "sinter/base/hash.h"
 #include "sinter/base/log.h"
 #include "sinter/base/stage_times.h"
 #include "sinter/runtime/code_store.h"
@@ -186,17 +185,26 @@ std::string compile_cuda(const std::string& text, const std::string& label, cons
   check(api.problem.empty(), "the CUDA program '{}' cannot be compiled: {}", label, api.problem);
   static auto& store = *new CodeStore(CodeStore::default_directory());
   auto& count = cuda_compile_count();
-  std::string key =
-      format("sinter cuda {}\nnvrtc {}\n{}\n{}", kCodeFormat, api.version_text, architecture, hash_hex(text));
-  if (auto bytes = store.load(key)) {
+  std::string key = make_key({{"kind", "cuda-code"},
+                              {"source", text_part(text)},
+                              {"compiler", "nvrtc " + api.version_text},
+                              {"target", architecture},
+                              {"format", format("{}", kCodeFormat)}});
+  auto from_disk = [&] {
+    auto bytes = store.load(key);
     std::lock_guard lock(count.mutex);
-    ++count.stats.disk_hits;
-    return std::move(*bytes);
-  }
+    count.stats.disk_hits += bytes.has_value();
+    return bytes;
+  };
+  if (auto bytes = from_disk()) return std::move(*bytes);
+  // Of processes that start together one compiles, and the others find its work.
+  CodeStore::Lock key_lock = store.lock(key);
+  if (auto bytes = from_disk()) return std::move(*bytes);
   auto begin = std::chrono::steady_clock::now();
   std::string bytes = build(api, text, label, architecture);
   std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
-  store.save(key, bytes);
+  store.note_miss(key, label);
+  store.save(key, bytes, label);
   std::lock_guard lock(count.mutex);
   ++count.stats.compiles;
   count.stats.seconds += elapsed.count();
