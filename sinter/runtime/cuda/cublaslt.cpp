@@ -376,8 +376,9 @@ void cuda_matmul(int device, const CudaMatmul& p) {
   DeviceState& state = state_of(device);
   auto product = product_of(state, p, key_of(p));
   CudaStream stream = cuda_stream(device);
-  lt_check(queue(state, p, *product, product->algorithm, workspace_of(state, device, stream), stream),
-           format("{} products of {}x{}x{} {}", p.batch, p.m, p.n, p.k, p.dtype));
+  auto status = queue(state, p, *product, product->algorithm, workspace_of(state, device, stream), stream);
+  if (status != CUBLAS_STATUS_SUCCESS) [[unlikely]]
+    lt_check(status, format("{} products of {}x{}x{} {}", p.batch, p.m, p.n, p.k, p.dtype));
 }
 
 double tune_cuda_matmul(int device, const CudaMatmul& p, double seconds) {

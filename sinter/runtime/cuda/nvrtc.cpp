@@ -12,6 +12,7 @@
 #include "sinter/runtime/code_store.h"
 #include "sinter/runtime/cuda/compile_count.h"
 #include "sinter/runtime/cuda/device.h"
+#include "sinter/runtime/cuda/library_search.h"
 #include "sinter/runtime/cuda/module.h"
 
 namespace sinter::runtime {
@@ -48,12 +49,8 @@ std::vector<std::string> candidates() {
   std::vector<std::string> names = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"};
   if (int version = cuda_driver_version(); version && version < 13000) std::swap(names[0], names[1]);
   std::vector<std::string> all = names;
-  for (const char* variable : {"CUDA_HOME", "CUDA_PATH", ""}) {
-    const char* root = *variable ? std::getenv(variable) : "/usr/local/cuda";
-    if (!root || !*root) continue;
-    for (const char* folder : {"/lib64/", "/lib/"})
-      for (auto& name : names) all.push_back(std::string(root) + folder + name);
-  }
+  for (auto& folder : cuda_library_folders())
+    for (auto& name : names) all.push_back(folder + "/" + name);
   return all;
 }
 
