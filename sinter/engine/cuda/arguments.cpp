@@ -23,15 +23,15 @@ thread_local bool starts_program = false;
 CudaRecording::CudaRecording(int64_t block) : block_(block), previous_(current_) { current_ = this; }
 CudaRecording::~CudaRecording() { current_ = previous_; }
 
-void* CudaRecording::scratch(Device device, size_t bytes) {
+BufferPtr CudaRecording::scratch(Device device, size_t bytes) {
   if (!scratch_ || scratch_->bytes() < bytes) keep(scratch_ = allocate_buffer(bytes, device));
-  return scratch_->data();
+  return scratch_;
 }
 
-void* cuda_scratch(Device device, size_t bytes) {
-  if (auto* recording = CudaRecording::current()) return recording->scratch(device, bytes);
-  // Freed at once: work that still reads it comes before anything that gets the memory next.
-  return allocate_buffer(bytes, device)->data();
+CudaScratch::CudaScratch(Device device, size_t bytes) {
+  if (bytes == 0) return;
+  auto* recording = CudaRecording::current();
+  buffer_ = recording ? recording->scratch(device, bytes) : allocate_buffer(bytes, device);
 }
 
 void refuse_place(const char* who, const void* address) {

@@ -33,8 +33,8 @@ class CudaRecording {
   // Memory that the graph uses again in every run.
   void keep(BufferPtr buffer) { kept_.push_back(std::move(buffer)); }
   std::vector<BufferPtr> take_kept() { return std::move(kept_); }
-  // As cuda_scratch. Steps of one graph run one after the other and share it.
-  void* scratch(Device device, size_t bytes);
+  // For CudaScratch: steps of one graph run one after the other and share it.
+  BufferPtr scratch(Device device, size_t bytes);
 
  private:
   static inline thread_local CudaRecording* current_ = nullptr;
@@ -44,8 +44,16 @@ class CudaRecording {
   BufferPtr scratch_;
 };
 
-// Memory for the time of one step: valid until the next call of cuda_scratch on this thread.
-void* cuda_scratch(Device device, size_t bytes);
+// Memory for the time of one step: to be held until its last kernel is queued. Afterwards it serves other work, which comes
+// behind that of the step. A step holds one at a time.
+class CudaScratch {
+ public:
+  CudaScratch(Device device, size_t bytes);
+  void* data() const { return buffer_ ? buffer_->data() : nullptr; }
+
+ private:
+  BufferPtr buffer_;
+};
 
 // For what cannot read places (library calls): an Error that says so, which keeps the program from being recorded.
 void refuse_place(const char* who, const void* address);

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <map>
 #include <mutex>
+#include <optional>
 
 #include "sinter/base/error.h"
 #include "sinter/base/log.h"
@@ -57,17 +58,12 @@ void copy(const Tensor& from, const Tensor& to) {
 // Memory for the time of one launch.
 class Pieces {
  public:
-  Pieces(Device device, int64_t bytes) {
-    if (bytes == 0) return;
-    if (CudaRecording::current())
-      next_ = static_cast<char*>(cuda_scratch(device, size_t(bytes)));
-    else
-      next_ = static_cast<char*>((own_ = allocate_buffer(size_t(bytes), device))->data());
-  }
+  Pieces(Device device, int64_t bytes) : scratch_(std::in_place, device, size_t(bytes)), next_(static_cast<char*>(scratch_->data())) {}
   explicit Pieces(BufferPtr given) : own_(std::move(given)), next_(static_cast<char*>(own_->data())) {}
   void* take(int64_t bytes) { return std::exchange(next_, next_ + padded(bytes)); }
 
  private:
+  std::optional<CudaScratch> scratch_;
   BufferPtr own_;
   char* next_ = nullptr;
 };

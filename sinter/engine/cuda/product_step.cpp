@@ -287,7 +287,8 @@ class LibraryStep final : public CudaStep {
     auto padded = [&](int64_t elements) { return (elements * item + 255) / 256 * 256; };
     int64_t bytes = prologue_ ? padded(left_.elements) : 0;
     for (auto& part : parts_) bytes += part.result < 0 ? padded(part.elements) : 0;
-    char* scratch = bytes ? static_cast<char*>(cuda_scratch(device_, size_t(bytes))) : nullptr;
+    CudaScratch memory(device_, size_t(bytes));
+    char* scratch = static_cast<char*>(memory.data());
     CudaStaging staging(device_);
     void* left = nullptr;
     if (prologue_) {

@@ -35,7 +35,8 @@ TensorList ordered(const Tensor& x, int64_t dim, int64_t keep, bool descending) 
   if (values.impl().numel) {
     runtime::CudaSort sort{x.dtype(), lines, sizes.empty() ? 1 : keep, descending, data_of(x.impl()), data_of(values.impl()),
                            reinterpret_cast<int64_t*>(data_of(positions.impl()))};
-    runtime::cuda_sort(x.device().index, sort, cuda_scratch(x.device(), size_t(runtime::cuda_sort_workspace(sort))));
+    CudaScratch workspace(x.device(), size_t(runtime::cuda_sort_workspace(sort)));
+    runtime::cuda_sort(x.device().index, sort, workspace.data());
   }
   return {values, positions};
 }
