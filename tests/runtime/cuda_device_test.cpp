@@ -11,22 +11,10 @@
 #include "sinter/runtime/cuda/graph.h"
 #include "sinter/runtime/cuda/module.h"
 #include "sinter/runtime/cuda/stream.h"
+#include "tests/runtime/cuda_test_errors.h"
 
 namespace sinter::runtime {
 namespace {
-
-constexpr size_t kMiB = 1 << 20;
-
-std::string error_of(FunctionRef<void()> work) {
-  try {
-    work();
-  } catch (const Error& error) {
-    return error.message();
-  }
-  return "";
-}
-
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 struct AddParams {
   const float *a, *b;

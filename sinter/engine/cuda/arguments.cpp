@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "sinter/base/error.h"
+#include "sinter/engine/cuda/own_kernel.h"
 
 namespace sinter {
 
@@ -49,9 +50,9 @@ extern "C" __global__ void sinter_hold_up(const __grid_constant__ long long nano
   } while (now - begin < nanoseconds);
 }
 )";
-  auto function = runtime::load_cuda(std::vector<runtime::CudaSource>{{"sinter_hold_up", kText, 0}}, "", device.index)[0];
+  static auto& kernel = *new OwnKernel("sinter_hold_up", kText);
   auto nanoseconds = int64_t(seconds * 1e9);
-  runtime::cuda_launch(function, device.index, {}, &nanoseconds, sizeof nanoseconds);
+  runtime::cuda_launch(kernel.on(device.index), device.index, {}, &nanoseconds, sizeof nanoseconds);
 }
 
 void begin_cuda_program() { starts_program = true; }

@@ -6,6 +6,7 @@
 #include "sinter/base/hash.h"
 #include "sinter/base/log.h"
 #include "sinter/engine/cuda/loops.h"
+#include "sinter/engine/eager/kernel_cache.h"
 #include "sinter/engine/fused_kernel.h"
 #include "sinter/runtime/cuda/device.h"
 #include "sinter/runtime/cuda/errors.h"
@@ -21,11 +22,7 @@ constexpr int64_t kFewElements = 65536;
 constexpr int64_t kMostKept = 8;
 
 bool is_wide(std::span<const TensorImpl* const> tensors) {
-  return std::any_of(tensors.begin(), tensors.end(), [](auto* t) {
-    int64_t last = 0;
-    for (size_t d = 0; t && d < t->sizes.size(); ++d) last += (t->sizes[d] - 1) * t->strides[d];
-    return last >= INT32_MAX / 2;
-  });
+  return std::any_of(tensors.begin(), tensors.end(), [](auto* t) { return t && eager::is_wide(*t); });
 }
 
 int64_t product_of(const std::vector<Axis>& axes, const KernelParameters& parameters) {

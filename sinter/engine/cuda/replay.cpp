@@ -1,11 +1,11 @@
 #include "sinter/engine/cuda/replay.h"
 
 #include <algorithm>
-#include <mutex>
 
 #include "sinter/base/error.h"
 #include "sinter/base/log.h"
 #include "sinter/engine/cuda/arguments.h"
+#include "sinter/engine/cuda/own_kernel.h"
 #include "sinter/runtime/cuda/module.h"
 
 namespace sinter {
@@ -34,13 +34,9 @@ extern "C" __global__ void sinter_set_cells(const __grid_constant__ CellValues c
 }
 )";
 
-const runtime::CudaFunction& set_cells(int device) {
-  static std::mutex mutex;
-  static auto& functions = *new std::vector<runtime::CudaFunction>(64);
-  std::lock_guard lock(mutex);
-  auto& function = functions[size_t(device)];
-  if (!function) function = runtime::load_cuda(std::vector<runtime::CudaSource>{{"sinter_set_cells", kSetCells}}, "", device)[0];
-  return function;
+OwnKernel& set_cells() {
+  static auto& kernel = *new OwnKernel("sinter_set_cells", kSetCells);
+  return kernel;
 }
 
 }  // namespace
@@ -88,7 +84,7 @@ void CudaReplay::launch(std::span<const int64_t> cells) {
   auto send = [&] {
     runtime::CudaGrid grid;
     grid.threads[0] = 128;
-    if (update.count) runtime::cuda_launch(set_cells(device_.index), device_.index, grid, &update, sizeof update);
+    if (update.count) runtime::cuda_launch(set_cells().on(device_.index), device_.index, grid, &update, sizeof update);
     update.count = 0;
   };
   for (size_t i = 0; i < cells.size(); ++i) {

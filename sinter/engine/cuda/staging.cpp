@@ -1,8 +1,9 @@
 #include "sinter/engine/cuda/staging.h"
 
-#include <mutex>
+#include <algorithm>
 
 #include "sinter/codegen/cuda/emit.h"
+#include "sinter/engine/cuda/own_kernel.h"
 #include "sinter/runtime/cuda/device.h"
 
 namespace sinter {
@@ -25,15 +26,9 @@ extern "C" __global__ void sinter_copy_bytes(const __grid_constant__ Args<3> a) 
 }  // namespace k
 )";
 
-const runtime::CudaFunction& copy_bytes_kernel(int device) {
-  static std::mutex mutex;
-  static auto& functions = *new std::vector<runtime::CudaFunction>(64);
-  std::lock_guard lock(mutex);
-  auto& function = functions[size_t(device)];
-  if (!function)
-    function = runtime::load_cuda(std::vector<runtime::CudaSource>{{"sinter_copy_bytes", kCopyBytes, 0}},
-                                  codegen::cuda_prelude(), device)[0];
-  return function;
+OwnKernel& copy_bytes_kernel() {
+  static auto& kernel = *new OwnKernel("sinter_copy_bytes", kCopyBytes, codegen::cuda_prelude());
+  return kernel;
 }
 
 void* fresh(Device device, int64_t bytes) {
@@ -55,7 +50,7 @@ void CudaStaging::copy(int64_t to, int64_t from, int64_t bytes) {
   grid.blocks[0] = unsigned(std::clamp<int64_t>((bytes + 4095) / 4096, 1, processors * 8));
   grid.threads[0] = 256;
   grid.overlaps_previous = true;
-  cuda_launch(copy_bytes_kernel(device_.index), device_, grid, 0, slots);
+  cuda_launch(copy_bytes_kernel().on(device_.index), device_, grid, 0, slots);
 }
 
 void* CudaStaging::read(const CudaSlots& slots, size_t i, int64_t bytes) {

@@ -47,8 +47,10 @@ class Call {
     Type type = op_.infer(call_)[0];
     Tensor result = out ? *out : empty(type.shape, TensorOptions(type.dtype).device(type.device));
     device_ = result.device();
-    wide_ = is_wide(result.impl());
-    for (auto& arg : inputs_) wide_ = wide_ || (!arg.is_scalar() && is_wide(arg.tensor().impl()));
+    if (device_.is_cuda()) {
+      wide_ = is_wide(result.impl());
+      for (auto& arg : inputs_) wide_ = wide_ || (!arg.is_scalar() && is_wide(arg.tensor().impl()));
+    }
     if (op_.kind == OpKind::kScatter) start_from(inputs_[0], result);
     IntList steps = op_.kind == OpKind::kScatter ? op_.domain(call_).numbers() : type.shape.numbers();
     int64_t reduced = 1;

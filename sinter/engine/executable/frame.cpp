@@ -220,7 +220,7 @@ std::vector<int64_t> Frame::cells(std::span<const TensorArg> inputs) const {
 // While alive, tensors over memory that moves from call to call lie in places of the parameter block.
 class Frame::Places {
  public:
-  explicit Places(Frame& frame) : frame_(frame) {
+  explicit Places(Frame& frame) {
     for (size_t s = 0; s < frame.bound_.size(); ++s) {
       if (frame.bound_[s].empty() || !frame.replay_->is_moving(s)) continue;
       auto* place = reinterpret_cast<void*>(uintptr_t(place_of_cell(int(s))));
@@ -245,7 +245,6 @@ class Frame::Places {
     BufferPtr buffer;
     int64_t offset;
   };
-  Frame& frame_;
   std::vector<Real> real_;
 };
 
