@@ -8,8 +8,8 @@
 
 #include "sinter/base/log.h"
 #include "sinter/engine/eager/eager.h"
+#include "sinter/engine/executable/ready_graph.h"
 #include "sinter/passes/partition.h"
-#include "sinter/passes/pipeline.h"
 
 namespace sinter::capture {
 
@@ -73,12 +73,15 @@ std::shared_ptr<Executable> make_ready(Graph graph, std::vector<int> writes, con
   if (options.backend == "sinter") pipeline.decompose.takes_whole = eager::takes_whole;
   if (debug_directory())
     pipeline.on_stage = [&](std::string_view pass, const std::string& text) { write_debug_file(label, pass, text); };
-  Program program{.graph = run_passes(std::move(graph), pipeline), .symbols = {}, .writes = std::move(writes), .name = label};
+  Program program{.graph = std::move(graph), .symbols = {}, .writes = std::move(writes), .name = label};
+  for (int place : takes) program.symbols.push_back(sizes.symbols()[size_t(place)].name);
+  if (options.backend == "sinter")
+    make_ready_graph(program, pipeline);
+  else
+    program.graph = run_all_passes(program, pipeline);
   if (tunes(options.mode)) program.tune_seconds = double(int_option(options, "autotune_budget_ms")) / 1000;
   program.records = options.mode == Mode::kReduceOverhead || options.mode == Mode::kMaxAutotune;
   program.frozen = std::move(frozen);
-  for (int place : takes) program.symbols.push_back(sizes.symbols()[size_t(place)].name);
-  if (log_enabled(LogTopic::kGraph)) log(LogTopic::kGraph, "{} after the passes:\n{}", label, program.graph.text());
   auto executable = compile_program(std::move(program), options.backend);
   if (debug_directory()) write_debug_file(label, "plan", executable->text());
   return executable;

@@ -27,6 +27,8 @@ struct Program {
   double tune_seconds = 0;
   // On a GPU: the steps of a call are recorded once and launched as one graph.
   bool records = false;
+  // The graph's ops are grouped into kernels already (engine/executable/ready_graph.h).
+  bool grouped = false;
 
   int written_into(size_t output) const { return output < writes.size() ? writes[output] : -1; }
 };

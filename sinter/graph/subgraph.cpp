@@ -1,12 +1,16 @@
 #include "sinter/graph/subgraph.h"
 
 #include <algorithm>
+#include <unordered_map>
+#include <utility>
 
 #include "sinter/graph/text_scan.h"
 
 namespace sinter {
 
 namespace {
+
+thread_local std::unordered_map<std::string, SubGraph>* memo = nullptr;
 
 // One line a node: `;` outside brackets and quotes ends one.
 std::string split_lines(std::string_view text) {
@@ -51,6 +55,12 @@ Graph map_graph(const detail::DimMap& map, const Graph& graph) {
 
 }  // namespace
 
+SubGraphMemo::SubGraphMemo() {
+  SINTER_INTERNAL_ASSERT(!memo, "two memos on one thread");
+  memo = new std::unordered_map<std::string, SubGraph>;
+}
+SubGraphMemo::~SubGraphMemo() { delete std::exchange(memo, nullptr); }
+
 bool SubGraph::operator==(const SubGraph& other) const {
   if (graph_ == other.graph_) return true;
   return graph_ && other.graph_ && graph_->hash() == other.graph_->hash() && graph_->text() == other.graph_->text();
@@ -69,9 +79,15 @@ void parse_field(std::string_view text, SubGraph& out) {
     out = {};
     return;
   }
+  if (memo)
+    if (auto known = memo->find(std::string(text)); known != memo->end()) {
+      out = known->second;
+      return;
+    }
   check(text.size() >= 2 && text[0] == '{' && closing_bracket(text, 0) == text.size() - 1,
         "'{}' is not a graph: write one like {%0 = input : f32[2]; return %0}", text);
   out = SubGraph(Graph::parse(split_lines(text.substr(1, text.size() - 2))));
+  if (memo) memo->emplace(text, out);
 }
 
 void map_field(const detail::DimMap& map, SubGraph& field) {

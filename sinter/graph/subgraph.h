@@ -23,6 +23,14 @@ class SubGraph {
   std::shared_ptr<const Graph> graph_;
 };
 
+// While it lives, equal texts that this thread reads become one graph: the layers of a network have the same bodies.
+class SubGraphMemo {
+ public:
+  SubGraphMemo();
+  ~SubGraphMemo();
+  SubGraphMemo(const SubGraphMemo&) = delete;
+};
+
 std::string field_text(const SubGraph& v);
 void parse_field(std::string_view text, SubGraph& out);
 void map_field(const detail::DimMap& map, SubGraph& field);

@@ -117,6 +117,11 @@ uint64_t CodeStore::default_limit() {
   return kDefaultLimit;
 }
 
+CodeStore& process_store() {
+  static auto* store = new CodeStore(CodeStore::default_directory());  // threads may outlive static objects
+  return *store;
+}
+
 std::string CodeStore::path_of(std::string_view key) const { return directory_ + "/" + hash_hex(key) + ".code"; }
 
 std::optional<std::string> CodeStore::load(std::string_view key) const {

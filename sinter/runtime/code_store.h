@@ -117,4 +117,7 @@ class CodeStore {
   uint64_t limit_;
 };
 
+// The store of the process, in the default directory.
+CodeStore& process_store();
+
 }  // namespace sinter::runtime

@@ -37,9 +37,8 @@ std::shared_ptr<Executable> make_user(const std::string& name, const Backend& ba
   return make_function(program, run, format("backend {}:\n", name));
 }
 
-// Sizes that only the data knows leave nothing to plan; a plan's memory is on one device.
 std::shared_ptr<Executable> make_sinter(Program program) {
-  return depends_on_data(program) || !is_on_one_device(program.graph) ? make_eager(std::move(program)) : make_planned(std::move(program));
+  return is_plannable(program) ? make_planned(std::move(program)) : make_eager(std::move(program));
 }
 
 class Backends {

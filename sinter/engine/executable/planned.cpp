@@ -8,9 +8,8 @@
 #include "sinter/engine/eager/eager.h"
 #include "sinter/engine/executable/checks.h"
 #include "sinter/engine/executable/frame.h"
+#include "sinter/engine/executable/ready_graph.h"
 #include "sinter/engine/report.h"
-#include "sinter/passes/fuse.h"
-#include "sinter/passes/nest.h"
 
 namespace sinter {
 
@@ -183,12 +182,8 @@ class Planned final : public Executable {
 }  // namespace
 
 std::shared_ptr<Executable> make_planned(Program program) {
-  StageTimer timer(CompileStage::kSchedule);
-  FuseOptions options;
-  options.takes_epilogue = takes_epilogue;
-  NestOptions nest;
-  nest.takes_epilogue = takes_epilogue;
-  program.graph = nest_kernels(fuse(program.graph, options), nest);
+  if (!program.grouped) program.graph = group_kernels(program.graph);
+  program.grouped = true;
   return std::make_shared<Planned>(std::move(program));
 }
 

@@ -107,6 +107,8 @@ bool is_on_one_device(const Graph& graph) {
   return true;
 }
 
+bool is_plannable(const Program& program) { return !depends_on_data(program) && is_on_one_device(program.graph); }
+
 Specialized specialize(const Program& program, std::span<const int64_t> sizes) {
   return Specializer(program, sizes).run();
 }

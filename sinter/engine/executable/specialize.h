@@ -19,6 +19,9 @@ bool depends_on_data(const Program& program);
 Device device_of(const Graph& graph);
 bool is_on_one_device(const Graph& graph);
 
+// Whether a plan can be made of the program: no size depends on data, and all memory is on one device.
+bool is_plannable(const Program& program);
+
 // The program's graph with every size a number and composite ops spelled out, but for those that a template takes.
 Specialized specialize(const Program& program, std::span<const int64_t> sizes);
 

@@ -1,0 +1,155 @@
+#include "sinter/engine/executable/ready_graph.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "sinter/base/build_id.h"
+#include "sinter/base/error.h"
+#include "sinter/base/log.h"
+#include "sinter/base/stage_times.h"
+#include "sinter/engine/executable/specialize.h"
+#include "sinter/engine/fused_kernel.h"
+#include "sinter/graph/subgraph.h"
+#include "sinter/ops/contract.h"
+#include "sinter/passes/fuse.h"
+#include "sinter/passes/nest.h"
+#include "sinter/runtime/cpu/cpu_features.h"
+#include "sinter/runtime/cuda/cudnn.h"
+
+namespace sinter {
+
+namespace {
+
+constexpr std::string_view kLineMark = "  // ";
+
+bool has_registered_ops(const Graph& graph) {
+  return std::any_of(graph.nodes().begin(), graph.nodes().end(),
+                     [](const Node& node) { return node.op->name.find("::") != std::string_view::npos; });
+}
+
+bool is_watched(const PipelineOptions& options) {
+  return options.on_stage || log_enabled(LogTopic::kGraph) || log_enabled(LogTopic::kPasses) ||
+         log_enabled(LogTopic::kFusion);
+}
+
+// What the outcome depends on beside the code of Sinter: the graph, what is left out, and which templates there are.
+std::string key_of(const Graph& graph, const PipelineOptions& options) {
+  std::string skipped;
+  for (auto& name : options.skip) skipped += name + ",";
+  if (const char* more = std::getenv("SINTER_SKIP_PASSES")) skipped += more;
+  // Asking for cuDNN loads it: only where there may be a convolution to give to it.
+  std::string device = device_of(graph).is_cuda() ? "cuda" : "cpu";
+  auto convolves = [](const Node& node) { return node.op == &convolution_op(); };
+  if (device_of(graph).is_cuda() && std::any_of(graph.nodes().begin(), graph.nodes().end(), convolves))
+    device += runtime::cudnn_problem().empty() ? " with cuDNN" : "";
+  return runtime::make_key({{"kind", "graph"},
+                            {"captured", runtime::text_part(graph.text())},
+                            {"skipped", skipped},
+                            {"device", device},
+                            {"target", runtime::host_target().name},
+                            {"sinter", build_id()}});
+}
+
+// The user's lines, each once.
+std::vector<std::string> lines_of(const Graph& graph) {
+  std::unordered_set<std::string_view> seen;
+  std::vector<std::string> lines;
+  for (auto& node : graph.nodes())
+    if (!node.where.empty() && seen.insert(node.where).second) lines.push_back(node.where);
+  return lines;
+}
+
+}  // namespace
+
+std::string kept_text(const Graph& graph, std::vector<std::string>& lines) {
+  std::unordered_map<std::string, size_t> places;
+  for (size_t i = 0; i < lines.size(); ++i) places.try_emplace(lines[i], i);
+  std::string text = graph.text(), out;
+  size_t at = 0;
+  for (auto& node : graph.nodes()) {
+    size_t end = text.find('\n', at);
+    out.append(text, at, end - at);
+    if (!node.where.empty()) {
+      auto [place, fresh] = places.try_emplace(node.where, lines.size());
+      if (fresh) lines.push_back(node.where);
+      out.append(kLineMark).append(std::to_string(place->second));
+    }
+    out += '\n';
+    at = end + 1;
+  }
+  return out.append(text, at);
+}
+
+Graph kept_graph(std::string_view text, const std::vector<std::string>& lines) {
+  std::string with_lines;
+  with_lines.reserve(text.size() + text.size() / 4);
+  while (!text.empty()) {
+    size_t end = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    size_t mark = line.rfind(kLineMark), number = 0;
+    if (mark != std::string_view::npos) {
+      const char* last = line.data() + line.size();
+      auto [stop, error] = std::from_chars(line.data() + mark + kLineMark.size(), last, number);
+      if (error == std::errc() && stop == last) {
+        check(number < lines.size(), "a kept graph names line {} of {}", number, lines.size());
+        with_lines.append(line.substr(0, mark + kLineMark.size())).append(lines[number]).append("\n");
+        continue;
+      }
+    }
+    with_lines.append(line).append("\n");
+  }
+  SubGraphMemo memo;
+  return Graph::parse(with_lines);
+}
+
+Graph run_all_passes(Program& program, const PipelineOptions& options) {
+  Graph graph = run_passes(std::move(program.graph), options);
+  if (log_enabled(LogTopic::kGraph)) log(LogTopic::kGraph, "{} after the passes:\n{}", program.name, graph.text());
+  return graph;
+}
+
+Graph group_kernels(const Graph& graph) {
+  StageTimer timer(CompileStage::kSchedule);
+  FuseOptions options;
+  options.takes_epilogue = takes_epilogue;
+  NestOptions nest;
+  nest.takes_epilogue = takes_epilogue;
+  return nest_kernels(fuse(graph, options), nest);
+}
+
+void make_ready_graph(Program& program, const PipelineOptions& options, const runtime::CodeStore& store) {
+  bool kept = !build_id().empty() && !has_registered_ops(program.graph);
+  std::string key;
+  std::vector<std::string> lines;
+  if (kept) {
+    StageTimer timer(CompileStage::kPasses);
+    key = key_of(program.graph, options);
+    lines = lines_of(program.graph);
+    if (auto text = is_watched(options) ? std::nullopt : store.load(key)) {
+      try {
+        program.graph = kept_graph(std::string_view(*text).substr(1), lines);
+        program.grouped = text->front() == '+';
+        return;
+      } catch (const Error& error) {
+        warn_once("kept graph", "the kept graph of {} is not understood and made anew: {}", program.name, error.message());
+      }
+    }
+  }
+  program.graph = run_all_passes(program, options);
+  if (is_plannable(program)) {
+    program.graph = group_kernels(program.graph);
+    program.grouped = true;
+  }
+  if (!kept) return;
+  size_t known = lines.size();
+  std::string text = (program.grouped ? "+" : "-") + kept_text(program.graph, lines);
+  if (lines.size() != known) return;  // a line that the captured graph does not have could not be told later
+  store.note_miss(key, program.name);
+  store.save(key, text, program.name);
+}
+
+}  // namespace sinter

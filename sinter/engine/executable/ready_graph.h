@@ -1,0 +1,27 @@
+#pragma once
+// A captured graph made ready to be planned: simplified by the passes, its ops grouped into kernels. The outcome is kept in
+// the store, so that a process that captures what was captured before goes straight to planning.
+#include "sinter/engine/executable.h"
+#include "sinter/passes/pipeline.h"
+#include "sinter/runtime/code_store.h"
+
+namespace sinter {
+
+// Runs the passes over the program's graph and, where a plan can be made of it, groups it (Program::grouped). Nothing is
+// taken from the store where somebody watches the passes (SINTER_LOGS, PipelineOptions::on_stage), nor where the graph has
+// ops that users registered: what these do is no part of the key.
+void make_ready_graph(Program& program, const PipelineOptions& options,
+                      const runtime::CodeStore& store = runtime::process_store());
+
+// The program's graph after the passes, which SINTER_LOGS=graph shows.
+Graph run_all_passes(Program& program, const PipelineOptions& options);
+// The graph with its ops grouped into kernels.
+Graph group_kernels(const Graph& graph);
+
+// --- the text that is kept
+// As Graph::text, with the user's lines as numbers of `lines`, which grows.
+std::string kept_text(const Graph& graph, std::vector<std::string>& lines);
+// The graph of such a text; an Error where it is none.
+Graph kept_graph(std::string_view text, const std::vector<std::string>& lines);
+
+}  // namespace sinter

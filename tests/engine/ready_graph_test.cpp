@@ -1,0 +1,77 @@
+#include "sinter/engine/executable/ready_graph.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "sinter/base/build_id.h"
+#include "sinter/ops/binary.h"
+#include "sinter/ops/custom.h"
+#include "sinter/runtime/code_store.h"
+
+namespace sinter {
+namespace {
+
+Graph captured(const std::string& line) {
+  Graph graph;
+  Value x = graph.add_input({.dtype = kFloat32, .shape = {4, 8}}, "x");
+  Value y = graph.add(*find_op("exp"), {x}, {}, line + ":1").result();
+  Value z = graph.add(*find_op("add"), {y, x}, find_op("add")->parse({}), line + ":2").result();
+  graph.set_outputs({z});
+  return graph;
+}
+
+struct OwnDirectory {
+  std::string path = ::testing::TempDir() + format("sinter_ready_graph_{}", getpid());
+  ~OwnDirectory() { std::filesystem::remove_all(path); }
+};
+
+Program program_of(Graph graph) { return {.graph = std::move(graph), .symbols = {}, .writes = {}, .name = "ready_graph_test"}; }
+
+TEST(ReadyGraph, TextKeepsLinesAsNumbers) {
+  Graph graph = captured("model.cpp");
+  std::vector<std::string> lines;
+  std::string text = kept_text(graph, lines);
+  EXPECT_EQ(lines, (std::vector<std::string>{"model.cpp:1", "model.cpp:2"}));
+  EXPECT_EQ(text.find("model.cpp"), std::string::npos);
+  EXPECT_EQ(kept_graph(text, lines).text(true), graph.text(true));
+  EXPECT_EQ(kept_graph(text, {"a:7", "b:8"}).nodes()[1].where, "a:7");
+  EXPECT_THROW(kept_graph(text, {"a:7"}), Error);
+}
+
+TEST(ReadyGraph, SecondCaptureFindsItAndHasItsOwnLines) {
+  ASSERT_FALSE(build_id().empty());
+  OwnDirectory directory;
+  runtime::CodeStore store(directory.path);
+  Program first = program_of(captured("before.cpp")), second = program_of(captured("after.cpp"));
+  make_ready_graph(first, {}, store);
+  EXPECT_EQ(store.entries().size(), 1u);
+  make_ready_graph(second, {}, store);
+  EXPECT_EQ(store.entries().size(), 1u);
+  EXPECT_TRUE(first.grouped && second.grouped);
+  EXPECT_EQ(first.graph.text(), second.graph.text());
+  EXPECT_EQ(second.graph.nodes().back().where.substr(0, 9), "after.cpp");
+  // What is left out is part of the key.
+  Program other = program_of(captured("before.cpp"));
+  make_ready_graph(other, {.skip = {"fold"}}, store);
+  EXPECT_EQ(store.entries().size(), 2u);
+}
+
+TEST(ReadyGraph, OpsOfUsersAreNotKept) {
+  static auto twice = register_op<>(
+      {.name = "ready_graph_test::twice",
+       .infer = [](const OpCall& c) { return std::vector{c.inputs[0]}; },
+       .run = [](std::span<const Tensor> x, const Attrs&) -> TensorList { return {x[0] + x[0]}; }});
+  Graph graph;
+  Value x = graph.add_input({.dtype = kFloat32, .shape = {4}}, "x");
+  graph.set_outputs({graph.add(*find_op("ready_graph_test::twice"), {x}).result()});
+  Program program = program_of(std::move(graph));
+  OwnDirectory directory;
+  runtime::CodeStore store(directory.path);
+  make_ready_graph(program, {}, store);
+  EXPECT_TRUE(store.entries().empty());
+}
+
+}  // namespace
+}  // namespace sinter
