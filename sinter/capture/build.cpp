@@ -65,26 +65,41 @@ const char* debug_directory() {
   return directory && *directory ? directory : nullptr;
 }
 
-std::shared_ptr<Executable> make_ready(Graph graph, std::vector<int> writes, const SizeTable& sizes,
-                                       const std::vector<int>& takes, const CompileOptions& options, const std::string& label,
-                                       std::vector<Tensor> frozen = {}) {
-  TracerScope none(nullptr);
-  PipelineOptions pipeline;
-  if (options.backend == "sinter") pipeline.decompose.takes_whole = eager::takes_whole;
-  if (debug_directory())
-    pipeline.on_stage = [&](std::string_view pass, const std::string& text) { write_debug_file(label, pass, text); };
-  Program program{.graph = std::move(graph), .symbols = {}, .writes = std::move(writes), .name = label};
+// All of a program but its graph.
+Program program_of(std::vector<int> writes, const SizeTable& sizes, const std::vector<int>& takes,
+                   const CompileOptions& options, const std::string& label, std::vector<Tensor> frozen = {}) {
+  Program program{.graph = {}, .symbols = {}, .writes = std::move(writes), .name = label, .frozen = std::move(frozen)};
   for (int place : takes) program.symbols.push_back(sizes.symbols()[size_t(place)].name);
-  if (options.backend == "sinter")
-    make_ready_graph(program, pipeline);
-  else
-    program.graph = run_all_passes(program, pipeline);
   if (tunes(options.mode)) program.tune_seconds = double(int_option(options, "autotune_budget_ms")) / 1000;
   program.records = options.mode == Mode::kReduceOverhead || options.mode == Mode::kMaxAutotune;
-  program.frozen = std::move(frozen);
+  return program;
+}
+
+std::shared_ptr<Executable> executable_of(Program program, const CompileOptions& options) {
+  std::string label = program.name;
   auto executable = compile_program(std::move(program), options.backend);
   if (debug_directory()) write_debug_file(label, "plan", executable->text());
   return executable;
+}
+
+std::shared_ptr<Executable> make_ready(Graph graph, Program program, const CompileOptions& options,
+                                       KeptGraph* kept = nullptr) {
+  TracerScope none(nullptr);
+  PipelineOptions pipeline;
+  bool plans = options.backend == "sinter";
+  if (plans) pipeline.decompose.takes_whole = eager::takes_whole;
+  if (debug_directory())
+    pipeline.on_stage = [label = program.name](std::string_view pass, const std::string& text) {
+      write_debug_file(label, pass, text);
+    };
+  program.graph = std::move(graph);
+  if (!plans) {
+    program.graph = run_all_passes(program, pipeline);
+  } else {
+    KeptGraph place = make_ready_graph(program, pipeline);
+    if (kept) *kept = std::move(place);
+  }
+  return executable_of(std::move(program), options);
 }
 
 }  // namespace
@@ -121,7 +136,9 @@ std::shared_ptr<Segment> build(Recorder& recorder, Draft& draft, const SizeTable
     bypass_slots(*segment);
     auto frozen = frozen_inputs(*segment, writes, options);
     if (!idle)
-      segment->run = make_ready(std::move(draft.graph), writes, sizes, segment->takes, options, label, std::move(frozen));
+      segment->run = make_ready(std::move(draft.graph),
+                                program_of(writes, sizes, segment->takes, options, label, std::move(frozen)), options,
+                                &segment->kept);
     return segment;
   }
   Joint joint = recorder.differentiate(draft);
@@ -141,10 +158,18 @@ std::shared_ptr<Segment> build(Recorder& recorder, Draft& draft, const SizeTable
     segment->backward->tangents = joint.tangents;
     for (auto& saved : parts.saved) segment->backward->saved.push_back({saved.input, saved.output});
     segment->backward->text = parts.backward.text();
-    segment->backward->run = make_ready(std::move(parts.backward), {}, sizes, segment->takes, options, label + ".backward");
+    segment->backward->run = make_ready(
+        std::move(parts.backward), program_of({}, sizes, segment->takes, options, label + ".backward"), options);
   }
-  segment->run = make_ready(std::move(parts.forward), writes, sizes, segment->takes, options, label);
+  segment->run = make_ready(std::move(parts.forward), program_of(writes, sizes, segment->takes, options, label), options);
   return segment;
+}
+
+std::shared_ptr<Executable> load_executable(const Segment& segment, const SizeTable& sizes, const CompileOptions& options,
+                                            const std::string& label) {
+  std::vector<int> writes = writes_of(segment);
+  Program program = program_of(writes, sizes, segment.takes, options, label, frozen_inputs(segment, writes, options));
+  return load_ready_graph(program, segment.kept) ? executable_of(std::move(program), options) : nullptr;
 }
 
 }  // namespace sinter::capture

@@ -9,6 +9,10 @@ namespace sinter::capture {
 std::shared_ptr<Segment> build(Recorder& recorder, Draft& draft, const SizeTable& sizes, const CompileOptions& options,
                                const std::string& label);
 
+// The executable of a segment without gradients whose graph is in the store; null when it no longer is.
+std::shared_ptr<Executable> load_executable(const Segment& segment, const SizeTable& sizes, const CompileOptions& options,
+                                            const std::string& label);
+
 // Writes one stage under SINTER_DEBUG=DIR, if that is set.
 void write_debug_file(const std::string& label, std::string_view stage, const std::string& text);
 

@@ -300,7 +300,9 @@ void Capture::link(const std::shared_ptr<Segment>& segment) {
     if (read.leaf.kind != SlotSource::Kind::kMade) entry_.guards.add_grad(read);
   for (auto& state : states_) entry_.guards.add_state(state);
   for (auto& sharing : recorder_.sharings()) entry_.guards.add_sharing(sharing);
-  entry_.guards.keep_apart(recorder_.written_captured(), recorder_.writes_arguments());
+  entry_.written_captured = recorder_.written_captured();
+  entry_.writes_arguments = recorder_.writes_arguments();
+  entry_.guards.keep_apart(entry_.written_captured, entry_.writes_arguments);
   entry_.sizes = sizes_;
   entry_.guards.complete(sizes_);
   entry_.branches = entry_.branches || segment->question.kind != Question::Kind::kReturn;

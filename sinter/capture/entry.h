@@ -42,6 +42,11 @@ class Guards {
   // The first guard that fails, with its old and new value and the line that caused it.
   std::string failure(const Signature& signature, const Frame& frame) const;
 
+  // Whether it rests on more than the call, tensors by identity and states of the host.
+  bool watches_memory() const { return !grads_.empty() || !sharings_.empty(); }
+  bool watches(const IntrusivePtr<HostState>& state) const;
+  size_t state_count() const { return states_.size(); }
+
   std::vector<Guard> list() const;
   uint64_t hash() const;
   const Signature& signature() const { return signature_; }
@@ -107,6 +112,10 @@ struct Entry {
   std::unordered_map<uint64_t, std::shared_ptr<Segment>> by_hash;  // follow mode
   std::vector<std::shared_ptr<Segment>> segments;                  // in the order of capture
   std::atomic<int64_t> calls{0};
+  bool is_kept = false;         // found in the store: the function was never called
+  // What keep_apart() was told, for the store.
+  std::vector<Tensor> written_captured;
+  bool writes_arguments = false;
   // Of a function that is only traced.
   std::shared_ptr<Trace> trace;
   std::shared_ptr<const PaddingPlan> plan;

@@ -44,6 +44,7 @@ Explanation explain(const Function& function) {
         program.breaks.push_back({question.what, question.where, advice_for(question)});
     }
     for (auto& guard : entry->guards.list()) program.guards.push_back({guard.text, guard.where});
+    if (entry->is_kept) program.note = "found in the store, not traced";
     if (!entry->eager_reason.empty()) program.note = "runs eagerly: " + entry->eager_reason;
     if (entry->follow)
       program.note = format("the function is called every time, because of {} at {}", entry->follow_reason.what,

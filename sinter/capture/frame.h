@@ -45,6 +45,10 @@ struct Frame {
   virtual void describe(LeafVisitor& visitor) = 0;
   // Calls the function on a copy of the arguments after `replace` has walked over it.
   virtual std::shared_ptr<ResultBox> invoke(LeafVisitor& replace) = 0;
+  // A result with nothing in it; null where there is none, or none can be made.
+  virtual std::shared_ptr<ResultBox> blank_result() const = 0;
+  // The types of function and arguments, as this build of the program names them.
+  virtual const char* type_name() const = 0;
 };
 
 // What a call gives back, in the order of the result's leaves.

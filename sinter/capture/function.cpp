@@ -5,6 +5,7 @@
 #include "sinter/base/log.h"
 #include "sinter/base/stage_times.h"
 #include "sinter/capture/capture.h"
+#include "sinter/capture/kept_program.h"
 
 namespace sinter::capture {
 
@@ -263,8 +264,21 @@ bool Function::capture_new(const Signature& signature, Frame& frame, Results& re
   std::vector<Word> words = describe(frame);
   SizeTable sizes = choose_sizes(signature, words, frame);
   LogTimes times(name_);
+  std::shared_ptr<const Vouched> vouched = options_.vouched ? options_.vouched() : nullptr;
+  std::string kept;
+  if (vouched) {
+    kept = kept_key(*vouched, options_, signature, words, sizes, frame);
+    if (auto entry = load_program(kept, *vouched, options_, name_, signature, words, frame)) {
+      add(entry);
+      SmallVector<int64_t, 8> values;
+      for (auto& symbol : entry->sizes.symbols()) values.push_back(symbol.value);
+      return run_entry(entry, frame, std::move(values), results);
+    }
+  }
   try {
-    return capture_with(sizes, signature, words, frame, results);
+    bool captured = capture_with(sizes, signature, words, frame, results);
+    if (captured && vouched) save_program(kept, *vouched, *entries().back(), frame, name_);
+    return captured;
   } catch (const FailsWithSymbols&) {
     return capture_with({}, signature, words, frame, results);
   }

@@ -37,6 +37,10 @@ void Guards::add_state(const IntrusivePtr<HostState>& state) {
   has_unclocked_state_ = has_unclocked_state_ || !state->moves_clock();
 }
 
+bool Guards::watches(const IntrusivePtr<HostState>& state) const {
+  return std::any_of(states_.begin(), states_.end(), [&](auto& known) { return known.first == state; });
+}
+
 void Guards::add_grad(const GradRead& read) { grads_.push_back(read); }
 
 void Guards::add_sharing(const Sharing& sharing) {

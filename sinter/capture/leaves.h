@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <tuple>
+#include <typeinfo>
 #include <unordered_map>
 #include <vector>
 
@@ -294,6 +295,14 @@ class FrameOf final : public Frame {
           std::apply([&](auto&... argument) -> R { return std::invoke(f_, argument...); }, copy));
     }
   }
+
+  std::shared_ptr<ResultBox> blank_result() const override {
+    if constexpr (!std::is_void_v<R> && std::is_default_constructible_v<R>)
+      return std::make_shared<ResultOf<R>>(R{});
+    else
+      return nullptr;
+  }
+  const char* type_name() const override { return typeid(FrameOf).name(); }
 
  private:
   static void visit(std::tuple<Stored...>& arguments, LeafVisitor& visitor) {

@@ -1,6 +1,8 @@
 #pragma once
 // How a function is compiled.
+#include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <variant>
 
@@ -22,6 +24,10 @@ inline constexpr Dynamic kAuto = Dynamic::kAuto;
 // {"recheck", 100}, {"recompile_limit", 16}: see docs/guide.md for the names.
 using OptionMap = std::map<std::string, std::variant<bool, int64_t, double, std::string>>;
 
+namespace capture {
+struct Vouched;
+}
+
 struct CompileOptions {
   Mode mode = Mode::kDefault;  // SINTER_MODE in the environment stands in for the default
   bool fullgraph = false;      // a break is an Error
@@ -29,6 +35,8 @@ struct CompileOptions {
   std::string backend = "sinter";
   OptionMap options = {};
   std::string name = {};       // for logs and explain()
+  // Asked at each new capture for what the function is known by, if anything: see capture/vouched.h.
+  std::function<std::shared_ptr<const capture::Vouched>()> vouched = {};
 };
 
 // The same with the environment applied; an Error names an option, a mode or a backend that does not exist.

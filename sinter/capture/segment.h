@@ -118,6 +118,7 @@ struct Segment {
   std::map<std::string, int> places;  // of the symbols
   std::vector<int> takes;             // places of the sizes that the executables are told
   std::shared_ptr<Executable> run;
+  KeptGraph kept;            // its graph in the store
   size_t saved_outputs = 0;  // results of the executable beyond those of the graph, kept for the backward
   std::unique_ptr<Backward> backward;
   std::string no_backward;  // why a differentiable result has no backward

@@ -11,6 +11,11 @@ std::string SizeFact::text() const {
   return format("{} {} {}", a, sign, b);
 }
 
+SizeTable::SizeTable(std::vector<SizeSymbol> symbols, std::vector<SizeFact> facts)
+    : symbols_(std::move(symbols)), facts_(std::move(facts)) {
+  for (size_t place = 0; place < symbols_.size(); ++place) places_[symbols_[place].name] = int(place);
+}
+
 Dim SizeTable::add(const std::string& source, int64_t value, int64_t low, int64_t high, int word) {
   std::string name = "s" + std::to_string(symbols_.size());
   places_[name] = int(symbols_.size());

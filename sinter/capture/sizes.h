@@ -35,6 +35,10 @@ struct SizeFact {
 
 class SizeTable {
  public:
+  SizeTable() = default;
+  // One as it was: for a program that is not traced.
+  SizeTable(std::vector<SizeSymbol> symbols, std::vector<SizeFact> facts);
+
   // A new symbol s0, s1, …
   Dim add(const std::string& source, int64_t value, int64_t low, int64_t high, int word);
   // A word with the value of an earlier symbol shares it: sizes that were equal once usually always are.

@@ -33,6 +33,13 @@ struct Program {
   int written_into(size_t output) const { return output < writes.size() ? writes[output] : -1; }
 };
 
+// Where the graph of a program is kept when it is ready to be planned (engine/executable/ready_graph.h), and the user's
+// lines of the captured one.
+struct KeptGraph {
+  std::string key;  // empty: it is not
+  std::vector<std::string> lines;
+};
+
 class Executable {
  public:
   virtual ~Executable() = default;

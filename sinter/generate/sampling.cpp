@@ -41,6 +41,10 @@ namespace {
 constexpr int64_t kTemperature = 0, kTopP = 1, kMinP = 2, kPenalty = 3, kColumns = 4;
 }
 
+std::string SamplingShape::text() const {
+  return format("samples={} penalty={} nucleus={} min_p={} top_k={}", samples, penalty, nucleus, min_p, top_k);
+}
+
 Tensor sampling_numbers(const SamplingOptions& options, int64_t rows) {
   std::vector<float> row(kColumns);
   row[kTemperature] = float(options.temperature);

@@ -28,6 +28,7 @@ struct SamplingShape {
   int64_t top_k = 0;
   bool operator==(const SamplingShape&) const = default;
   static SamplingShape of(const SamplingOptions& options);
+  std::string text() const;
 };
 
 // One row a sequence: temperature, top_p, min_p and penalty.

@@ -52,6 +52,8 @@ ConfigFile ConfigFile::parse(std::string_view text, const std::string& name) {
   return file;
 }
 
+std::string ConfigFile::dump() const { return root_->value.dump(); }
+
 bool ConfigFile::contains(std::string_view key) const {
   auto found = root_->value.find(std::string(key));
   return found != root_->value.end() && !found->is_null();

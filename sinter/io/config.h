@@ -21,6 +21,8 @@ class ConfigFile {
   const std::string& name() const { return name_; }
   bool contains(std::string_view key) const;
   std::vector<std::string> keys() const;
+  // The object as JSON, its keys in order.
+  std::string dump() const;
 
   // The value of a key that must be there; the forms with a default give it where the key is absent.
   int64_t integer(std::string_view key) const;

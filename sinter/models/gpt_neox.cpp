@@ -66,6 +66,7 @@ class GptNeox : public CausalLM {
  public:
   GptNeox(ModelConfig given, bool parallel) : CausalLM(std::move(given)), rope_(config_.ropes[0]) {
     const ModelConfig& c = config_;
+    add_constants(rope_.tensors());
     embed_in_ = register_module("embed_in", nn::Embedding(c.vocab_size, c.hidden_size));
     register_module("layers", layers_);
     for (int64_t layer = 0; layer < c.layers; ++layer) layers_->push_back(NeoxBlock(c, layer, parallel));

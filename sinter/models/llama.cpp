@@ -91,7 +91,10 @@ Llama::Llama(ModelConfig config) : CausalLM(std::move(config)) {
   for (int64_t layer = 0; layer < c.layers; ++layer) layers_->push_back(LlamaBlock(c, layer));
   norm_ = register_module("norm", RmsNorm(c.hidden_size, c.norm_eps, c.unit_offset_norm));
   if (!c.tie_embeddings) lm_head_ = register_module("lm_head", projection(c.hidden_size, c.vocab_size, false));
-  for (auto& rope : c.ropes) ropes_.emplace_back(rope);
+  for (auto& rope : c.ropes) {
+    ropes_.emplace_back(rope);
+    add_constants(ropes_.back().tensors());
+  }
 }
 
 Tensor Llama::forward(const Tensor& ids, const Tensor& positions, const std::optional<Tensor>& mask, KvCache* cache,

@@ -1,6 +1,8 @@
 #include "sinter/models/model.h"
 
 #include "sinter/autograd/autograd.h"
+#include "sinter/base/hash.h"
+#include "sinter/capture/vouched.h"
 #include "sinter/base/error.h"
 #include "sinter/ops/binary.h"
 #include "sinter/ops/creation.h"
@@ -53,6 +55,32 @@ ModelConfig ModelConfig::common(const ConfigFile& file) {
   c.tie_embeddings = file.boolean("tie_word_embeddings", false);
   c.check_sizes(file);
   return c;
+}
+
+namespace {
+
+uint64_t fingerprint_of(std::span<const IntrusivePtr<capture::HostState>> states) {
+  uint64_t hash = states.size();
+  for (auto& state : states) hash = hash_mix(hash, state->fingerprint().value_or(0));
+  return hash;
+}
+
+}  // namespace
+
+void Model::set_origin(std::string configuration) {
+  origin_ = std::move(configuration);
+  made_ = fingerprint_of(watched());
+}
+
+std::shared_ptr<const capture::Vouched> Model::vouch(const std::string& function) {
+  auto states = watched();
+  if (origin_.empty() || fingerprint_of(states) != made_) return nullptr;
+  auto out = std::make_shared<capture::Vouched>();
+  out->fingerprint = format("{} {} {}", config_.architecture, hash_hex(origin_), function);
+  for (auto& list : {named_parameters(), named_buffers()}) out->tensors.insert(out->tensors.end(), list.begin(), list.end());
+  for (size_t i = 0; i < constants_.size(); ++i) out->tensors.emplace_back(format("constant {}", i), constants_[i]);
+  out->states = std::move(states);
+  return out;
 }
 
 int64_t Model::parameter_count() const {

@@ -53,8 +53,29 @@ class Model : public nn::Module {
   // "input_ids", "attention_mask", "pixel_values" … in; "logits" or "last_hidden_state" out.
   virtual NamedTensors run(const NamedTensors& inputs) = 0;
 
+  // Known by its configuration, so that compiled programs are found without tracing, as long as nothing but the values of
+  // its tensors has changed since it was made.
+  std::shared_ptr<const capture::Vouched> vouch() override { return vouch(""); }
+  // The same for a function of the model other than its forward pass: `function` says which, and all that it depends on
+  // beside the model and its arguments.
+  std::shared_ptr<const capture::Vouched> vouch(const std::string& function);
+  // To be told once by who makes a model, when it is complete: the text that it is made from.
+  void set_origin(std::string configuration);
+  // That text; empty for a model of the user's own.
+  const std::string& origin() const { return origin_; }
+
  protected:
+  // Tensors that a forward pass reads beside parameters and buffers.
+  void add_constants(const std::vector<Tensor>& tensors) {
+    constants_.insert(constants_.end(), tensors.begin(), tensors.end());
+  }
+
   ModelConfig config_;
+
+ private:
+  std::string origin_;
+  std::vector<Tensor> constants_;
+  uint64_t made_ = 0;  // of the states of its modules when it was made
 };
 
 // Keys and values of the positions so far, in memory of a fixed length: per layer [batch, kv_heads, length, head_dim].

@@ -121,6 +121,7 @@ std::shared_ptr<Model> make_empty(const Family& family, const ConfigFile& file, 
   auto model = family.make(file);
   model->requires_grad_(false);
   model->eval();
+  model->set_origin(file.dump());
   return model;
 }
 

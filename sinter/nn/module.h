@@ -137,6 +137,11 @@ class Module {
   // From now on calls of this module (through a handle or nn::call) run captured programs: a region of a larger model.
   void compile(const CompileOptions& options = {}, Where where = Where::current());
 
+  // What captured programs watch of this module and of those inside it.
+  std::vector<IntrusivePtr<capture::HostState>> watched();
+  // Where a module is known by a word that outlives the process (capture/vouched.h); null by default.
+  virtual std::shared_ptr<const capture::Vouched> vouch() { return nullptr; }
+
   // --- showing: Net( (fc): Linear(in_features=4, out_features=8, bias=true) ) over several lines
   // The type's name without namespace and without a trailing "Impl".
   virtual std::string name() const;

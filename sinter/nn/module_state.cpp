@@ -29,6 +29,15 @@ ModuleState& Module::state() {
   return static_cast<ModuleState&>(*state_);
 }
 
+std::vector<IntrusivePtr<capture::HostState>> Module::watched() {
+  std::vector<IntrusivePtr<capture::HostState>> out;
+  apply([&](Module& module) {
+    module.state().set_name("the module " + module.name());
+    out.push_back(module.state_);
+  });
+  return out;
+}
+
 void Module::add_guarded(const void* field, size_t bytes) { state().add_field(field, bytes); }
 
 void Module::note_call() {

@@ -15,7 +15,7 @@ namespace {
 
 Graph captured(const std::string& line) {
   Graph graph;
-  Value x = graph.add_input({.dtype = kFloat32, .shape = {4, 8}}, "x");
+  Value x = graph.add_input({.dtype = kFloat32, .shape = {4, 8}, .device = {}}, "x");
   Value y = graph.add(*find_op("exp"), {x}, {}, line + ":1").result();
   Value z = graph.add(*find_op("add"), {y, x}, find_op("add")->parse({}), line + ":2").result();
   graph.set_outputs({z});
@@ -59,12 +59,12 @@ TEST(ReadyGraph, SecondCaptureFindsItAndHasItsOwnLines) {
 }
 
 TEST(ReadyGraph, OpsOfUsersAreNotKept) {
-  static auto twice = register_op<>(
+  register_op<>(
       {.name = "ready_graph_test::twice",
        .infer = [](const OpCall& c) { return std::vector{c.inputs[0]}; },
        .run = [](std::span<const Tensor> x, const Attrs&) -> TensorList { return {x[0] + x[0]}; }});
   Graph graph;
-  Value x = graph.add_input({.dtype = kFloat32, .shape = {4}}, "x");
+  Value x = graph.add_input({.dtype = kFloat32, .shape = {4}, .device = {}}, "x");
   graph.set_outputs({graph.add(*find_op("ready_graph_test::twice"), {x}).result()});
   Program program = program_of(std::move(graph));
   OwnDirectory directory;

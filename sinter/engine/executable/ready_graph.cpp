@@ -24,6 +24,8 @@ namespace sinter {
 namespace {
 
 constexpr std::string_view kLineMark = "  // ";
+// What the text begins with.
+constexpr char kGrouped = '+', kPlain = '-';
 
 bool has_registered_ops(const Graph& graph) {
   return std::any_of(graph.nodes().begin(), graph.nodes().end(),
@@ -121,35 +123,39 @@ Graph group_kernels(const Graph& graph) {
   return nest_kernels(fuse(graph, options), nest);
 }
 
-void make_ready_graph(Program& program, const PipelineOptions& options, const runtime::CodeStore& store) {
-  bool kept = !build_id().empty() && !has_registered_ops(program.graph);
-  std::string key;
-  std::vector<std::string> lines;
-  if (kept) {
+bool load_ready_graph(Program& program, const KeptGraph& kept, const runtime::CodeStore& store) {
+  StageTimer timer(CompileStage::kPasses);
+  auto text = store.load(kept.key);
+  if (!text || text->empty()) return false;
+  try {
+    program.graph = kept_graph(std::string_view(*text).substr(1), kept.lines);
+    program.grouped = text->front() == kGrouped;
+    return true;
+  } catch (const Error& error) {
+    warn_once("kept graph", "the kept graph of {} is not understood and made anew: {}", program.name, error.message());
+    return false;
+  }
+}
+
+KeptGraph make_ready_graph(Program& program, const PipelineOptions& options, const runtime::CodeStore& store) {
+  KeptGraph kept;
+  if (!build_id().empty() && !has_registered_ops(program.graph)) {
     StageTimer timer(CompileStage::kPasses);
-    key = key_of(program.graph, options);
-    lines = lines_of(program.graph);
-    if (auto text = is_watched(options) ? std::nullopt : store.load(key)) {
-      try {
-        program.graph = kept_graph(std::string_view(*text).substr(1), lines);
-        program.grouped = text->front() == '+';
-        return;
-      } catch (const Error& error) {
-        warn_once("kept graph", "the kept graph of {} is not understood and made anew: {}", program.name, error.message());
-      }
-    }
+    kept = {key_of(program.graph, options), lines_of(program.graph)};
+    if (!is_watched(options) && load_ready_graph(program, kept, store)) return kept;
   }
   program.graph = run_all_passes(program, options);
   if (is_plannable(program)) {
     program.graph = group_kernels(program.graph);
     program.grouped = true;
   }
-  if (!kept) return;
-  size_t known = lines.size();
-  std::string text = (program.grouped ? "+" : "-") + kept_text(program.graph, lines);
-  if (lines.size() != known) return;  // a line that the captured graph does not have could not be told later
-  store.note_miss(key, program.name);
-  store.save(key, text, program.name);
+  if (kept.key.empty()) return kept;
+  auto lines = kept.lines;
+  std::string text = (program.grouped ? kGrouped : kPlain) + kept_text(program.graph, lines);
+  if (lines.size() != kept.lines.size()) return {};  // a line that the captured graph does not have: nobody could tell it
+  store.note_miss(kept.key, program.name);
+  store.save(kept.key, text, program.name);
+  return kept;
 }
 
 }  // namespace sinter

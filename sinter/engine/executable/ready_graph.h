@@ -10,7 +10,10 @@ namespace sinter {
 // Runs the passes over the program's graph and, where a plan can be made of it, groups it (Program::grouped). Nothing is
 // taken from the store where somebody watches the passes (SINTER_LOGS, PipelineOptions::on_stage), nor where the graph has
 // ops that users registered: what these do is no part of the key.
-void make_ready_graph(Program& program, const PipelineOptions& options,
+KeptGraph make_ready_graph(Program& program, const PipelineOptions& options,
+                           const runtime::CodeStore& store = runtime::process_store());
+// Gives the program the graph that is kept there; false when it is gone or not understood.
+bool load_ready_graph(Program& program, const KeptGraph& kept,
                       const runtime::CodeStore& store = runtime::process_store());
 
 // The program's graph after the passes, which SINTER_LOGS=graph shows.

@@ -130,6 +130,12 @@ RopeTable Rope::operator()(const Tensor& positions) const {
   return {angles.cos() * config_.attention_factor, angles.sin() * config_.attention_factor};
 }
 
+std::vector<Tensor> Rope::tensors() const {
+  std::vector<Tensor> out{frequencies_};
+  if (long_frequencies_.defined()) out.push_back(long_frequencies_);
+  return out;
+}
+
 Tensor rotate(const Tensor& x, const RopeTable& table) {
   Tensor cos = table.cos.to(x.dtype()), sin = table.sin.to(x.dtype());
   Dim half = cos.size(-1);

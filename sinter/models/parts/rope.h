@@ -38,6 +38,8 @@ class Rope {
   explicit Rope(RopeConfig config);
   // Of positions [tokens] or [batch, tokens].
   RopeTable operator()(const Tensor& positions) const;
+  // The tensors that it reads beside, which no state dict has.
+  std::vector<Tensor> tensors() const;
 
  private:
   RopeConfig config_;
