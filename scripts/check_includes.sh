@@ -23,7 +23,8 @@ nn:       base tensor ops autograd capture engine io
 optim:    base tensor ops autograd capture engine io nn
 models:   base tensor ops autograd capture engine io nn optim
 generate: base tensor ops autograd capture engine io nn optim models
-cli:      base tensor graph ops autograd passes loops codegen runtime capture engine io nn optim models generate sinter.h
+package:  base tensor ops autograd capture engine io nn optim models generate runtime
+cli:      base tensor graph ops autograd passes loops codegen runtime capture engine io nn optim models generate package sinter.h
 '
 
 # Libraries whose headers are slow to compile stay out of our headers, but for those named *_api.h, which only .cpp files

@@ -35,6 +35,7 @@
 #include "sinter/ops/unary.h"
 #include "sinter/ops/view.h"
 #include "sinter/optim/optim.h"
+#include "sinter/package/package.h"
 #include "sinter/runtime/cuda/cuda.h"
 #include "sinter/tensor/dlpack.h"
 #include "sinter/tensor/tensor.h"

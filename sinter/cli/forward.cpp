@@ -22,7 +22,12 @@ struct Flags : ModelOptions {
 void run_forward(const Flags& flags) {
   NamedTensors inputs = load_safetensors(flags.inputs);
   check(!inputs.empty(), "'{}' holds no tensors", flags.inputs);
-  auto model = flags.load();
+  std::optional<Package> package;
+  if (flags.is_package()) {
+    flags.set_threads();
+    package = Package::load(flags.model);
+  }
+  auto model = package ? package->model() : flags.load();
   Tensor weight = model->parameters().at(0);
   for (auto& [name, tensor] : inputs) {
     if (tensor.is_floating_point()) tensor = tensor.to(weight.dtype());
@@ -30,8 +35,9 @@ void run_forward(const Flags& flags) {
   }
   NoGradGuard no_grad;
   auto run = [model](const NamedTensors& in) { return model->run(in); };
-  NamedTensors outputs =
-      flags.eager() ? run(inputs) : compile(run, {.mode = flags.compile_mode(), .fullgraph = true})(inputs);
+  NamedTensors outputs = package         ? package->run(inputs)
+                         : flags.eager() ? run(inputs)
+                                         : compile(run, {.mode = flags.compile_mode(), .fullgraph = true})(inputs);
   for (auto& [name, tensor] : outputs) {
     tensor = tensor.to(cpu()).contiguous();
     std::cout << name << " " << tensor.dtype() << to_string(tensor.sizes()) << "\n";

@@ -79,6 +79,7 @@ int run(int argc, char** argv) {
   cli::add_generate(app);
   cli::add_chat(app);
   cli::add_forward(app);
+  cli::add_export(app);
   cli::add_explain(app);
   cli::add_demo(app);
   add_info(app, info_model, info_json);

@@ -9,6 +9,7 @@
 #include "sinter/base/table.h"
 #include "sinter/base/thread_pool.h"
 #include "sinter/io/checkpoint.h"
+#include "sinter/package/package_file.h"
 
 namespace sinter::cli {
 
@@ -51,7 +52,7 @@ std::vector<std::string> mode_names() {
 
 void ModelOptions::add_to(CLI::App& command) {
   command.add_option("--model", model,
-                     "Folder with config.json and safetensors, or a hub id in the local Hugging Face cache "
+                     "Folder with config.json and safetensors, a hub id in the local Hugging Face cache, or a package "
                      "(default: the bundled whale-5m)");
   command.add_option("--device", device, "Where it runs")->check(device_validator())->capture_default_str();
   command.add_option("--dtype", dtype, "Element type of the weights (default: the checkpoint's)")
@@ -65,8 +66,19 @@ void ModelOptions::add_to(CLI::App& command) {
 
 std::string ModelOptions::folder() const { return model.empty() ? bundled_folder() : find_checkpoint(model); }
 
-std::shared_ptr<models::Model> ModelOptions::load() const {
+bool ModelOptions::is_package() const {
+  if (model.empty() || !PackageFile::is_package(model)) return false;
+  check(device == "cpu" && dtype.empty() && mode == "default",
+        "'{}' is a package, which has its device, element type and mode; leave out --device, --dtype and --mode", model);
+  return true;
+}
+
+void ModelOptions::set_threads() const {
   if (threads) set_num_threads(threads);
+}
+
+std::shared_ptr<models::Model> ModelOptions::load() const {
+  set_threads();
   std::optional<Progress> bar;
   models::FromOptions from;
   if (!dtype.empty()) from.dtype = parse_dtype(dtype);
@@ -125,19 +137,30 @@ GenerateOptions TextOptions::generate_options(const GenerationConfig& config) co
   return out;
 }
 
-TextModel::TextModel(const TextOptions& flags) : folder(flags.folder()) {
-  options = flags.generate_options(GenerationConfig::read(folder));
-  if (fs::exists(fs::path(folder) / "tokenizer.json")) {
-    tokenizer = Tokenizer::from_pretrained(folder);
+TextModel::TextModel(const TextOptions& flags) {
+  if (flags.is_package()) {
+    check(flags.cache_length == 0, "'{}' is a package, which has its cache length; leave out --cache-length", flags.model);
+    flags.set_threads();
+    package = Package::load(flags.model);
+  }
+  folder = package ? flags.model : flags.folder();
+  CheckpointFiles files = package ? package->files() : CheckpointFiles(folder);
+  options = flags.generate_options(GenerationConfig::read(files));
+  if (package ? package->has_tokenizer() : fs::exists(fs::path(folder) / "tokenizer.json")) {
+    tokenizer = package ? package->tokenizer() : Tokenizer::from_pretrained(folder);
     options.tokenizer = &*tokenizer;
     if (!flags.ignore_eos && options.stop_ids.empty() && tokenizer->eos_id())
       options.stop_ids.push_back(*tokenizer->eos_id());
+  }
+  if (package) {
+    generator = package->shared_generator();
+    return;
   }
   GeneratorOptions how;
   how.mode = flags.compile_mode();
   how.eager = flags.eager();
   how.cache_length = flags.cache_length;
-  generator = std::make_unique<TextGenerator>(models::causal_lm(flags.load()), how);
+  generator = std::make_shared<TextGenerator>(models::causal_lm(flags.load()), how);
 }
 
 const Tokenizer& TextModel::text_tokenizer() const {

@@ -8,6 +8,7 @@
 #include "sinter/generate/text_generator.h"
 #include "sinter/io/tokenizer/tokenizer.h"
 #include "sinter/models/models.h"
+#include "sinter/package/package.h"
 
 namespace CLI {
 class App;
@@ -19,7 +20,7 @@ namespace sinter::cli {
 std::vector<std::string> mode_names();
 
 struct ModelOptions {
-  std::string model;  // a folder or a hub id; empty: the bundled model
+  std::string model;  // a folder, a hub id or a package; empty: the bundled model
   std::string device = "cpu";
   std::string dtype;  // empty: the checkpoint's
   std::string mode = "default";
@@ -28,6 +29,9 @@ struct ModelOptions {
   // Adds --model, --device, --dtype, --mode and --threads.
   void add_to(CLI::App& command);
   std::string folder() const;
+  // Whether --model is a package; an Error where options were given that the package decides.
+  bool is_package() const;
+  void set_threads() const;
   bool eager() const { return mode == "eager"; }
   Mode compile_mode() const { return eager() ? Mode::kDefault : parse_mode(mode); }
   // Also sets the number of threads. On a terminal a bar shows how far the weights are.
@@ -58,7 +62,8 @@ struct TextModel {
 
   std::string folder;
   std::optional<Tokenizer> tokenizer;  // none: the checkpoint has no tokenizer.json
-  std::unique_ptr<TextGenerator> generator;
+  std::optional<Package> package;      // where the model is one
+  std::shared_ptr<TextGenerator> generator;
   GenerateOptions options;
 };
 

@@ -84,6 +84,8 @@ class TextGenerator {
   const GenerateTimes& times() const { return times_; }
   const std::shared_ptr<models::CausalLM>& model() const { return model_; }
   int64_t cache_length() const { return cache_length_; }
+  // The lengths that prompts are padded to, the cache's among them.
+  const std::vector<int64_t>& buckets() const { return buckets_; }
   int64_t cache_bytes() const;
   // Programs made so far: prefills by bucket, and decode steps.
   int64_t prefill_programs() const;

@@ -134,13 +134,13 @@ int64_t ConfigFile::size(std::string_view key) const {
   return value;
 }
 
-GenerationConfig GenerationConfig::read(const std::string& folder) {
+GenerationConfig GenerationConfig::read(const CheckpointFiles& files) {
   GenerationConfig out;
   // The first file wins where both have a key.
   for (const char* name : {"generation_config.json", "config.json"}) {
-    auto path = std::filesystem::path(folder) / name;
-    if (!std::filesystem::exists(path)) continue;
-    ConfigFile file = ConfigFile::read(path.string());
+    auto text = files.read(name);
+    if (!text) continue;
+    ConfigFile file = ConfigFile::parse(*text, files.path(name));
     auto integer = [&](std::optional<int64_t>& to, const char* key) {
       if (!to && file.contains(key)) to = file.integer(key);
     };

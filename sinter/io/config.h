@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "sinter/io/checkpoint_files.h"
+
 namespace sinter {
 
 // One JSON object, read with types. Copies share it.
@@ -60,7 +62,8 @@ struct GenerationConfig {
   bool do_sample = false;
 
   // generation_config.json of the folder, what it lacks from config.json there; defaults where neither exists.
-  static GenerationConfig read(const std::string& folder);
+  static GenerationConfig read(const CheckpointFiles& files);
+  static GenerationConfig read(const std::string& folder) { return read(CheckpointFiles(folder)); }
 };
 
 }  // namespace sinter

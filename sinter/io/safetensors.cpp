@@ -64,15 +64,19 @@ class FileHandle {
 
 class Mapping {
  public:
-  explicit Mapping(const std::string& path) {
+  // From `offset` on, to the end where `size` is not given.
+  Mapping(const std::string& path, uint64_t offset, std::optional<uint64_t> size) {
     FileHandle file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
     check(file.get() >= 0, "safetensors: cannot open '{}': {}", path, std::strerror(errno));
     struct stat status {};
     check(fstat(file.get(), &status) == 0 && S_ISREG(status.st_mode), "safetensors: '{}' is not a file", path);
-    size_ = size_t(status.st_size);
+    check(offset <= uint64_t(status.st_size) && size.value_or(0) <= uint64_t(status.st_size) - offset,
+          "safetensors: '{}' is cut short", path);
+    size_ = size ? size_t(*size) : size_t(status.st_size) - size_t(offset);
     check(size_ >= 8, "safetensors: '{}' has {} bytes, too few for a header", path, size_);
     // Writable for the tensors' in-place ops: a page written to becomes private to this process.
-    void* data = mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, file.get(), 0);
+    void* data = mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, file.get(),
+                      off_t(offset));
     check(data != MAP_FAILED, "safetensors: cannot map '{}': {}", path, std::strerror(errno));
     data_ = static_cast<char*>(data);
   }
@@ -178,7 +182,8 @@ void check_cover(const std::string& path, const std::vector<SafeTensorInfo>& inf
 // --- reading ---------------------------------------------------------------------------------------------------------
 
 struct SafeTensorsFile::Contents {
-  explicit Contents(const std::string& path) : path(path), mapping(std::make_shared<Mapping>(path)) {
+  explicit Contents(const std::string& path, uint64_t offset = 0, std::optional<uint64_t> size = {})
+      : path(path), mapping(std::make_shared<Mapping>(path, offset, size)) {
     uint64_t header = 0;
     std::memcpy(&header, mapping->data(), 8);
     check(header <= kMaxHeader, "safetensors: '{}' claims a header of {} bytes; at most {} are accepted", path, header,
@@ -219,6 +224,9 @@ struct SafeTensorsFile::Contents {
 };
 
 SafeTensorsFile::SafeTensorsFile(const std::string& path) : contents_(std::make_shared<const Contents>(path)) {}
+
+SafeTensorsFile::SafeTensorsFile(const std::string& path, uint64_t offset, uint64_t size)
+    : contents_(std::make_shared<const Contents>(path, offset, size)) {}
 
 const std::vector<std::string>& SafeTensorsFile::names() const { return contents_->names; }
 const std::map<std::string, std::string>& SafeTensorsFile::metadata() const { return contents_->metadata; }

@@ -29,6 +29,8 @@ struct SafeTensorInfo {
 class SafeTensorsFile {
  public:
   explicit SafeTensorsFile(const std::string& path);
+  // One that lies inside another file, from a multiple of 4096 on.
+  SafeTensorsFile(const std::string& path, uint64_t offset, uint64_t size);
 
   // In the order of the header.
   const std::vector<std::string>& names() const;

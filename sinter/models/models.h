@@ -30,6 +30,10 @@ std::vector<std::string> config_names();
 // The text of a config.json with the sizes of this name.
 std::string config_text(const std::string& name);
 
+// A model with the tensors of a state dict, whose names and types are the model's own. On the CPU the model takes them as
+// they are, without a copy; so a mapped file is read when it is first computed with.
+std::shared_ptr<Model> from_state(const ConfigFile& file, const NamedTensors& state, Device device = {});
+
 // The model as one that generates text; an Error where it does not.
 std::shared_ptr<CausalLM> causal_lm(const std::shared_ptr<Model>& model);
 

@@ -139,6 +139,18 @@ std::shared_ptr<Model> from_pretrained(const std::string& folder_or_id, const Fr
   return model;
 }
 
+std::shared_ptr<Model> from_state(const ConfigFile& file, const NamedTensors& state, Device device) {
+  std::optional<DType> dtype;
+  for (auto& [name, tensor] : state)
+    if (is_floating(tensor.dtype()) && !dtype) dtype = tensor.dtype();
+  check(dtype.has_value(), "models: a state without tensors of a floating-point type");
+  auto model = make_empty(family_of(file), file, *dtype, device);
+  model->load_state_dict(state, {.assign = device.is_cpu()});
+  // Taken as they are, tensors keep what they were made with.
+  model->requires_grad_(false);
+  return model;
+}
+
 std::shared_ptr<CausalLM> causal_lm(const std::shared_ptr<Model>& model) {
   auto out = std::dynamic_pointer_cast<CausalLM>(model);
   check(out != nullptr, "models: {} does not generate text", model ? model->config().architecture : "an empty handle");

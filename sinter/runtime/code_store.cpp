@@ -125,14 +125,16 @@ CodeStore& process_store() {
 std::string CodeStore::path_of(std::string_view key) const { return directory_ + "/" + hash_hex(key) + ".code"; }
 
 std::optional<std::string> CodeStore::load(std::string_view key) const {
+  if (auto bytes = mounted(key)) return bytes;
   if (directory_.empty()) return std::nullopt;
   std::string path = path_of(key);
   Contents contents;
   struct stat info;
   std::string problem = read_entry(path, contents, info);
   if (problem.empty()) {
-    if (contents.key == key) return std::move(contents.bytes);
-    return std::nullopt;
+    if (contents.key != key) return std::nullopt;
+    note_use(key);
+    return std::move(contents.bytes);
   }
   if (problem != kAbsent && problem != kOtherVersion)
     warn_once("code store " + directory_, "{} in the cache cannot be read ({}) and is made anew; so are others like it",
@@ -143,10 +145,12 @@ std::optional<std::string> CodeStore::load(std::string_view key) const {
 void CodeStore::save(std::string_view key, std::string_view bytes, std::string_view label) const {
   if (directory_.empty()) return;
   std::string file = encode(key, bytes, label.substr(0, 200));
-  if (replace_file(path_of(key), file))
-    count_bytes(file.size());
-  else
+  if (!replace_file(path_of(key), file)) {
     log(LogTopic::kCache, "{} cannot be kept in {}", label, directory_);
+    return;
+  }
+  note_use(key);
+  count_bytes(file.size());
 }
 
 CodeStore::Lock::~Lock() {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -100,6 +101,20 @@ class CodeStore {
   // you would a program.
   size_t import_from(const std::string& file) const;
 
+  // --- entries that come with a package
+  // Keys of what load() has found and save() has written in this process, in any store.
+  static std::vector<std::string> used_keys();
+  // The entries of these keys as export_to would write them; an Error names one that is gone.
+  std::string archive(std::span<const std::string> keys) const;
+  // From now on the entries of an archive are found before those on disk, by every store of the process. Gives their
+  // number; an Error, with `name` for the archive, says what is wrong with it. It holds native code, as above.
+  static size_t mount(std::string_view archive, const std::string& name);
+  // A mounted key that differs from this one at most in its part "compiler": where code was made elsewhere, it need not
+  // have been made by a compiler that is here.
+  static std::optional<std::string> mounted_key(std::string_view key);
+  // For errors: " It was not exported into 'a.sinter'." where something is mounted; empty elsewhere.
+  static std::string mounted_note();
+
   // Empty when the store is not in use.
   const std::string& directory() const { return directory_; }
   uint64_t limit() const { return limit_; }
@@ -107,6 +122,8 @@ class CodeStore {
   std::string path_of(std::string_view key) const;
 
  private:
+  static std::optional<std::string> mounted(std::string_view key);
+  static void note_use(std::string_view key);
   Lock lock_range(int64_t offset, double seconds) const;
   // Adds to the estimate of the store's size; beyond the limit, trims.
   void count_bytes(uint64_t added) const;

@@ -1,20 +1,16 @@
-// What people ask of a store: what is in it, why something was not, and taking it elsewhere.
+// What people ask of a store: what is in it, and why something was not.
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
-#include <cstddef>
 #include <cstdlib>
-#include <cstring>
 #include <ctime>
 #include <tuple>
 
 #include "sinter/base/error.h"
-#include "sinter/base/hash.h"
 #include "sinter/base/log.h"
 #include "sinter/runtime/code_store.h"
 #include "sinter/runtime/store_file.h"
@@ -26,16 +22,6 @@ using namespace store_file;
 namespace {
 
 constexpr off_t kMissesBytes = 256 << 10;  // of the file "misses", which then loses its older half
-constexpr uint32_t kArchiveVersion = 1;
-
-// An archive: this, then for each entry its size (8 bytes) and its file.
-struct ArchiveHeader {
-  char magic[8] = {'S', 'I', 'N', 'T', 'E', 'R', 'A', 'R'};
-  uint32_t version = kArchiveVersion, entry_version = kVersion;
-  uint64_t count = 0;
-  uint64_t checksum = 0;  // of the fields above and of each entry's size and checksum
-};
-
 // One process, also where numbers of processes are used again.
 const std::string& run_name() {
   static const std::string name =
@@ -57,46 +43,6 @@ std::vector<std::pair<std::string_view, std::string_view>> parts_of(std::string_
     key.remove_prefix(std::min(end + 1, key.size()));
   }
   return parts;
-}
-
-// `file` is a whole entry.
-uint64_t mix_entry(uint64_t checksum, std::string_view file) {
-  uint64_t own = 0;
-  std::memcpy(&own, file.data() + offsetof(FileHeader, checksum), sizeof own);
-  return hash_mix(hash_mix(checksum, file.size()), own);
-}
-
-// Calls visit(contents) for each entry of an archive; an Error for whatever is wrong with it.
-template <class Visit>
-void read_archive(const std::string& path, Visit&& visit) {
-  Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  struct stat info;
-  check(file.fd >= 0 && fstat(file.fd, &info) == 0 && S_ISREG(info.st_mode), "the artifacts {} cannot be read: {}",
-        path, file.fd < 0 ? std::strerror(errno) : "not a plain file");
-  ArchiveHeader header;
-  uint64_t rest = uint64_t(info.st_size);
-  check(rest >= sizeof header && read_all(file.fd, &header, sizeof header) &&
-            std::memcmp(header.magic, ArchiveHeader().magic, sizeof header.magic) == 0,
-        "{} holds no artifacts of Sinter", path);
-  check(header.version == kArchiveVersion && header.entry_version == kVersion,
-        "the artifacts {} are of version {}.{}, this Sinter reads {}.{}; export them again with this Sinter", path,
-        header.version, header.entry_version, kArchiveVersion, kVersion);
-  rest -= sizeof header;
-  uint64_t checksum = 0;
-  for (uint64_t i = 0; i < header.count; ++i) {
-    uint64_t size = 0;
-    bool whole = rest >= sizeof size && read_all(file.fd, &size, sizeof size) && size <= rest - sizeof size;
-    std::string bytes(whole ? size : 0, 0);
-    check(whole && read_all(file.fd, bytes.data(), size), "the artifacts {} are truncated", path);
-    rest -= sizeof size + size;
-    Contents contents;
-    std::string problem = decode(bytes, contents);
-    check(problem.empty(), "the artifacts {} are damaged: entry {}: {}", path, i, problem);
-    checksum = mix_entry(checksum, bytes);
-    visit(contents);
-  }
-  check(rest == 0 && header.checksum == hash_bytes(&header, offsetof(ArchiveHeader, checksum), checksum),
-        "the artifacts {} are damaged", path);
 }
 
 }  // namespace
@@ -219,51 +165,6 @@ size_t CodeStore::clear(std::string_view kind) const {
   unlink((directory_ + "/usage").c_str());  // counted anew at the next save
   if (kind.empty()) unlink((directory_ + "/misses").c_str());
   return removed;
-}
-
-size_t CodeStore::export_to(const std::string& file, std::string_view kind) const {
-  check(!directory_.empty(), "there is no cache directory to export from");
-  ArchiveHeader header;
-  std::string temporary = format("{}.{}.tmp", file, getpid());
-  Descriptor out(open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
-  bool ok = out.fd >= 0 && write_all(out.fd, std::string(sizeof header, 0));
-  uint64_t checksum = 0;
-  for (auto& entry : entries()) {
-    if (!ok) break;
-    Contents contents;
-    struct stat info;
-    if (!entry.problem.empty() || (!kind.empty() && entry.kind() != kind)) continue;
-    if (!read_entry(entry.path, contents, info).empty()) continue;
-    std::string bytes = encode(contents.key, contents.bytes, contents.label);
-    uint64_t size = bytes.size();
-    ok = write_all(out.fd, {reinterpret_cast<const char*>(&size), sizeof size}) && write_all(out.fd, bytes);
-    checksum = mix_entry(checksum, bytes);
-    ++header.count;
-  }
-  header.checksum = hash_bytes(&header, offsetof(ArchiveHeader, checksum), checksum);
-  ok = ok && pwrite(out.fd, &header, sizeof header, 0) == ssize_t(sizeof header) &&
-       rename(temporary.c_str(), file.c_str()) == 0;
-  if (!ok) {
-    std::string reason = std::strerror(errno);
-    unlink(temporary.c_str());
-    throw_error(format("the artifacts cannot be written to {}: {}", file, reason));
-  }
-  return header.count;
-}
-
-size_t CodeStore::import_from(const std::string& file) const {
-  check(!directory_.empty(), "there is no cache directory to import into");
-  read_archive(file, [](const Contents&) {});
-  size_t added = 0;
-  read_archive(file, [&](const Contents& contents) {
-    Lock held = lock(contents.key);
-    if (load(contents.key)) return;
-    std::string bytes = encode(contents.key, contents.bytes, contents.label);
-    check(replace_file(path_of(contents.key), bytes), "the artifacts of {} cannot be written to {}", file, directory_);
-    count_bytes(bytes.size());
-    ++added;
-  });
-  return added;
 }
 
 }  // namespace sinter::runtime

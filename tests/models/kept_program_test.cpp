@@ -19,7 +19,8 @@ std::string config_text(double epsilon) {
     "vocab_size": 97, "max_position_embeddings": 64, "rope_theta": 10000.0, "tie_word_embeddings": false,
     "hidden_act": "silu")";
   auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
-  return text + format(", \"rms_norm_eps\": {}, \"unique\": \"{} {}\"", epsilon, getpid(), test->name()) + "}";
+  text += format(", \"rms_norm_eps\": {}, \"unique\": \"{} {}\"", epsilon, getpid(), test->name());
+  return text += "}";
 }
 
 std::shared_ptr<models::CausalLM> make_model(double epsilon = 1e-5) {

@@ -41,12 +41,12 @@ void merge(Json& into, const std::string& text, const char* what) {
 
 }  // namespace
 
-ChatSettings read_chat_settings(const std::string& folder) {
+ChatSettings read_chat_settings(const CheckpointFiles& files) {
   ChatSettings settings;
   for (const char* name : {"special_tokens_map.json", "tokenizer_config.json"}) {
-    std::string path = folder + "/" + name;
-    if (!fs::exists(path)) continue;
-    JsonDocument document(read_file(path), path);
+    auto text = files.read(name);
+    if (!text) continue;
+    JsonDocument document(*text, files.path(name));
     read_special_tokens(document.root(), settings);
     if (name != std::string_view("tokenizer_config.json")) continue;
     JsonRef chat = document.root()["chat_template"];
@@ -56,12 +56,9 @@ ChatSettings read_chat_settings(const std::string& folder) {
     }
   }
   // Files of their own take precedence.
-  std::string path = folder + "/chat_template.jinja", more = folder + "/additional_chat_templates";
-  if (fs::exists(path)) settings.templates["default"] = read_file(path);
-  if (fs::is_directory(more)) {
-    for (auto& entry : fs::directory_iterator(more))
-      if (entry.path().extension() == ".jinja") settings.templates[entry.path().stem()] = read_file(entry.path());
-  }
+  if (auto text = files.read("chat_template.jinja")) settings.templates["default"] = *text;
+  for (auto& name : files.list("additional_chat_templates"))
+    if (fs::path path(name); path.extension() == ".jinja") settings.templates[path.stem()] = files.read(name).value_or("");
   return settings;
 }
 

@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 
+#include "sinter/io/checkpoint_files.h"
 #include "sinter/io/tokenizer/tokenizer.h"
 
 namespace sinter::tokenizers {
@@ -20,7 +21,7 @@ struct ChatSettings {
 };
 
 // Files that are not there are passed over; broken ones throw.
-ChatSettings read_chat_settings(const std::string& folder);
+ChatSettings read_chat_settings(const CheckpointFiles& files);
 
 std::string render_chat(const ChatSettings& settings, std::span<const ChatMessage> messages,
                         const ChatOptions& options);

@@ -97,10 +97,16 @@ Tokenizer Tokenizer::from_json(std::string_view json, const std::string& name) {
 Tokenizer Tokenizer::from_file(const std::string& path) { return from_json(read_file(path), path); }
 
 Tokenizer Tokenizer::from_pretrained(const std::string& folder) {
-  std::string path = folder + "/tokenizer.json";
-  JsonDocument document(read_file(path), path);
+  return from_pretrained(CheckpointFiles(folder));
+}
+
+Tokenizer Tokenizer::from_pretrained(const CheckpointFiles& files) {
+  std::string path = files.path("tokenizer.json");
+  auto text = files.read("tokenizer.json");
+  check(text.has_value(), "cannot open '{}': there is no such file", path);
+  JsonDocument document(*text, path);
   auto state = std::make_shared<State>(document.root());
-  state->chat = read_chat_settings(folder);
+  state->chat = read_chat_settings(files);
   return Tokenizer(std::move(state));
 }
 

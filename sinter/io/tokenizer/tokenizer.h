@@ -18,6 +18,8 @@
 
 namespace sinter {
 
+class CheckpointFiles;
+
 // One message of a conversation. `extra` is a JSON object with further fields for the template, such as tool_calls.
 struct ChatMessage {
   std::string role;
@@ -41,6 +43,7 @@ class Tokenizer {
   static Tokenizer from_json(std::string_view json, const std::string& name = "tokenizer.json");
   // A folder with tokenizer.json and, if any, tokenizer_config.json, special_tokens_map.json and chat_template.jinja.
   static Tokenizer from_pretrained(const std::string& folder);
+  static Tokenizer from_pretrained(const CheckpointFiles& files);
 
   // Broken UTF-8 counts as U+FFFD.
   std::vector<int64_t> encode(std::string_view text, bool add_special_tokens = true) const;

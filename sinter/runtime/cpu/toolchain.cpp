@@ -60,7 +60,8 @@ CpuCompiler compiler_from_environment() {
 
 struct Toolchain::Compiler {
   CpuCompiler kind;
-  std::string (*identity)();
+  std::string_view family;    // what an identity begins with
+  std::string (*identity)();  // empty where the compiler is missing
   std::string (*compile)(const std::string& source, const std::string& label, const CpuTarget& target);
   std::shared_ptr<const CpuCode> (*load)(const std::string& bytes);
 };
@@ -99,20 +100,27 @@ std::shared_ptr<const CpuCode> Toolchain::compile(const std::string& source, con
 std::shared_ptr<const CpuCode> Toolchain::build(const std::string& text, const std::string& label,
                                                 std::string_view prelude) {
   static constexpr Compiler kCompilers[] = {
-      {CpuCompiler::kClang, clang_identity, compile_with_clang, load_object},
-      {CpuCompiler::kGxx, gxx_identity, compile_with_gxx, load_library},
+      {CpuCompiler::kClang, "clang", clang_identity, compile_with_clang, load_object},
+      {CpuCompiler::kGxx, "g++", gxx_identity, compile_with_gxx, load_library},
   };
+  auto key_for = [&](const std::string& identity) {
+    return make_key({{"kind", "cpu-code"},
+                     {"source", text_part(prelude.empty() ? text : text.substr(text.find('\n') + 1))},
+                     {"prelude", prelude.empty() ? "none" : text_part(prelude)},
+                     {"compiler", identity},
+                     {"target", options_.target.name},
+                     {"format", format("{}", kCodeFormat)}});
+  };
+  if (auto key = CodeStore::mounted_key(key_for("")))
+    for (auto& compiler : kCompilers)
+      if (key_part(*key, "compiler").starts_with(compiler.family))
+        if (auto code = from_disk(compiler, *key)) return code;
   std::string problems;
   for (auto& compiler : kCompilers) {
     if (options_.compiler != CpuCompiler::kAuto && options_.compiler != compiler.kind) continue;
     std::string identity = compiler.identity();
     if (identity.empty()) continue;
-    std::string key = make_key({{"kind", "cpu-code"},
-                                {"source", text_part(prelude.empty() ? text : text.substr(text.find('\n') + 1))},
-                                {"prelude", prelude.empty() ? "none" : text_part(prelude)},
-                                {"compiler", identity},
-                                {"target", options_.target.name},
-                                {"format", format("{}", kCodeFormat)}});
+    std::string key = key_for(identity);
     if (auto code = from_disk(compiler, key)) return code;
     // Of processes that start together one compiles, and the others find its work.
     CodeStore::Lock lock = store_.lock(key);
@@ -128,8 +136,8 @@ std::shared_ptr<const CpuCode> Toolchain::build(const std::string& text, const s
     }
   }
   throw_error(format("no compiler could make the CPU kernel '{}'{}\n"
-                     "Sinter needs its clang plugin with clang {} (Debian: libclang-cpp{}), or g++ in PATH.",
-                     label, problems, kClangVersion, kClangVersion));
+                     "Sinter needs its clang plugin with clang {} (Debian: libclang-cpp{}), or g++ in PATH.{}",
+                     label, problems, kClangVersion, kClangVersion, CodeStore::mounted_note()));
 }
 
 std::shared_ptr<const CpuCode> Toolchain::from_disk(const Compiler& compiler, const std::string& key) {
