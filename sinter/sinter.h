@@ -5,6 +5,7 @@
 #include "sinter/base/thread_pool.h"
 #include "sinter/capture/buckets.h"
 #include "sinter/capture/compiler.h"
+#include "sinter/capture/warmup.h"
 #include "sinter/engine/profile.h"
 #include "sinter/generate/text_generator.h"
 #include "sinter/io/config.h"

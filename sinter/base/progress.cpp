@@ -72,11 +72,18 @@ std::string progress_line(std::string_view label, int64_t done, int64_t total, s
   return line;
 }
 
+namespace {
+thread_local bool silent = false;
+}
+
+Progress::Silence::Silence() : before_(silent) { silent = true; }
+Progress::Silence::~Silence() { silent = before_; }
+
 Progress::Progress(std::string label, int64_t total, std::string unit)
     : label_(std::move(label)),
       unit_(std::move(unit)),
       total_(total),
-      terminal_(isatty(STDERR_FILENO) == 1),
+      terminal_(!silent && isatty(STDERR_FILENO) == 1),
       start_(Clock::now()),
       due_(kFirst) {}
 

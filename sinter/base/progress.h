@@ -18,6 +18,18 @@ std::string progress_line(std::string_view label, int64_t done, int64_t total, s
 // the terminal when it ends. `advance` may be called from any thread, and costs an atomic add when nothing is due.
 class Progress {
  public:
+  // While alive, bars made on this thread draw nothing: they are part of something that has its own, or that nobody
+  // waits for.
+  class Silence {
+   public:
+    Silence();
+    ~Silence();
+    Silence(const Silence&) = delete;
+
+   private:
+    const bool before_;
+  };
+
   explicit Progress(std::string label, int64_t total = 0, std::string unit = "");
   ~Progress();
   Progress(const Progress&) = delete;

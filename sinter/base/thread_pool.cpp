@@ -294,6 +294,9 @@ Pool& pool() {
 
 }  // namespace
 
+InlineLoops::InlineLoops() : before_(in_loop) { in_loop = true; }
+InlineLoops::~InlineLoops() { in_loop = before_; }
+
 int num_threads() { return pool().threads(); }
 
 void set_num_threads(int n) {

@@ -32,4 +32,15 @@ inline void parallel_for(int64_t begin, int64_t end, int64_t grain, FunctionRef<
   detail::parallel_for_pieces(begin, end, grain, body);
 }
 
+// While alive, loops begun on this thread run on it alone: for work that must not take the threads of others.
+class InlineLoops {
+ public:
+  InlineLoops();
+  ~InlineLoops();
+  InlineLoops(const InlineLoops&) = delete;
+
+ private:
+  const bool before_;
+};
+
 }  // namespace sinter

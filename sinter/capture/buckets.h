@@ -152,7 +152,8 @@ class Bucketed {
   Bucketed(std::shared_ptr<F> f, std::shared_ptr<BucketPolicy> policy) : f_(std::move(f)), policy_(std::move(policy)) {}
 
   auto operator()(P... arguments) const { return call_bucketed<Stored<P>...>(*policy_, *f_, arguments...); }
-  const BucketPolicy& policy() const { return *policy_; }
+  BucketPolicy& policy() const { return *policy_; }
+  const std::shared_ptr<F>& target() const { return f_; }
 
  private:
   std::shared_ptr<F> f_;
@@ -170,7 +171,8 @@ class BucketedGeneric {
   &... > auto operator()(A&&... arguments) const {
     return call_bucketed<std::decay_t<A>...>(*policy_, *f_, arguments...);
   }
-  const BucketPolicy& policy() const { return *policy_; }
+  BucketPolicy& policy() const { return *policy_; }
+  const std::shared_ptr<F>& target() const { return f_; }
 
  private:
   std::shared_ptr<F> f_;

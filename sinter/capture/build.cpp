@@ -8,7 +8,9 @@
 
 #include "sinter/base/log.h"
 #include "sinter/engine/eager/eager.h"
+#include "sinter/engine/executable/background.h"
 #include "sinter/engine/executable/ready_graph.h"
+#include "sinter/graph/rewrite.h"
 #include "sinter/passes/partition.h"
 
 namespace sinter::capture {
@@ -65,9 +67,17 @@ const char* debug_directory() {
   return directory && *directory ? directory : nullptr;
 }
 
+// What the executables of a segment have in common.
+struct Making {
+  const SizeTable& sizes;
+  const std::vector<int>& takes;
+  const CompileOptions& options;
+  const std::shared_ptr<BackgroundTasks>& tasks;
+};
+
 // All of a program but its graph.
 Program program_of(std::vector<int> writes, const SizeTable& sizes, const std::vector<int>& takes,
-                   const CompileOptions& options, const std::string& label, std::vector<Tensor> frozen = {}) {
+                   const CompileOptions& options, const std::string& label, std::vector<Tensor> frozen) {
   Program program{.graph = {}, .symbols = {}, .writes = std::move(writes), .name = label, .frozen = std::move(frozen)};
   for (int place : takes) program.symbols.push_back(sizes.symbols()[size_t(place)].name);
   if (tunes(options.mode)) program.tune_seconds = double(int_option(options, "autotune_budget_ms")) / 1000;
@@ -82,8 +92,8 @@ std::shared_ptr<Executable> executable_of(Program program, const CompileOptions&
   return executable;
 }
 
-std::shared_ptr<Executable> make_ready(Graph graph, Program program, const CompileOptions& options,
-                                       KeptGraph* kept = nullptr) {
+// Of the graph as recorded; `kept` is told where the store has it.
+std::shared_ptr<Executable> compile_graph(Program program, const CompileOptions& options, KeptGraph* kept = nullptr) {
   TracerScope none(nullptr);
   PipelineOptions pipeline;
   bool plans = options.backend == "sinter";
@@ -92,7 +102,6 @@ std::shared_ptr<Executable> make_ready(Graph graph, Program program, const Compi
     pipeline.on_stage = [label = program.name](std::string_view pass, const std::string& text) {
       write_debug_file(label, pass, text);
     };
-  program.graph = std::move(graph);
   if (!plans) {
     program.graph = run_all_passes(program, pipeline);
   } else {
@@ -100,6 +109,19 @@ std::shared_ptr<Executable> make_ready(Graph graph, Program program, const Compi
     if (kept) *kept = std::move(place);
   }
   return executable_of(std::move(program), options);
+}
+
+std::shared_ptr<Executable> make_ready(Graph graph, std::vector<int> writes, const Making& making, const std::string& label,
+                                       std::vector<Tensor> frozen = {}, KeptGraph* kept = nullptr) {
+  auto& options = making.options;
+  Program program = program_of(std::move(writes), making.sizes, making.takes, options, label, std::move(frozen));
+  program.graph = std::move(graph);
+  if (!making.tasks) return compile_graph(std::move(program), options, kept);
+  TracerScope none(nullptr);
+  Program plain{.graph = drop_dead_nodes(program.graph), .symbols = program.symbols, .writes = program.writes, .name = label};
+  auto later = std::make_shared<Program>(std::move(program));
+  auto compile = [later, options] { return compile_graph(std::move(*later), options); };
+  return make_background(std::move(plain), std::move(compile), making.tasks);
 }
 
 }  // namespace
@@ -116,7 +138,7 @@ void write_debug_file(const std::string& label, std::string_view stage, const st
 }
 
 std::shared_ptr<Segment> build(Recorder& recorder, Draft& draft, const SizeTable& sizes, const CompileOptions& options,
-                               const std::string& label) {
+                               const std::string& label, const std::shared_ptr<BackgroundTasks>& tasks) {
   draft.segment.text = draft.graph.text(true);
   draft.segment.places = sizes.places();
   for (size_t place = 0; place < sizes.symbols().size(); ++place)
@@ -136,9 +158,8 @@ std::shared_ptr<Segment> build(Recorder& recorder, Draft& draft, const SizeTable
     bypass_slots(*segment);
     auto frozen = frozen_inputs(*segment, writes, options);
     if (!idle)
-      segment->run = make_ready(std::move(draft.graph),
-                                program_of(writes, sizes, segment->takes, options, label, std::move(frozen)), options,
-                                &segment->kept);
+      segment->run = make_ready(std::move(draft.graph), writes, {sizes, segment->takes, options, tasks}, label,
+                                std::move(frozen), &segment->kept);
     return segment;
   }
   Joint joint = recorder.differentiate(draft);
@@ -150,6 +171,7 @@ std::shared_ptr<Segment> build(Recorder& recorder, Draft& draft, const SizeTable
   Partition parts = partition(draft.graph, forward_inputs, forward_outputs, cut);
   auto segment = std::make_shared<Segment>(std::move(draft.segment));
   bypass_slots(*segment);
+  Making making{sizes, segment->takes, options, tasks};
   segment->saved_outputs = parts.forward.outputs().size() - forward_outputs;
   segment->no_backward = joint.failure;
   if (joint.failure.empty()) {
@@ -158,10 +180,10 @@ std::shared_ptr<Segment> build(Recorder& recorder, Draft& draft, const SizeTable
     segment->backward->tangents = joint.tangents;
     for (auto& saved : parts.saved) segment->backward->saved.push_back({saved.input, saved.output});
     segment->backward->text = parts.backward.text();
-    segment->backward->run = make_ready(
-        std::move(parts.backward), program_of({}, sizes, segment->takes, options, label + ".backward"), options);
+    for (auto& input : parts.backward.inputs()) segment->backward->operands.push_back(input.type());
+    segment->backward->run = make_ready(std::move(parts.backward), {}, making, label + ".backward");
   }
-  segment->run = make_ready(std::move(parts.forward), program_of(writes, sizes, segment->takes, options, label), options);
+  segment->run = make_ready(std::move(parts.forward), writes, making, label);
   return segment;
 }
 

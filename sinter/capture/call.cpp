@@ -5,6 +5,7 @@
 #include "sinter/autograd/tape.h"
 #include "sinter/capture/segment_node.h"
 #include "sinter/engine/eager/eager.h"
+#include "sinter/engine/executable/plan_geometry.h"
 #include "sinter/ops/random.h"
 #include "sinter/ops/reshape.h"
 #include "sinter/tensor/memory_format.h"
@@ -89,15 +90,14 @@ Tensor meet(Call& call, const SlotSource& source) {
   }
 }
 
-int64_t run(const std::shared_ptr<const Segment>& shared, Call& call, bool has_met) {
-  const Segment& segment = *shared;
-  // A capture has met them already, before it put traced gradients into the leaves.
-  for (auto& [slot, source] : segment.met)
-    if (!has_met && source.kind != SlotSource::Kind::kMade && !source.only_operand)
-      call.slot(slot) = meet(call, source);
+namespace {
 
-  Generator::Draw first{0, 0};
-  if (segment.draws) first = default_generator().next(segment.draws);
+void meet_all(const Segment& segment, Call& call) {
+  for (auto& [slot, source] : segment.met)
+    if (source.kind != SlotSource::Kind::kMade && !source.only_operand) call.slot(slot) = meet(call, source);
+}
+
+std::vector<TensorArg> operands_of(const Segment& segment, const Call& call, const Generator::Draw& first) {
   std::vector<TensorArg> inputs;
   inputs.reserve(segment.inputs.size());
   for (auto& input : segment.inputs) {
@@ -118,9 +118,57 @@ int64_t run(const std::shared_ptr<const Segment>& shared, Call& call, bool has_m
       }
     }
   }
+  return inputs;
+}
 
+SmallVector<int64_t, 8> sizes_of(const Segment& segment, const Call& call) {
   SmallVector<int64_t, 8> sizes;
   for (int place : segment.takes) sizes.push_back(call.sizes[size_t(place)]);
+  return sizes;
+}
+
+// The operands of a backward whose tangents and saved results are row-major, which most are.
+std::vector<TensorArg> backward_operands(const Segment& segment, const Call& call, const std::vector<TensorArg>& inputs) {
+  std::vector<TensorArg> out;
+  auto& backward = *segment.backward;
+  for (size_t i = 0; i < backward.operands.size(); ++i) {
+    const Type& type = backward.operands[i];
+    int given = i < backward.saved.size() ? backward.saved[i].input : -1;
+    if (given >= 0) {
+      out.push_back(inputs[size_t(given)]);
+    } else if (type.weak) {
+      out.push_back(is_floating(type.dtype) ? TensorArg(0.0) : TensorArg(int64_t(0)));
+    } else {
+      IntList sizes;
+      for (auto& d : type.shape) sizes.push_back(value_of(d, segment, call));
+      out.push_back(TensorArg(geometry_of(type.dtype, sizes, contiguous_strides(sizes), type.device)));
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+void add_preparations(const Segment& segment, Call& call, bool has_met, std::vector<std::function<void()>>& work) {
+  if (!segment.run) return;
+  if (!has_met) meet_all(segment, call);
+  auto inputs = operands_of(segment, call, {0, 0});
+  auto sizes = sizes_of(segment, call);
+  std::span<const int64_t> told(sizes.data(), sizes.size());
+  if (auto forward = segment.run->preparation(inputs, told)) work.push_back(std::move(forward));
+  if (!segment.backward) return;
+  auto operands = backward_operands(segment, call, inputs);
+  if (auto backward = segment.backward->run->preparation(operands, told)) work.push_back(std::move(backward));
+}
+
+int64_t run(const std::shared_ptr<const Segment>& shared, Call& call, bool has_met) {
+  const Segment& segment = *shared;
+  // A capture has met them already, before it put traced gradients into the leaves.
+  if (!has_met) meet_all(segment, call);
+  Generator::Draw first{0, 0};
+  if (segment.draws) first = default_generator().next(segment.draws);
+  std::vector<TensorArg> inputs = operands_of(segment, call, first);
+  SmallVector<int64_t, 8> sizes = sizes_of(segment, call);
   size_t count = segment.outputs.size() + (segment.question.output >= 0);
   std::vector<Tensor> outputs;
   outputs.resize(count + segment.saved_outputs);

@@ -23,6 +23,9 @@ Tensor meet(Call& call, const SlotSource& source);
 // Runs the segment: slots take its results, which become part of the tape where they are differentiable. Gives the bits of
 // the answer to its question. `has_met`: the slots that the program meets here hold their tensors already.
 int64_t run(const std::shared_ptr<const Segment>& segment, Call& call, bool has_met = false);
+// What has to be made ready before a call like this one can run the segment and its backward: see
+// Executable::preparation. Nothing is run or drawn.
+void add_preparations(const Segment& segment, Call& call, bool has_met, std::vector<std::function<void()>>& work);
 // What the last segment leaves to do: gradients into leaves, results to the caller.
 void set_grads(const Segment& segment, Call& call);
 void collect_results(const Segment& segment, Call& call, Results& results);

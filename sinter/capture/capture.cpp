@@ -170,14 +170,18 @@ void Capture::run() {
     recorder_.finish(taken.tensors, std::move(taken.sizes), std::move(taken.numbers), box);
   } catch (const CannotCapture& reason) {
     for (auto& sharing : recorder_.sharings()) entry_.guards.add_sharing(sharing);
-    if (ran_something_ || !known_.empty() || purpose_ != Purpose::kGrow)
+    if (ran_something_ || !known_.empty() || (purpose_ != Purpose::kGrow && purpose_ != Purpose::kPrepare))
       throw_error(format("compile: {} cannot be captured: {}. Part of it has run already; keep it eager with "
                          "compiler::disable()", function_.name(), reason.reason));
     throw;
+  } catch (const NeedsAnswer&) {
+    throw;
   } catch (...) {
-    if (purpose_ == Purpose::kGrow && !ran_something_ && known_.empty() && sizes_.has_argument_sizes()) throw FailsWithSymbols{};
+    bool may_run = purpose_ == Purpose::kGrow || purpose_ == Purpose::kFollow;
+    bool is_new = purpose_ == Purpose::kGrow || purpose_ == Purpose::kPrepare;
+    if (is_new && !ran_something_ && known_.empty() && sizes_.has_argument_sizes()) throw FailsWithSymbols{};
     // Writes made before an exception persist, as in eager.
-    if (purpose_ != Purpose::kCompare && purpose_ != Purpose::kTrace && next_known_ >= known_.size()) recorder_.flush();
+    if (may_run && next_known_ >= known_.size()) recorder_.flush();
     try {
       throw;
     } catch (const OutOfMemoryError&) {
@@ -285,7 +289,7 @@ std::shared_ptr<Segment> Capture::make(Recorder& recorder, Draft& draft) {
   check_breaks(draft);
   int number = int(entry_.segments.size());
   std::string label = format("{}.{}", function_.name(), number);
-  auto segment = build(recorder, draft, sizes_, function_.options(), label);
+  auto segment = build(recorder, draft, sizes_, function_.options(), label, function_.tasks_);
   segment->number = number;
   return segment;
 }
@@ -306,7 +310,7 @@ void Capture::link(const std::shared_ptr<Segment>& segment) {
   entry_.sizes = sizes_;
   entry_.guards.complete(sizes_);
   entry_.branches = entry_.branches || segment->question.kind != Question::Kind::kReturn;
-  if (purpose_ == Purpose::kFollow) {
+  if (purpose_ == Purpose::kFollow || (purpose_ == Purpose::kPrepare && entry_.follow)) {
     entry_.by_hash[segment->hash] = segment;
   } else if (last_) {
     last_->edges[last_answer_] = segment;
@@ -324,6 +328,13 @@ int64_t Capture::finish(Recorder& recorder, Draft& draft) {
   }
   if (purpose_ == Purpose::kTrace) {
     first_ = last_ = keep(recorder, draft);
+    return 0;
+  }
+  if (purpose_ == Purpose::kPrepare) {
+    auto made = make(recorder, draft);
+    link(made);
+    first_ = last_ = made;
+    if (first_->question.kind != Question::Kind::kReturn) throw NeedsAnswer{};
     return 0;
   }
   std::shared_ptr<Segment> segment;

@@ -5,11 +5,15 @@
 
 namespace sinter::capture {
 
+// A kPrepare capture has come to a question that only running can answer.
+struct NeedsAnswer {};
+
 class Capture final : public SegmentHost {
  public:
   enum class Purpose : uint8_t {
     kGrow,     // a new program, or a new branch of one: `known` segments come first
     kFollow,   // segments are looked up by hash
+    kPrepare,  // a new program, as far as it can be built without running anything
     kCompare,  // nothing is run: every segment must be as recorded
     kTrace     // nothing is built or run: the program is kept as Entry::trace, and a break is an Error
   };

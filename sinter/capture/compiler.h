@@ -28,6 +28,30 @@ struct SizeRange {
 void mark_dynamic(const Tensor& tensor, int64_t dim, const SizeRange& range = {}, Where where = Where::current());
 void mark_static(const Tensor& tensor, int64_t dim, Where where = Where::current());
 
+// Of a function compiled with {"background", true}. `is_ready`: nothing that its calls have asked for so far is still
+// being compiled. `wait` waits for that, and throws what went wrong in between, if anything did (the function then runs
+// op by op). Others are always ready.
+template <class F>
+bool is_ready(const F& f) {
+  if constexpr (requires { f.policy(); }) {
+    for (auto& [buckets, function] : f.policy().functions())
+      if (auto& tasks = function->tasks(); tasks && !tasks->idle()) return false;
+    return true;
+  } else {
+    auto& tasks = f.function().tasks();
+    return !tasks || tasks->idle();
+  }
+}
+template <class F>
+void wait(const F& f) {
+  if constexpr (requires { f.policy(); }) {
+    for (auto& [buckets, function] : f.policy().functions())
+      if (auto& tasks = function->tasks()) tasks->wait();
+  } else if (auto& tasks = f.function().tasks()) {
+    tasks->wait();
+  }
+}
+
 namespace detail {
 
 // Real tensors in the place of traced ones, and back.

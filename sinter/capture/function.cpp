@@ -50,6 +50,11 @@ const SizeMarks::Mark* mark_of(const Tensor& tensor, int dim) {
 void set_stance(Stance stance) { current_stance = stance; }
 Stance stance() { return current_stance; }
 
+Function::Function(CompileOptions options, std::string name)
+    : options_(std::move(options)),
+      name_(std::move(name)),
+      tasks_(int_option(options_, "background") ? BackgroundTasks::make(tunes(options_.mode)) : nullptr) {}
+
 std::shared_ptr<Function> Function::make(CompileOptions options, const std::string& where) {
   options = checked(std::move(options));
   auto& registry = Registry::instance();
@@ -111,11 +116,28 @@ bool Function::call(Frame& frame, Results& results) {
     std::lock_guard capturing(capturing_);
     // Another thread may have captured it meanwhile.
     entry = find(signature, frame, sizes);
-    if (!entry) return capture_new(signature, frame, results);
+    if (!entry) return capture_new(signature, frame, {.results = &results});
   }
   int64_t every = options_.options.empty() ? 0 : int_option(options_, "recheck");
   if (every > 0 && entry->calls.fetch_add(1, std::memory_order_relaxed) % every == every - 1) recheck(entry, frame);
   return run_entry(entry, frame, std::move(sizes), results);
+}
+
+void Function::prepare(Frame& frame, std::vector<std::function<void()>>& work) {
+  if (stance() == Stance::kForceEager) return;
+  Signature signature;
+  sign(frame, signature);
+  SmallVector<int64_t, 8> sizes;
+  std::lock_guard capturing(capturing_);
+  auto entry = find(signature, frame, sizes);
+  if (!entry) {
+    if (!gave_up_.load(std::memory_order_relaxed)) capture_new(signature, frame, {.work = &work});
+    return;
+  }
+  if (!entry->eager_reason.empty() || !entry->root) return;
+  Call call(frame);
+  call.sizes = std::move(sizes);
+  add_preparations(*entry->root, call, false, work);
 }
 
 bool Function::run_entry(const std::shared_ptr<Entry>& entry, Frame& frame, SmallVector<int64_t, 8> sizes, Results& results) {
@@ -246,7 +268,7 @@ void Function::add(const std::shared_ptr<Entry>& entry) {
   entries_ = std::move(grown);
 }
 
-bool Function::capture_new(const Signature& signature, Frame& frame, Results& results) {
+bool Function::capture_new(const Signature& signature, Frame& frame, const Wanted& wanted) {
   auto earlier = entries();
   if (!earlier.empty()) {
     std::string failure = earlier.back()->guards.failure(signature, frame);
@@ -264,35 +286,41 @@ bool Function::capture_new(const Signature& signature, Frame& frame, Results& re
   std::vector<Word> words = describe(frame);
   SizeTable sizes = choose_sizes(signature, words, frame);
   LogTimes times(name_);
-  std::shared_ptr<const Vouched> vouched = options_.vouched ? options_.vouched() : nullptr;
+  // In the background the graph as captured serves until another is compiled: it is needed.
+  std::shared_ptr<const Vouched> vouched = options_.vouched && !tasks_ ? options_.vouched() : nullptr;
   std::string kept;
   if (vouched) {
     kept = kept_key(*vouched, options_, signature, words, sizes, frame);
     if (auto entry = load_program(kept, *vouched, options_, name_, signature, words, frame)) {
       add(entry);
-      SmallVector<int64_t, 8> values;
-      for (auto& symbol : entry->sizes.symbols()) values.push_back(symbol.value);
-      return run_entry(entry, frame, std::move(values), results);
+      Call call(frame);
+      for (auto& symbol : entry->sizes.symbols()) call.sizes.push_back(symbol.value);
+      if (!wanted.work) return run_entry(entry, frame, std::move(call.sizes), *wanted.results);
+      add_preparations(*entry->root, call, false, *wanted.work);
+      return true;
     }
   }
   try {
-    bool captured = capture_with(sizes, signature, words, frame, results);
+    bool captured = capture_with(sizes, signature, words, frame, wanted);
     if (captured && vouched) save_program(kept, *vouched, *entries().back(), frame, name_);
     return captured;
   } catch (const FailsWithSymbols&) {
-    return capture_with({}, signature, words, frame, results);
+    return capture_with({}, signature, words, frame, wanted);
   }
 }
 
 bool Function::capture_with(const SizeTable& sizes, const Signature& signature, const std::vector<Word>& words, Frame& frame,
-                            Results& results) {
+                            const Wanted& wanted) {
   auto entry = std::make_shared<Entry>(signature, words, sizes);
   Call call(frame);
   for (auto& symbol : sizes.symbols()) call.sizes.push_back(symbol.value);
   std::shared_ptr<Segment> last;
   try {
-    Capture capture(*this, *entry, call, frame, Capture::Purpose::kGrow);
-    capture.run();
+    Capture capture(*this, *entry, call, frame, wanted.work ? Capture::Purpose::kPrepare : Capture::Purpose::kGrow);
+    try {
+      capture.run();
+    } catch (const NeedsAnswer&) {
+    }
     entry->root = capture.first();
     last = capture.last();
   } catch (const CannotCapture& reason) {
@@ -305,8 +333,12 @@ bool Function::capture_with(const SizeTable& sizes, const Signature& signature, 
       log(LogTopic::kGuards, "{}: {}{}", name_, guard.text, guard.where.empty() ? "" : " (" + guard.where + ")");
   add(entry);
   if (!last) return false;
+  if (wanted.work) {
+    add_preparations(*last, call, true, *wanted.work);
+    return true;
+  }
   set_grads(*last, call);
-  collect_results(*last, call, results);
+  collect_results(*last, call, *wanted.results);
   return true;
 }
 

@@ -22,6 +22,11 @@ class Function : public std::enable_shared_from_this<Function> {
 
   // Runs the call; false when it shall be made eagerly by the caller.
   bool call(Frame& frame, Results& results);
+  // Captures what a call needs and adds the work that is left before it can run (plans, kernels); any thread may do it.
+  // Nothing is run. Where the program breaks, only its first segment is made.
+  void prepare(Frame& frame, std::vector<std::function<void()>>& work);
+  // What is compiled in the background ({"background", true}); null where nothing is.
+  const std::shared_ptr<BackgroundTasks>& tasks() const { return tasks_; }
   // The program of this call as Entry::trace, with the present values of its symbols. Nothing is built or run, and a
   // break is an Error. Null once the recompile limit is reached. A function that is traced is never called.
   std::shared_ptr<Entry> trace(Frame& frame, std::span<const TracedDim> dims, SmallVector<int64_t, 8>& sizes);
@@ -34,15 +39,20 @@ class Function : public std::enable_shared_from_this<Function> {
 
  private:
   friend class Capture;
-  explicit Function(CompileOptions options, std::string name) : options_(std::move(options)), name_(std::move(name)) {}
+  Function(CompileOptions options, std::string name);
 
   using Entries = std::vector<std::shared_ptr<Entry>>;
 
   std::shared_ptr<Entry> find(const Signature& signature, Frame& frame, SmallVector<int64_t, 8>& sizes) const;
   bool run_entry(const std::shared_ptr<Entry>& entry, Frame& frame, SmallVector<int64_t, 8> sizes, Results& results);
-  bool capture_new(const Signature& signature, Frame& frame, Results& results);
+  // What a new program is captured for: a call, or the work before one.
+  struct Wanted {
+    Results* results = nullptr;
+    std::vector<std::function<void()>>* work = nullptr;
+  };
+  bool capture_new(const Signature& signature, Frame& frame, const Wanted& wanted);
   bool capture_with(const SizeTable& sizes, const Signature& signature, const std::vector<Word>& words, Frame& frame,
-                    Results& results);
+                    const Wanted& wanted);
   void explain_recompile(const Signature& signature, const Frame& frame) const;
   SizeTable choose_sizes(const Signature& signature, const std::vector<Word>& words, const Frame& frame,
                          std::span<const TracedDim> traced = {});
@@ -51,6 +61,7 @@ class Function : public std::enable_shared_from_this<Function> {
 
   const CompileOptions options_;
   const std::string name_;
+  const std::shared_ptr<BackgroundTasks> tasks_;
   std::recursive_mutex capturing_;            // one capture at a time
   mutable std::mutex list_;                   // of `entries_`, for the moment of copying it
   std::shared_ptr<const Entries> entries_ = std::make_shared<const Entries>();

@@ -14,12 +14,14 @@ constexpr std::string_view kModes[] = {"default", "reduce-overhead", "max-autotu
 struct IntOption {
   std::string_view name;
   int64_t standard, least;
+  bool is_switch = false;
 };
 constexpr IntOption kIntOptions[] = {
     {"recompile_limit", 8, 1},  // entries of one function before it falls back to eager
     {"edge_limit", 8, 1},       // answers of one question before the function is called every time
     {"recheck", 0, 0},          // retrace every Nth call and compare; 0: never
-    {"freeze", 0, 0},           // 1: captured tensors keep their values; weights are rearranged once for the kernels
+    {"freeze", 0, 0, true},     // captured tensors keep their values; weights are rearranged once for the kernels
+    {"background", 0, 0, true},  // programs run op by op until they have been compiled in the background
     {"autotune_budget_ms", 300, 0},  // spent at most on each choice that max-autotune makes; 0: no tuning
 };
 
@@ -53,7 +55,9 @@ CompileOptions checked(CompileOptions options) {
   for (auto& [name, value] : options.options) {
     auto* known = find_option(name);
     check(known != nullptr, "compile: there is no option '{}'; the options are {}", name, known_options());
+    if (auto* on = std::get_if<bool>(&value); on && known->is_switch) value = int64_t(*on);
     auto* number = std::get_if<int64_t>(&value);
+    check(!known->is_switch || (number && *number <= 1), "compile: the option '{}' is true or false", name);
     check(number && *number >= known->least, "compile: the option '{}' takes a whole number from {} on", name, known->least);
   }
   auto backends = list_backends();

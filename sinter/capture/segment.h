@@ -96,6 +96,7 @@ struct Backward {
   std::vector<Saved> saved;
   std::vector<int> targets;   // for each gradient the operand of the forward graph that it belongs to
   std::vector<int> tangents;  // the differentiable results of the forward graph, in order
+  std::vector<Type> operands;  // of `run`: what is saved, then the tangents
   std::string text;
 };
 

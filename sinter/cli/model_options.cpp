@@ -109,6 +109,7 @@ void TextOptions::add_to(CLI::App& command) {
   command.add_option("--seed", seed, "The same seed draws the same tokens")->capture_default_str();
   command.add_option("--stop", stops, "End before this text; may be given several times")->allow_extra_args(false);
   command.add_flag("--ignore-eos", ignore_eos, "Do not end at the model's end token");
+  command.add_flag("--warmup", warmup, "Compile for prompts of every length before the first one");
   command
       .add_option("--cache-length", cache_length,
                   "Tokens that prompt and answer may have together (default: what the model allows, at most 2048)")
@@ -161,6 +162,7 @@ TextModel::TextModel(const TextOptions& flags) {
   how.eager = flags.eager();
   how.cache_length = flags.cache_length;
   generator = std::make_shared<TextGenerator>(models::causal_lm(flags.load()), how);
+  if (flags.warmup) generator->warmup({.sampling = options.sampling});
 }
 
 const Tokenizer& TextModel::text_tokenizer() const {

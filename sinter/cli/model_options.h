@@ -43,7 +43,7 @@ struct TextOptions : ModelOptions {
   std::optional<double> temperature, top_p, min_p, repetition_penalty;
   uint64_t seed = 0;
   std::vector<std::string> stops;
-  bool ignore_eos = false;
+  bool ignore_eos = false, warmup = false;
   int64_t cache_length = 0;
 
   // Adds those of ModelOptions and the ones above.

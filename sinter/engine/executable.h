@@ -46,6 +46,13 @@ class Executable {
   // One operand a graph input: a tensor, or a number where the input's type is weak. `outputs` has one place a graph
   // output; a written one becomes the input itself. Called from any number of threads at once.
   virtual void run(std::span<const TensorArg> inputs, std::span<const int64_t> sizes, std::span<Tensor> outputs) = 0;
+  // What a call on such operands needs and does not have yet (a plan, kernels), as work for any thread; empty: nothing.
+  // Nothing of the program runs in it. Of the operands only types, sizes and strides count: it keeps none of them, and
+  // where they have memory, that tells which of them overlap.
+  virtual std::function<void()> preparation(std::span<const TensorArg> inputs, std::span<const int64_t> sizes) {
+    (void)inputs, (void)sizes;
+    return {};
+  }
   // The plan, for people: one line a step.
   virtual std::string text() const = 0;
   // Bytes of temporary memory of the largest call so far; 0 where the backend does not plan memory.

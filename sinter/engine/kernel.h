@@ -37,4 +37,12 @@ int64_t grain_of(const Kernel& kernel, int64_t work);
 // Runs the kernel over [0, range) on the thread pool, or queues it on its GPU; `work` is about how many elements one step of the range touches.
 void launch(const Kernel& kernel, const int64_t* args, int64_t range, int64_t work);
 
+// While alive, launches of this thread do nothing: what would run is found or compiled, and no memory is touched.
+class NoLaunches {
+ public:
+  NoLaunches();
+  ~NoLaunches();
+  NoLaunches(const NoLaunches&) = delete;
+};
+
 }  // namespace sinter

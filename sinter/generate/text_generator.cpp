@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <chrono>
 #include <numeric>
+#include <set>
 
 #include "sinter/autograd/autograd.h"
 #include "sinter/base/error.h"
 #include "sinter/capture/compiler.h"
+#include "sinter/capture/warmup.h"
 #include "sinter/generate/stops.h"
 #include "sinter/ops/creation.h"
 #include "sinter/ops/indexing.h"
@@ -30,6 +32,41 @@ struct StepInputs {
   Tensor numbers, draws, seen;  // of sample()
   SINTER_FIELDS(ids, positions, wanted, numbers, draws, seen)
 };
+
+Tensor draws_of(const SamplingOptions& sampling, int64_t batch, int64_t step) {
+  std::vector<double> values(size_t(batch), 0);
+  if (SamplingShape::of(sampling).samples)
+    for (int64_t r = 0; r < batch; ++r) values[size_t(r)] = sampling_draw(sampling.seed, r, step);
+  return tensor(values);
+}
+
+// Of prompts that are padded to `bucket` tokens.
+StepInputs prefill_inputs(const std::vector<std::vector<int64_t>>& prompts, int64_t bucket,
+                          const SamplingOptions& sampling, int64_t vocab, Device device) {
+  int64_t batch = int64_t(prompts.size());
+  std::vector<int64_t> ids(size_t(batch * bucket), 0), wanted(size_t(batch), 0);
+  for (int64_t r = 0; r < batch; ++r) {
+    std::copy(prompts[size_t(r)].begin(), prompts[size_t(r)].end(), ids.begin() + r * bucket);
+    wanted[size_t(r)] = int64_t(prompts[size_t(r)].size()) - 1;
+  }
+  bool penalty = SamplingShape::of(sampling).penalty;
+  StepInputs in;
+  in.ids = tensor(ids).view({batch, bucket}).to(device);
+  in.positions = arange(bucket).to(device);
+  in.wanted = tensor(wanted).to(device);
+  in.numbers = sampling_numbers(sampling, batch).to(device);
+  in.draws = draws_of(sampling, batch, 0).to(device);
+  in.seen = zeros({batch, penalty ? vocab : 0}, kBool);
+  for (int64_t r = 0; penalty && r < batch; ++r)
+    in.seen.select(0, r).copy_(index_fill(in.seen.select(0, r), 0, tensor(prompts[size_t(r)]), true));
+  in.seen = in.seen.to(device);
+  return in;
+}
+
+// Positions of a step, one for all rows where they are `even`.
+Tensor step_positions(const std::vector<int64_t>& at, bool even) {
+  return even ? tensor(at) : tensor(at).view({int64_t(at.size()), 1});
+}
 
 }  // namespace
 
@@ -84,11 +121,19 @@ struct TextGenerator::Programs {
     auto compiled_decode = compile(step(false), compile_options);
     prefill_function = &compiled_prefill.function();
     decode_function = &compiled_decode.function();
+    auto prepare = [](auto compiled) {
+      return [compiled](const StepInputs& in, const models::KvCache& cache, capture::Warmup& warmup) {
+        capture::prepare_call<StepInputs, models::KvCache>(compiled.function(), *compiled.target(), warmup, in, cache);
+      };
+    };
+    prepare_prefill = prepare(compiled_prefill);
+    prepare_decode = prepare(compiled_decode);
     prefill = compiled_prefill;
     decode = compiled_decode;
   }
 
   Run prefill, decode;
+  std::function<void(const StepInputs&, const models::KvCache&, capture::Warmup&)> prepare_prefill, prepare_decode;
   capture::Function *prefill_function = nullptr, *decode_function = nullptr;  // owned by the above
 };
 
@@ -141,6 +186,40 @@ models::KvCache& TextGenerator::cache(int64_t batch) {
   if (auto it = caches_.find(batch); it != caches_.end()) return it->second;
   caches_.clear();
   return caches_[batch] = model_->make_cache(batch, cache_length_);
+}
+
+void TextGenerator::warmup(const GeneratorWarmup& what) {
+  what.sampling.check();
+  check(!what.batch.empty(), "warmup: there is no batch size");
+  for (int64_t batch : what.batch) check(batch >= 1, "warmup: a batch of {}", batch);
+  for (int64_t length : what.lengths)
+    check(length >= 1 && length <= cache_length_, "warmup: a prompt of {} tokens; the cache has {} positions", length,
+          cache_length_);
+  if (options_.eager) return;
+  NoGradGuard no_grad;
+  std::set<int64_t> buckets(buckets_.begin(), buckets_.end());
+  if (!what.lengths.empty()) buckets.clear();
+  for (int64_t length : what.lengths) buckets.insert(bucket_of(length));
+  Programs& run = programs(SamplingShape::of(what.sampling));
+  capture::Warmup warmup("the model");
+  for (int64_t batch : what.batch) {
+    auto known = caches_.find(batch);
+    const models::KvCache cache = known != caches_.end() ? known->second : model_->make_cache(batch, cache_length_);
+    const Device device = cache.keys[0].device();
+    const std::vector<std::vector<int64_t>> prompts(size_t(batch), {0});
+    StepInputs in;
+    for (int64_t bucket : buckets) {
+      in = prefill_inputs(prompts, bucket, what.sampling, model_->config().vocab_size, device);
+      run.prepare_prefill(in, cache, warmup);
+    }
+    in.ids = zeros({batch, 1}, kInt64).to(device);
+    for (bool even : {true, false}) {
+      if (!even && batch == 1) continue;
+      in.positions = step_positions(std::vector<int64_t>(size_t(even ? 1 : batch), 1), even).to(device);
+      run.prepare_decode(in, cache, warmup);
+    }
+  }
+  warmup.run();
 }
 
 int64_t TextGenerator::cache_bytes() const {
@@ -258,42 +337,21 @@ std::vector<Generation> TextGenerator::generate(const std::vector<std::vector<in
   };
   if (options.max_new_tokens == 0) return results();
 
-  SamplingShape shape = SamplingShape::of(options.sampling);
-  Programs& run = programs(shape);
+  Programs& run = programs(SamplingShape::of(options.sampling));
   models::KvCache& cache = this->cache(batch);
   int64_t programs_before = prefill_programs() + decode_programs();
 
   int64_t bucket = bucket_of(longest);
-  std::vector<int64_t> ids(size_t(batch * bucket), 0), wanted(size_t(batch), 0);
-  for (int64_t r = 0; r < batch; ++r) {
-    std::copy(prompts[size_t(r)].begin(), prompts[size_t(r)].end(), ids.begin() + r * bucket);
-    wanted[size_t(r)] = rows[size_t(r)].length - 1;
-  }
-  auto draws = [&](int64_t step) {
-    std::vector<double> values(size_t(batch), 0);
-    if (shape.samples)
-      for (int64_t r = 0; r < batch; ++r) values[size_t(r)] = sampling_draw(options.sampling.seed, r, step);
-    return tensor(values);
-  };
   // Where the model is; on the CPU already, nothing is copied.
-  auto there = [device = cache.keys[0].device()](const Tensor& t) { return t.to(device); };
-  StepInputs in;
-  in.ids = there(tensor(ids).view({batch, bucket}));
-  in.positions = there(arange(bucket));
-  in.wanted = there(tensor(wanted));
-  in.numbers = there(sampling_numbers(options.sampling, batch));
-  in.draws = there(draws(0));
-  in.seen = zeros({batch, shape.penalty ? model_->config().vocab_size : 0}, kBool);
-  for (int64_t r = 0; shape.penalty && r < batch; ++r)
-    in.seen.select(0, r).copy_(index_fill(in.seen.select(0, r), 0, tensor(prompts[size_t(r)]), true));
-  in.seen = there(in.seen);
+  const Device device = cache.keys[0].device();
+  StepInputs in = prefill_inputs(prompts, bucket, options.sampling, model_->config().vocab_size, device);
 
   auto begin = std::chrono::steady_clock::now();
   double compiling = stage_seconds_of_this_thread();
   Tensor tokens = run.prefill(in, cache);
   times_.prefill_compile_s = stage_seconds_of_this_thread() - compiling;
   // All rows at once until the last one is done; what the others compute then is not read.
-  in.wanted = there(zeros({batch}, kInt64));
+  in.wanted = zeros({batch}, kInt64).to(device);
   for (int64_t step = 0;; ++step) {
     std::vector<int64_t> now(size_t(batch), 0), at(size_t(even ? 1 : batch), 0);
     Tensor host = tokens.to(cpu()).contiguous();
@@ -312,8 +370,8 @@ std::vector<Generation> TextGenerator::generate(const std::vector<std::vector<in
     if (all_done) break;
     begin = std::chrono::steady_clock::now();
     in.ids = tokens.view({batch, 1});
-    in.positions = there(even ? tensor(at) : tensor(at).view({batch, 1}));
-    in.draws = there(draws(step + 1));
+    in.positions = step_positions(at, even).to(device);
+    in.draws = draws_of(options.sampling, batch, step + 1).to(device);
     compiling = stage_seconds_of_this_thread();
     tokens = run.decode(in, cache);
     times_.steps_compile_s.push_back(stage_seconds_of_this_thread() - compiling);

@@ -46,6 +46,13 @@ struct GenerateOptions {
   std::function<void(int64_t row, const std::string& text)> on_text = {};
 };
 
+// What generate() will be asked for.
+struct GeneratorWarmup {
+  std::vector<int64_t> batch = {1};
+  std::vector<int64_t> lengths = {};  // of prompts; empty: all buckets
+  SamplingOptions sampling = {};      // which filters are on; their numbers do not matter, top_k does
+};
+
 enum class Finish : uint8_t { kLength, kStopToken, kStopString, kCacheFull, kCaller };
 std::string to_string(Finish finish);
 
@@ -80,6 +87,10 @@ class TextGenerator {
   std::vector<Generation> generate(const std::vector<std::vector<int64_t>>& prompts,
                                    const GenerateOptions& options = {});
   Generation generate(const std::vector<int64_t>& prompt, const GenerateOptions& options = {});
+
+  // Compiles the programs of such calls ahead of them, on all threads, with a progress bar on a terminal: prefill for
+  // the bucket of each length, and the decode steps. Nothing is generated; times() and the cache stay as they are.
+  void warmup(const GeneratorWarmup& what = {});
 
   const GenerateTimes& times() const { return times_; }
   const std::shared_ptr<models::CausalLM>& model() const { return model_; }

@@ -8,13 +8,26 @@ namespace {
 
 class Run {
  public:
-  Run(const Graph& graph, const SizeOf& size_of) : graph_(graph), size_of_(size_of), results_(graph.nodes().size()) {}
+  Run(const Graph& graph, const SizeOf& size_of) : graph_(graph), size_of_(size_of), results_(graph.nodes().size()) {
+    std::vector<bool> seen(graph.nodes().size(), false);
+    dies_at_.resize(graph.nodes().size());
+    for (auto& v : graph.outputs()) seen[size_t(v.node->id)] = true;
+    for (auto it = graph.nodes().rbegin(); it != graph.nodes().rend(); ++it)
+      for (auto& v : it->inputs)
+        if (!seen[size_t(v.node->id)]) {
+          seen[size_t(v.node->id)] = true;
+          dies_at_[size_t(it->id)].push_back(v.node->id);
+        }
+  }
 
   TensorList operator()(std::span<const TensorArg> inputs) {
     check(inputs.size() == graph_.inputs().size(), "the graph takes {} inputs, not {}", graph_.inputs().size(),
           inputs.size());
     for (size_t i = 0; i < inputs.size(); ++i) bind(graph_.inputs()[i], inputs[i]);
-    for (auto& node : graph_.nodes()) run(node);
+    for (auto& node : graph_.nodes()) {
+      run(node);
+      for (int id : dies_at_[size_t(node.id)]) results_[size_t(id)].clear();
+    }
     TensorList out;
     for (auto& v : graph_.outputs()) {
       const TensorArg& result = argument(v);
@@ -68,6 +81,7 @@ class Run {
   const Graph& graph_;
   const SizeOf& size_of_;
   std::vector<std::vector<TensorArg>> results_;
+  std::vector<std::vector<int>> dies_at_;  // by node: those that nobody needs after it
   std::map<std::string, Dim> sizes_;
 };
 

@@ -46,6 +46,45 @@ TEST(TextGenerator, CompilesOncePerBucketAndOneDecodeStep) {
   EXPECT_EQ(generator.decode_programs(), 1);
 }
 
+TEST(TextGenerator, WarmupCompilesAheadAndChangesNothing) {
+  auto options = [](const SamplingOptions& sampling) { return GenerateOptions{.max_new_tokens = 5, .sampling = sampling}; };
+  const SamplingOptions greedy, sampled{.repetition_penalty = 1.1, .temperature = 0.8, .top_k = 20, .seed = 3};
+  TextGenerator plain(whale(), {.cache_length = 128, .buckets = {8, 32}});
+  TextGenerator warm(whale(), {.cache_length = 128, .buckets = {8, 32}});
+  warm.generate(Ids{1, 2}, {.max_new_tokens = 3});
+  auto steps = warm.times().steps_s;
+  double prefill = warm.times().prefill_s;
+  int64_t bytes = warm.cache_bytes();
+  warm.warmup({.batch = {1, 3}, .lengths = {5, 20}});
+  warm.warmup({.batch = {1}, .lengths = {7}, .sampling = sampled});
+  EXPECT_EQ(warm.times().steps_s, steps);
+  EXPECT_EQ(warm.times().prefill_s, prefill);
+  EXPECT_EQ(warm.cache_bytes(), bytes);
+  EXPECT_EQ(warm.prefill_programs(), 5);
+  EXPECT_EQ(warm.decode_programs(), 4) << "in a batch once for rows of one length and once for others";
+  Ids longer(20, 7);
+  const std::vector<std::pair<std::vector<Ids>, SamplingOptions>> calls = {
+      {{{5, 6, 7}}, greedy}, {{longer}, greedy},          {{{5}, {6}, {7}}, greedy},
+      {{{5}, {6, 7}, longer}, greedy}, {{{5, 6, 7}}, sampled}};
+  for (auto& [prompts, sampling] : calls) {
+    auto got = warm.generate(prompts, options(sampling));
+    EXPECT_EQ(warm.times().compiled, 0);
+    EXPECT_EQ(warm.times().compile_s(), 0);
+    auto want = plain.generate(prompts, options(sampling));
+    for (size_t i = 0; i < got.size(); ++i) EXPECT_EQ(got[i].ids, want[i].ids);
+  }
+  EXPECT_THROW(warm.warmup({.lengths = {1000}}), Error);
+  EXPECT_THROW(warm.warmup({.batch = {0}}), Error);
+}
+
+TEST(TextGenerator, CompiledInTheBackgroundItSaysTheSame) {
+  GeneratorOptions options = small({});
+  options.options["background"] = true;
+  TextGenerator generator(whale(), options);
+  for (int i = 0; i < 3; ++i)
+    EXPECT_EQ(generator.generate(recorded("prompt_0"), {.max_new_tokens = 64}).ids, recorded("greedy_0")) << i;
+}
+
 // A number that changes is no new program; another set of filters is.
 TEST(TextGenerator, SettingsOfSamplingAreNoNewPrograms) {
   TextGenerator generator(whale(), small({}));

@@ -203,6 +203,25 @@ void Frame::run(std::span<const TensorArg> inputs, std::span<Tensor> outputs) {
   hand_out(inputs, outputs);
 }
 
+void Frame::prepare() {
+  NoGradGuard no_history;
+  TracerScope no_tracer(nullptr);
+  Unbind unbind(*this);
+  for (size_t s = 0; s < bound_.size(); ++s) {
+    if (bound_[s].empty() || bound_[s][0].impl->buffer) continue;
+    // Addresses that nobody follows, aligned as memory is.
+    auto* nowhere = reinterpret_cast<void*>(uintptr_t(4096));
+    bind(int(s), make_intrusive<Buffer>(nowhere, size_t(plan_->storages[s].block.bytes), plan_->device, [] {}), 0);
+  }
+  NoLaunches dry;
+  for (auto& call : calls_) {
+    const Step& step = *call.step;
+    bool as_eager = step.kind == Step::Kind::kPointwise || step.kind == Step::Kind::kCopy || step.kind == Step::Kind::kWrite;
+    if (step.kind == Step::Kind::kKernel) as_eager = !step.way && !eager::find_template(*step.op, plan_->device);
+    if (as_eager) run(call);
+  }
+}
+
 // --- CUDA graphs -----------------------------------------------------------------------------------------------------
 
 // Cells of the graph's parameter block: one a storage, then one an input for those that are numbers.

@@ -15,6 +15,9 @@ class Frame {
   const std::shared_ptr<const Plan>& plan() const { return plan_; }
   // As Executable::run, for operands that fit the plan. By one thread at a time; after an exception it may run again.
   void run(std::span<const TensorArg> inputs, std::span<Tensor> outputs);
+  // Finds or compiles the kernels of steps that the plan has not compiled (those that run as eager ops do), and runs
+  // nothing. What an op with a kernel of its own calls in turn is left to the first run.
+  void prepare();
 
  private:
   // A step with its operands at hand.

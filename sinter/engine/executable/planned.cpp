@@ -24,7 +24,7 @@ constexpr size_t kMaxIdleFrames = 8;
 // strides. Ranks are the program's, so the numbers can be told apart.
 using Key = SmallVector<int64_t, 48>;
 
-class Planned final : public Executable {
+class Planned final : public Executable, public std::enable_shared_from_this<Planned> {
  public:
   explicit Planned(Program program) : program_(std::move(program)) {}
 
@@ -39,6 +39,24 @@ class Planned final : public Executable {
     } else {
       lease->run(inputs, outputs);
     }
+  }
+
+  std::function<void()> preparation(std::span<const TensorArg> inputs, std::span<const int64_t> sizes) override {
+    Key key = key_of(inputs, sizes);
+    {
+      std::lock_guard lock(mutex_);
+      auto plan = find(key);
+      if (plan && overlap(plan->changed_early, inputs)) {
+        key[0] = false;
+        plan = find(key);
+      }
+      if (plan) return {};
+    }
+    return [self = shared_from_this(), key, strides = strides_of(inputs), sizes = IntList(sizes.begin(), sizes.end())] {
+      auto frame = std::make_unique<Frame>(self->plan(key, strides, sizes));
+      frame->prepare();
+      self->give_back(std::move(frame));
+    };
   }
 
   std::string text() const override {
@@ -103,7 +121,8 @@ class Planned final : public Executable {
     for (int w : written)
       for (size_t i = 0; i < inputs.size(); ++i) {
         if (int(i) == w || inputs[i].is_scalar()) continue;
-        if (eager::share_memory(inputs[size_t(w)].tensor().impl(), inputs[i].tensor().impl())) return true;
+        const TensorImpl &a = inputs[size_t(w)].tensor().impl(), &b = inputs[i].tensor().impl();
+        if (a.buffer && b.buffer && eager::share_memory(a, b)) return true;
       }
     return false;
   }
@@ -115,14 +134,15 @@ class Planned final : public Executable {
       plan = find(key);
       if (auto frame = plan ? take_idle(*plan) : nullptr) return frame;
     }
-    if (!plan) {
-      // Outside the lock: a second thread may make the same plan, and the first to come back is kept.
-      auto made = make_plan(program_, sizes, {strides_of(inputs), key[0] != 0, program_.tune_seconds});
-      std::lock_guard lock(mutex_);
-      plan = find(key);
-      if (!plan) plan = remember(key, made);
-    }
-    return std::make_unique<Frame>(plan);
+    return std::make_unique<Frame>(plan ? plan : this->plan(key, strides_of(inputs), sizes));
+  }
+
+  // A new plan. Outside the lock: a second thread may make the same, and the first to come back is kept.
+  std::shared_ptr<const Plan> plan(const Key& key, const std::vector<IntList>& strides, std::span<const int64_t> sizes) {
+    auto made = make_plan(program_, sizes, {strides, key[0] != 0, program_.tune_seconds});
+    std::lock_guard lock(mutex_);
+    auto known = find(key);
+    return known ? known : remember(key, made);
   }
 
   // The three below hold the lock.
