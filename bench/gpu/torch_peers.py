@@ -7,7 +7,8 @@ torch_peers.py [--rows llama-1b-decode,bert-base] [--modes eager,reduce-overhead
 bf16, batch 1, a prompt of 512 tokens, a static cache of 1024 positions; BERT-base with 8 x 128 tokens, ResNet-50 with
 16 channels-last images. Weights are random: speed does not depend on them. Times are between device events around
 single calls, after warm-up. First calls compile with empty caches. Errors are relative norms against eager arithmetic
-in f32. --export writes each model's checkpoint, its inputs and the results of eager mode, for others to compare with.
+in f32. --export writes each model's checkpoint, its inputs and the results of eager mode and of f32, for others to
+compare with.
 
 The Llama is written for torch.compile: the cache is a buffer of the module, and the query heads of a group are rows of
 one attention, so that nothing is repeated in memory. Configurations are those of sinter/models/presets.cpp.
@@ -281,6 +282,7 @@ def export(folder, name, config, model):
     for kind, inputs in model.inputs.items():
         tensors |= {f"{kind}.x{i}": t.contiguous() for i, t in enumerate(inputs)}
         tensors[f"{kind}.y"] = model.program(*inputs)[0].contiguous()
+        tensors[f"{kind}.exact"] = model.exact(kind)[0].contiguous()
     save_file(tensors, folder / "results.safetensors")
 
 
@@ -296,6 +298,7 @@ def parse():
     parser.add_argument("--tiny", action="store_true", help="small models, to try the program itself")
     parser.add_argument("--no-check", action="store_true", help="no comparison with f32")
     parser.add_argument("--export", metavar="FOLDER")
+    parser.add_argument("--no-export", default="", help="models that are not exported")
     parser.add_argument("--out", help="the rows, as JSON")
     args = parser.parse_args()
     args.dtype = {"bf16": torch.bfloat16, "f16": torch.float16, "f32": torch.float32}[args.dtype]
@@ -312,7 +315,7 @@ def run_model(name, rows, args, results, facts):
     torch.manual_seed(1)
     config = configuration(name, args.tiny)
     model = ROWS[rows[0]][2](config, args)
-    if args.export:
+    if args.export and name not in args.no_export.split(","):
         export(args.export, name, config, model)
     for row in rows:
         kind = ROWS[row][1]

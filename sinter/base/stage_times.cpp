@@ -40,21 +40,29 @@ StageTimer::~StageTimer() { change_to(outer_); }
 
 StageTimes stage_times() {
   auto seconds = [](CompileStage s) { return 1e-9 * double(g_nanoseconds[size_t(s)].load(std::memory_order_relaxed)); };
-  return {seconds(CompileStage::kCapture), seconds(CompileStage::kPasses),    seconds(CompileStage::kSchedule),
-          seconds(CompileStage::kEmit),    seconds(CompileStage::kToolchain), g_kernels.load(std::memory_order_relaxed)};
+  return {seconds(CompileStage::kCapture),   seconds(CompileStage::kPasses),    seconds(CompileStage::kSchedule),
+          seconds(CompileStage::kEmit),      seconds(CompileStage::kToolchain), seconds(CompileStage::kDevice),
+          seconds(CompileStage::kLibraries), seconds(CompileStage::kModules),   seconds(CompileStage::kRecording),
+          g_kernels.load(std::memory_order_relaxed)};
 }
 
 double stage_seconds_of_this_thread() { return 1e-9 * double(t_nanoseconds); }
 
 StageTimes StageTimes::operator-(const StageTimes& before) const {
-  return {capture - before.capture, passes - before.passes,       schedule - before.schedule,
-          emit - before.emit,       toolchain - before.toolchain, kernels - before.kernels};
+  return {capture - before.capture,     passes - before.passes,       schedule - before.schedule,
+          emit - before.emit,           toolchain - before.toolchain, device - before.device,
+          libraries - before.libraries, modules - before.modules,     recording - before.recording,
+          kernels - before.kernels};
 }
 
 std::string StageTimes::text() const {
   auto ms = [](double seconds) { return fixed(seconds * 1e3, 1); };
-  return format("{} ms: capture {}, passes {}, schedule {}, emit {}, toolchain {}; {} kernels", ms(total()), ms(capture),
-                ms(passes), ms(schedule), ms(emit), ms(toolchain), kernels);
+  std::string out = format("{} ms: capture {}, passes {}, schedule {}, emit {}, toolchain {}", ms(total()), ms(capture),
+                           ms(passes), ms(schedule), ms(emit), ms(toolchain));
+  if (device + libraries + modules + recording > 0)
+    out += format(", device {}, libraries {}, modules {}, recording {}", ms(device), ms(libraries), ms(modules),
+                  ms(recording));
+  return out + format("; {} kernels", kernels);
 }
 
 }  // namespace sinter

@@ -12,16 +12,23 @@ enum class CompileStage : uint8_t {
   kSchedule,   // fusion, lowering, the memory plan
   kEmit,       // kernel text
   kToolchain,  // from text to loaded code: a compiler, the disk, or waiting for another thread's compiler
+  kDevice,     // starting a GPU: its driver, a context
+  kLibraries,  // loading and starting libraries for it, which are looked for when they are first needed
+  kModules,    // machine code onto a GPU
+  kRecording,  // CUDA graphs
   kNone        // not counted: kernels that run in the middle
 };
 
 struct StageTimes {
   double capture = 0, passes = 0, schedule = 0, emit = 0, toolchain = 0;  // seconds
+  double device = 0, libraries = 0, modules = 0, recording = 0;           // of a GPU
   int64_t kernels = 0;                                                    // texts emitted
 
-  double total() const { return capture + passes + schedule + emit + toolchain; }
+  double total() const {
+    return capture + passes + schedule + emit + toolchain + device + libraries + modules + recording;
+  }
   StageTimes operator-(const StageTimes& before) const;
-  // "12.3 ms: capture 1.0, passes 0.5, schedule 2.1, emit 0.2, toolchain 8.5; 3 kernels"
+  // "12.3 ms: capture 1.0, passes 0.5, schedule 2.1, emit 0.2, toolchain 8.5; 3 kernels". Stages of a GPU where it had any.
   std::string text() const;
 };
 

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <random>
+#include <thread>
 
 #include "sinter/base/error.h"
 #include "sinter/runtime/cuda/device.h"
@@ -48,7 +49,7 @@ struct Case {
   CudaMatmulEpilogue epilogue = CudaMatmulEpilogue::kNone;
   float alpha = 1, beta = 0;
   int64_t padding = 0;  // elements between the rows of each matrix
-  bool tune = false;
+  bool tune = false, prepare = false;
 };
 
 double activated(double v, CudaMatmulEpilogue e) {
@@ -90,6 +91,11 @@ double error_of(const Case& c) {
   if (c.tune) {
     EXPECT_GT(tune_cuda_matmul(0, p, 0.1), 0);
   }
+  if (c.prepare) {
+    CudaMatmul elsewhere = p;
+    elsewhere.a.data = elsewhere.b.data = elsewhere.c.data = reinterpret_cast<void*>(uintptr_t(1) << 20);
+    std::thread([&] { prepare_cuda_matmul(0, elsewhere); }).join();
+  }
   cuda_matmul(0, p);
   auto after = decode(on_c.read<char>(), c.dtype);
   double wrong = 0, size = 0;
@@ -109,6 +115,10 @@ double error_of(const Case& c) {
         size += want * want;
       }
   return std::sqrt(wrong / size);
+}
+
+TEST_F(GpuBlas, PreparedOnAnotherThread) {
+  EXPECT_LT(error_of({.dtype = kBFloat16, .m = 40, .n = 136, .k = 64, .prepare = true}), tolerance(kBFloat16));
 }
 
 TEST_F(GpuBlas, EveryTypeAndOrderOfOperands) {

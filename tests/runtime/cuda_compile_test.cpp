@@ -1,4 +1,10 @@
 // CUDA text to machine code, without a GPU.
+#include <sys/wait.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
 #include "gtest/gtest.h"
 #include "sinter/base/error.h"
 #include "sinter/runtime/cuda/module.h"
@@ -64,12 +70,50 @@ TEST_F(CudaCompile, AnUnknownArchitectureIsSaid) {
 [[noreturn]] void report_nvrtc(const char* library) {
   setenv("SINTER_NVRTC", library, 1);
   try {
-    compile_cuda(fill_text("fill_test"), "fill_test", "sm_80");
+    compile_cuda(fill_text("never_compiled"), "fill_test", "sm_80");
   } catch (const Error& error) {
     std::fprintf(stderr, "%s\n", error.what());
     std::exit(nvrtc_problem().empty() ? 1 : 0);
   }
   std::exit(1);
+}
+
+bool is_mapped(const char* library) {
+  std::ifstream maps("/proc/self/maps");
+  std::string text{std::istreambuf_iterator<char>(maps), {}};
+  return text.find(library) != std::string::npos;
+}
+
+// In a process of its own, which has loaded nothing yet. 3: there is no NVRTC.
+[[noreturn]] void compile_with_store(const char* folder, const char* nvrtc, bool expect_nvrtc) {
+  setenv("SINTER_CACHE_DIR", folder, 1);
+  if (nvrtc) setenv("SINTER_NVRTC", nvrtc, 1);
+  try {
+    std::string code = compile_cuda(fill_text("fill_stored"), "fill_stored", "sm_90");
+    std::exit(code.substr(1, 3) == "ELF" && is_mapped("libnvrtc") == expect_nvrtc ? 0 : 1);
+  } catch (const Error&) {
+    std::exit(3);
+  }
+}
+
+TEST(CudaCompileStored, IsFoundWithoutLoadingNvrtc) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  // Children run this function again, up to their own statement.
+  if (!std::getenv("SINTER_TEST_STORE")) {
+    char made[] = "/tmp/sinter_nvrtc_XXXXXX";
+    ASSERT_NE(mkdtemp(made), nullptr);
+    setenv("SINTER_TEST_STORE", made, 1);
+  }
+  std::string folder = std::getenv("SINTER_TEST_STORE");
+  EXPECT_EXIT(compile_with_store(folder.c_str(), nullptr, true),
+              [](int status) { return WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == 3); }, "");
+  if (!std::filesystem::is_empty(folder)) {
+    EXPECT_EXIT(compile_with_store(folder.c_str(), nullptr, false), testing::ExitedWithCode(0), "");
+    // Nor where there is none any more.
+    EXPECT_EXIT(compile_with_store(folder.c_str(), "/nonexistent/libnvrtc.so", false), testing::ExitedWithCode(0), "");
+  }
+  std::filesystem::remove_all(folder);
+  unsetenv("SINTER_TEST_STORE");
 }
 
 TEST(CudaCompileWithout, NvrtcSaysWhatToInstall) {

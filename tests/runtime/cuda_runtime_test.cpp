@@ -1,11 +1,9 @@
 // What the GPU's runtime does without a GPU: messages, and, on a stand-in for the driver, memory, copies, graphs and
 // reports of kernels. NVRTC is in cuda_compile_test.cpp; cuda_device_test.cpp asks the same of a real device.
-#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <thread>
 
 #include "gtest/gtest.h"
@@ -16,34 +14,12 @@
 #include "sinter/runtime/cuda/module.h"
 #include "sinter/runtime/cuda/stream.h"
 #include "tests/runtime/cuda_test_errors.h"
+#include "tests/runtime/fake_cuda.h"
 
 namespace sinter::runtime {
 namespace {
 
-// The driver is looked for once a process, so each case runs in one of its own, which starts anew (threadsafe style).
-class CudaDriver : public testing::Test {
- protected:
-  void SetUp() override {
-    GTEST_FLAG_SET(death_test_style, "threadsafe");
-    if (!make_fake()) GTEST_SKIP() << "no C compiler for the stand-in";
-  }
-
-  // The stand-in is made once for this process and its children, which find its path in the environment.
-  static bool make_fake() {
-    if (std::getenv("SINTER_TEST_FAKE_CUDA")) return true;
-    std::string path = testing::TempDir() + "sinter_fake_cuda_" + std::to_string(getpid()) + ".so";
-    std::string command = "cc -shared -fPIC -O1 -o " + path + " " SINTER_TEST_DATA "/fake_cuda_driver.c";
-    if (std::system(command.c_str()) != 0) return false;
-    setenv("SINTER_TEST_FAKE_CUDA", path.c_str(), 1);
-    static struct Remove {
-      std::string path;
-      ~Remove() { std::filesystem::remove(path); }
-    } remove{path};
-    return true;
-  }
-
-  static const char* fake() { return std::getenv("SINTER_TEST_FAKE_CUDA"); }
-};
+using CudaDriver = FakeCudaTest;
 
 // What a process with this driver says of it.
 [[noreturn]] void report_problem(const char* driver) {
@@ -54,23 +30,6 @@ class CudaDriver : public testing::Test {
   bool said = has(message, "device cuda:0 is not available: " + cuda_problem());
   std::exit(said && has(error_of([] { cuda_stream(0); }), cuda_problem()) ? 0 : 1);
 }
-
-// Runs the checks on the stand-in and leaves by exit(), which frees static tensors.
-[[noreturn]] void on_fake(FunctionRef<void()> checks) {
-  setenv("SINTER_CUDA_DRIVER", std::getenv("SINTER_TEST_FAKE_CUDA"), 1);
-  if (has(cuda_problem(), "this build of Sinter")) std::exit(0);  // there is nothing to check
-  try {
-    checks();
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "thrown: %s\n", error.what());
-    std::exit(1);
-  }
-  std::exit(0);
-}
-
-// Inside a child: ends the checks with the line.
-#define SINTER_REQUIRE(condition) check(condition, "line {}: {}", __LINE__, #condition)
-#define SINTER_EXPECT_ON_FAKE(...) EXPECT_EXIT(on_fake(__VA_ARGS__), testing::ExitedWithCode(0), "")
 
 TEST_F(CudaDriver, MissingIsSaidWithARemedy) {
   EXPECT_EXIT(report_problem("/nonexistent/libcuda.so.1"), testing::ExitedWithCode(0),
@@ -293,6 +252,25 @@ TEST_F(CudaDriver, MemoryTakenForAGraphIsTheGraphs) {
   });
 }
 
+TEST_F(CudaDriver, KernelsLoadOnManyThreadsAndAreOneEach) {
+  SINTER_EXPECT_ON_FAKE([] {
+    if (!nvrtc_problem().empty()) return;
+    std::vector<CudaSource> sources;
+    for (int i = 0; i < 6; ++i)
+      sources.push_back({format("k{}", i % 4), format("extern \"C\" __global__ void k{}(P p) { p.x[0] = {}; }", i % 4, i % 4), 0});
+    std::vector<std::vector<CudaFunction>> loaded(4);
+    std::vector<std::thread> threads;
+    for (auto& mine : loaded) threads.emplace_back([&] { mine = load_cuda(sources, "struct P { float* x; };", 0); });
+    for (auto& thread : threads) thread.join();
+    for (auto& mine : loaded)
+      for (size_t i = 0; i < sources.size(); ++i) SINTER_REQUIRE(mine[i].handle() == loaded[0][i % 4].handle());
+    SINTER_REQUIRE(loaded[0][0].handle() != loaded[0][1].handle());
+    sources[5].text = "extern \"C\" __global__ void k1(P p) { wrong }";
+    sources[5].name = "broken";
+    SINTER_REQUIRE(has(error_of([&] { load_cuda(sources, "struct P { float* x; };", 0); }), "'broken' does not compile"));
+  });
+}
+
 TEST_F(CudaDriver, KernelsAreCompiledOnceAndNamedInFaults) {
   SINTER_EXPECT_ON_FAKE([] {
     if (!nvrtc_problem().empty()) return;
@@ -307,7 +285,7 @@ TEST_F(CudaDriver, KernelsAreCompiledOnceAndNamedInFaults) {
     auto before = cuda_compile_stats();
     auto kernels = load_cuda(both, prelude, 0);
     auto after = cuda_compile_stats();
-    SINTER_REQUIRE(after.compiles + after.disk_hits == before.compiles + before.disk_hits + 1);
+    SINTER_REQUIRE(after.compiles + after.disk_hits == before.compiles + before.disk_hits + 2);
     SINTER_REQUIRE(kernels.size() == 3 && kernels[0].handle() == kernels[2].handle());
     SINTER_REQUIRE(kernels[0].handle() != kernels[1].handle());
     auto again = load_cuda(std::span(both, 1), prelude, 0);

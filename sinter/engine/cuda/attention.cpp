@@ -42,33 +42,46 @@ void resolve(Pointer& pointer, uint32_t bit, uint32_t& indirect) {
   pointer = reinterpret_cast<Pointer>(uintptr_t(CudaRecording::current()->block()) + 8 * cell);
 }
 
+runtime::CudaAttention problem_of(const AttentionCall& call) {
+  auto& p = call.problem();
+  const IntList out = call.out_strides();
+  return {.batch = p.batch,
+          .heads = p.heads,
+          .queries = p.queries,
+          .keys = p.keys,
+          .size = p.size,
+          .value_size = p.value_size,
+          .group = p.group,
+          .dtype = call.out().dtype(),
+          .query = p.query,
+          .key = p.key,
+          .value = p.value,
+          .mask = p.mask,
+          .causal = p.causal,
+          .scale = p.scale,
+          .out = p.out,
+          .out_batch_stride = out[0],
+          .out_head_stride = out[1],
+          .out_row_stride = out[2],
+          .overlaps_previous = true};
+}
+
 }  // namespace
+
+void prepare_cuda_attention(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor& out) {
+  for (auto& arg : inputs.first(3))
+    if (arg.is_scalar() || (arg.tensor().stride(-1) != 1 && arg.tensor().size(-1) != 1)) return;
+  AttentionCall call(op, inputs, attrs, &out);
+  if (!call.taken()) return;
+  auto problem = problem_of(call);
+  if (runtime::takes_cuda_attention(problem)) runtime::prepare_cuda_attention(out.device().index, problem);
+}
 
 bool cuda_attention_template(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor* given,
                              TensorList& outputs) {
   AttentionCall call(op, inputs, attrs, given);
   if (!call.taken()) return false;
-  auto& p = call.problem();
-  const IntList out = call.out_strides();
-  runtime::CudaAttention problem{.batch = p.batch,
-                                 .heads = p.heads,
-                                 .queries = p.queries,
-                                 .keys = p.keys,
-                                 .size = p.size,
-                                 .value_size = p.value_size,
-                                 .group = p.group,
-                                 .dtype = call.out().dtype(),
-                                 .query = p.query,
-                                 .key = p.key,
-                                 .value = p.value,
-                                 .mask = p.mask,
-                                 .causal = p.causal,
-                                 .scale = p.scale,
-                                 .out = p.out,
-                                 .out_batch_stride = out[0],
-                                 .out_head_stride = out[1],
-                                 .out_row_stride = out[2],
-                                 .overlaps_previous = true};
+  auto problem = problem_of(call);
   if (!runtime::takes_cuda_attention(problem)) return false;
   Device device = call.out().device();
   problem.workspace =

@@ -273,6 +273,20 @@ class LibraryStep final : public CudaStep {
     run(slots, [&](const runtime::CudaMatmul& product) { runtime::cuda_matmul(device_.index, product); });
   }
 
+  // Pairs wait: how far apart they lie is part of their shape.
+  void prepare_libraries() const override {
+    if (m_ == 0 || batch_ == 0) return;
+    auto paired = [&](const Part& part) {
+      return std::any_of(parts_.begin(), parts_.end(), [&](auto& other) { return &other != &part && can_pair(part, other); });
+    };
+    // As memory is aligned.
+    void* anywhere = reinterpret_cast<void*>(uintptr_t(1) << 20);
+    auto prepare = [&](const runtime::CudaMatmul& product) { runtime::prepare_cuda_matmul(device_.index, product); };
+    for (auto& part : parts_)
+      if (part.n != 0 && !paired(part))
+        multiply(prepare, anywhere, anywhere, part, anywhere, part.added < 0 ? nullptr : anywhere, 0, 0);
+  }
+
   void tune_libraries(const CudaSlots& slots, double seconds) const override {
     run(slots, [&](const runtime::CudaMatmul& product) { runtime::tune_cuda_matmul(device_.index, product, seconds); });
   }

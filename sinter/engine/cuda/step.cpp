@@ -22,15 +22,20 @@ std::unique_ptr<CudaStep> make_cuda_step(const FusedAttrs& attrs, std::span<cons
 }
 
 void load_kernels(std::span<CudaStep* const> steps, Device device) {
-  static const std::string prelude = codegen::cuda_prelude() + codegen::gemv_prelude();
-  std::vector<runtime::CudaSource> sources;
-  for (auto* step : steps)
-    for (auto& kernel : step->kernels()) sources.push_back(kernel->source);
-  if (sources.empty()) return;
-  auto functions = runtime::load_cuda(sources, prelude, device.index);
-  size_t next = 0;
-  for (auto* step : steps)
-    for (auto& kernel : step->kernels()) kernel->function = functions[next++];
+  static const std::string with_products = codegen::cuda_prelude() + codegen::gemv_prelude();
+  for (bool products : {true, false}) {
+    std::vector<CudaKernel*> kernels;
+    std::vector<runtime::CudaSource> sources;
+    for (auto* step : steps)
+      for (auto& kernel : step->kernels()) {
+        if ((kernel->source.text.find("gemv::") != std::string::npos) != products) continue;
+        kernels.push_back(kernel.get());
+        sources.push_back(kernel->source);
+      }
+    if (sources.empty()) continue;
+    auto functions = runtime::load_cuda(sources, products ? with_products : codegen::cuda_prelude(), device.index);
+    for (size_t i = 0; i < kernels.size(); ++i) kernels[i]->function = functions[i];
+  }
 }
 
 }  // namespace sinter

@@ -38,6 +38,8 @@ class CudaStep {
   // Other ways to do the same, their code not loaded yet; `way` names each.
   virtual std::vector<std::shared_ptr<CudaStep>> others() const { return {}; }
   const std::string& way() const { return way_; }
+  // Does what the libraries it calls would do at the first launch: on any thread, before that.
+  virtual void prepare_libraries() const {}
   // Lets libraries it calls try their algorithms on these operands, whose results are overwritten.
   virtual void tune_libraries(const CudaSlots&, double /*seconds*/) const {}
 
@@ -50,7 +52,7 @@ class CudaStep {
 std::unique_ptr<CudaStep> make_cuda_step(const FusedAttrs& attrs, std::span<const TensorImpl* const> inputs,
                                          std::span<const TensorImpl* const> outputs, Device device);
 
-// Compiles what the steps need in one go, since NVRTC works on one program at a time.
+// Compiles and loads the kernels of the steps, on all threads.
 void load_kernels(std::span<CudaStep* const> steps, Device device);
 
 }  // namespace sinter

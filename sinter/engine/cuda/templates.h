@@ -9,6 +9,8 @@ bool cuda_matrix_product(const Op& op, std::span<const TensorArg> inputs, const 
                          TensorList& outputs);
 bool cuda_attention_template(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor* given,
                              TensorList& outputs);
+// Compiles its kernel; see eager::prepare.
+void prepare_cuda_attention(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor& out);
 // By cuDNN, where it is there.
 bool cuda_convolution_template(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor* given,
                                TensorList& outputs);

@@ -20,6 +20,11 @@ Tensor run_view(const Op& op, std::span<const TensorArg> inputs, const Attrs& at
 // of their own (`run_cpu`) and views pass over it.
 TensorList execute(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor* out = nullptr);
 
+// Compiles, on this thread, the kernel that `execute` would compile on a GPU for operands and a result that lie so; their
+// memory is not touched. Nothing where the op has none of its own, or its choice depends on more.
+void prepare(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor& out);
+void prepare_loops(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor& out);
+
 // Where a view looks: sizes and strides, and its first element as seen from the operand's.
 struct ViewGeometry {
   IntList sizes, strides;
@@ -52,6 +57,9 @@ std::vector<Type> operand_types(std::span<const TensorArg> inputs);
 using Template = bool (*)(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor* out,
                           TensorList& outputs);
 Template find_template(const Op& op, Device device);
+using Preparation = void (*)(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor& out);
+// Of the op's template on a GPU; null where there is none.
+Preparation find_preparation(const Op& op);
 // The strides that a fresh result of the op, of these sizes, has on the device: row-major but where its template writes
 // an order that suits what usually follows.
 IntList template_strides(const Op& op, Device device, const IntList& sizes);

@@ -46,11 +46,7 @@ class Call {
   Tensor run(const Tensor* out) {
     Type type = op_.infer(call_)[0];
     Tensor result = out ? *out : empty(type.shape, TensorOptions(type.dtype).device(type.device));
-    device_ = result.device();
-    if (device_.is_cuda()) {
-      wide_ = is_wide(result.impl());
-      for (auto& arg : inputs_) wide_ = wide_ || (!arg.is_scalar() && is_wide(arg.tensor().impl()));
-    }
+    look_at(result);
     if (op_.kind == OpKind::kScatter) start_from(inputs_[0], result);
     IntList steps = op_.kind == OpKind::kScatter ? op_.domain(call_).numbers() : type.shape.numbers();
     int64_t reduced = 1;
@@ -64,7 +60,21 @@ class Call {
     return result;
   }
 
+  void prepare(const Tensor& result) {
+    if (result.numel() == 0) return;
+    look_at(result);
+    collect_sizes();
+    find_kernel();
+  }
+
  private:
+  void look_at(const Tensor& result) {
+    device_ = result.device();
+    if (!device_.is_cuda()) return;
+    wide_ = is_wide(result.impl());
+    for (auto& arg : inputs_) wide_ = wide_ || (!arg.is_scalar() && is_wide(arg.tensor().impl()));
+  }
+
   const CachedKernel& find_kernel() {
     uint64_t by_pattern = key();
     try {
@@ -187,6 +197,10 @@ class Call {
 
 Tensor run_loops(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor* out) {
   return Call(op, inputs, attrs).run(out);
+}
+
+void prepare_loops(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor& out) {
+  Call(op, inputs, attrs).prepare(out);
 }
 
 }  // namespace sinter::eager

@@ -50,6 +50,7 @@ struct Entry {
   const char* name;  // for people
   bool (*takes)(const OpCall& call) = nullptr;  // of composites
   IntList (*cuda_strides)(const IntList& sizes) = nullptr;  // of the result, where they are better than row-major ones
+  Preparation cuda_preparation = nullptr;
 };
 
 const Entry* find_entry(const Op& op) {
@@ -62,7 +63,7 @@ const Entry* find_entry(const Op& op) {
       {find_op("max_pool_indices"), max_pool_indices_template, nullptr, "pool"},
       {find_op("window_sum"), window_sum_template, nullptr, "pool"},
       {find_op("scaled_dot_product_attention"), attention_template, cuda_attention_template, "attention", takes_attention,
-       attention_strides},
+       attention_strides, prepare_cuda_attention},
       {find_op("sort"), nullptr, cuda_sort_template, "sort"},
       {find_op("topk"), nullptr, cuda_topk_template, "sort"},
       {find_op("nonzero"), nullptr, cuda_nonzero_template, "search"},
@@ -79,6 +80,11 @@ const Entry* find_entry(const Op& op) {
 Template find_template(const Op& op, Device device) {
   auto* entry = find_entry(op);
   return !entry ? nullptr : device.is_cuda() ? entry->on_cuda : entry->function;
+}
+
+Preparation find_preparation(const Op& op) {
+  auto* entry = find_entry(op);
+  return entry ? entry->cuda_preparation : nullptr;
 }
 
 IntList template_strides(const Op& op, Device device, const IntList& sizes) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "sinter/base/error.h"
 #include "sinter/base/hash.h"
 #include "sinter/base/progress.h"
 #include "sinter/base/stage_times.h"
@@ -28,16 +29,44 @@ bool same_kernel(const KernelJob& a, const KernelJob& b) {
   return all_alike(a.operands, b.operands) && all_alike(a.outputs, b.outputs) && *a.attrs == *b.attrs;
 }
 
+void prepare_libraries(const std::vector<std::shared_ptr<CudaStep>>& steps) {
+  try {
+    for (auto& step : steps) step->prepare_libraries();
+  } catch (const Error&) {
+    // The launch will say so.
+  }
+}
+
 std::vector<std::shared_ptr<const FusedKernel>> make_cuda_kernels(const std::vector<KernelJob>& jobs,
-                                                                  const std::vector<size_t>& fresh, Device device) {
+                                                                  const std::vector<size_t>& fresh,
+                                                                  const std::string& name, Device device,
+                                                                  std::span<const std::function<void()>> ahead) {
   std::vector<std::shared_ptr<CudaStep>> steps;
-  std::vector<CudaStep*> all;
+  std::vector<std::pair<CudaStep*, size_t>> by_length;  // what takes longest begins first
   for (size_t i : fresh) {
     StageTimer timer(CompileStage::kSchedule);
     steps.push_back(make_cuda_step(jobs[i].attrs->as<FusedAttrs>(), jobs[i].operands, jobs[i].outputs, device));
-    all.push_back(steps.back().get());
+    size_t length = 0;
+    for (auto& kernel : steps.back()->kernels()) length += kernel->source.text.size();
+    by_length.push_back({steps.back().get(), length});
   }
-  load_kernels(all, device);
+  std::stable_sort(by_length.begin(), by_length.end(), [](auto& a, auto& b) { return a.second > b.second; });
+  StageTimer waiting(CompileStage::kNone);  // each thread counts its own kernels
+  Progress progress("compiling " + name, int64_t(steps.size()), " kernels");
+  // The first task is for libraries, which start once.
+  int64_t first_step = 1 + int64_t(ahead.size());
+  parallel_for(0, first_step + int64_t(steps.size()), 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      if (i == 0) {
+        prepare_libraries(steps);
+      } else if (i < first_step) {
+        ahead[size_t(i - 1)]();
+      } else {
+        load_kernels({&by_length[size_t(i - first_step)].first, 1}, device);
+        progress.advance();
+      }
+    }
+  });
   std::vector<std::shared_ptr<const FusedKernel>> out;
   for (auto& step : steps) {
     auto kernel = std::make_shared<FusedKernel>();
@@ -51,8 +80,8 @@ std::vector<std::shared_ptr<const FusedKernel>> make_cuda_kernels(const std::vec
 }  // namespace
 
 std::vector<std::pair<size_t, std::shared_ptr<const FusedKernel>>> compile_kernels(const std::vector<KernelJob>& jobs,
-                                                                                   const std::string& name,
-                                                                                   Device device) {
+                                                                                   const std::string& name, Device device,
+                                                                                   std::span<const std::function<void()>> ahead) {
   // The layers of a network differ in addresses only: the first one of each kind stands for all.
   std::unordered_multimap<uint64_t, size_t> seen;
   std::vector<size_t> same_as(jobs.size()), fresh;
@@ -67,7 +96,7 @@ std::vector<std::pair<size_t, std::shared_ptr<const FusedKernel>>> compile_kerne
   }
   std::vector<std::shared_ptr<const FusedKernel>> kernels(jobs.size());
   if (device.is_cuda()) {
-    auto made = make_cuda_kernels(jobs, fresh, device);
+    auto made = make_cuda_kernels(jobs, fresh, name, device, ahead);
     for (size_t i = 0; i < fresh.size(); ++i) kernels[fresh[i]] = made[i];
     fresh.clear();
   }

@@ -9,6 +9,7 @@
 #include "sinter/engine/eager/eager.h"
 #include "sinter/engine/executable/kernel_jobs.h"
 #include "sinter/engine/executable/plan_geometry.h"
+#include "sinter/engine/executable/preparations.h"
 #include "sinter/engine/executable/prepack.h"
 #include "sinter/engine/executable/specialize.h"
 #include "sinter/engine/executable/tune.h"
@@ -47,7 +48,10 @@ class Planner {
       if (is_needed(node)) add(node);
     add_outputs();
     place();
-    for (auto& [step, kernel] : compile_kernels(to_compile_, program_.name, plan_->device)) plan_->steps[step].fused = kernel;
+    std::vector<std::function<void()>> ahead;
+    if (plan_->device.is_cuda()) ahead = preparations(*plan_);
+    for (auto& [step, kernel] : compile_kernels(to_compile_, program_.name, plan_->device, ahead))
+      plan_->steps[step].fused = kernel;
     if (plan_->device.is_cpu()) pack_weights(*plan_, specialized_.captured);
     if (options_.tune_seconds > 0) tune(*plan_, options_.tune_seconds);
     plan_->captured = specialized_.captured;

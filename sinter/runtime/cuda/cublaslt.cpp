@@ -12,10 +12,12 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
 #include "sinter/base/hash.h"
+#include "sinter/base/stage_times.h"
 #include "sinter/runtime/code_store.h"
 #include "sinter/runtime/cuda/graph.h"
 #include "sinter/runtime/cuda/library_search.h"
@@ -37,7 +39,7 @@ struct Library {
   apply(Create) apply(GetVersion) apply(Matmul) apply(MatmulDescCreate) apply(MatmulDescDestroy)       \
       apply(MatmulDescSetAttribute) apply(MatrixLayoutCreate) apply(MatrixLayoutDestroy)               \
           apply(MatrixLayoutSetAttribute) apply(MatmulPreferenceCreate) apply(MatmulPreferenceDestroy) \
-              apply(MatmulPreferenceSetAttribute) apply(MatmulAlgoGetHeuristic) apply(MatmulAlgoCheck)
+              apply(MatmulPreferenceSetAttribute) apply(MatmulAlgoGetHeuristic)
   SINTER_LT_ALL(SINTER_LT)
 #undef SINTER_LT
   decltype(&::cublasLtGetStatusString) GetStatusString = nullptr;
@@ -59,7 +61,10 @@ struct Library {
 
 // Never unloaded: it keeps threads and device memory of its own.
 Library& library() {
-  static Library& all = *new Library;
+  static Library& all = *[] {
+    StageTimer timer(CompileStage::kLibraries);
+    return new Library;
+  }();
   return all;
 }
 
@@ -198,6 +203,7 @@ struct Product {
   OperationDescriptor operation;
   LayoutDescriptor a, b, c;
   cublasLtMatmulAlgo_t algorithm{};
+  bool remembered = false;  // from disk
 };
 
 // Lives as long as the process, and so does its memory.
@@ -216,6 +222,7 @@ DeviceState& state_of(int device) {
   std::lock_guard guard(lock);
   auto& state = states[device];
   if (!state) {
+    StageTimer timer(CompileStage::kLibraries);
     auto made = std::make_unique<DeviceState>();
     lt_check(library().Create(&made->handle), "starting the library");
     made->first_workspace = cuda_allocator(device).allocate(kWorkspaceBytes);
@@ -237,10 +244,6 @@ void* workspace_of(DeviceState& state, int device, CudaStream stream) {
   return workspace;
 }
 
-const CodeStore& store() {
-  static const CodeStore winners(CodeStore::default_directory());
-  return winners;
-}
 std::string store_key(const DeviceState& state, const Key& key) {
   std::string problem;
   for (int64_t value : key) problem += format("{}{}", problem.empty() ? "" : " ", value);
@@ -248,7 +251,8 @@ std::string store_key(const DeviceState& state, const Key& key) {
                    {"problem", problem},
                    {"library", format("{}", library().GetVersion())},
                    {"device", state.name},
-                   {"format", "1"}});
+                   {"workspace", format("{}", kWorkspaceBytes)},
+                   {"format", "2"}});
 }
 
 // The product as the library sees it: cᵀ = bᵀ·aᵀ by columns.
@@ -311,22 +315,27 @@ std::vector<cublasLtMatmulHeuristicResult_t> suggestions(DeviceState& state, con
   return found;
 }
 
-std::shared_ptr<Product> product_of(DeviceState& state, const CudaMatmul& p, const Key& key) {
-  {
-    std::lock_guard guard(state.lock);
-    if (auto found = state.products.find(key); found != state.products.end()) return found->second;
-  }
+void remember(const DeviceState& state, const CudaMatmul& p, const Key& key, const cublasLtMatmulAlgo_t& algorithm) {
+  process_store().save(store_key(state, key), {reinterpret_cast<const char*>(&algorithm), sizeof algorithm},
+               format("{}x{}x{} {}", p.m, p.n, p.k, p.dtype));
+}
+
+std::shared_ptr<Product> find_product(DeviceState& state, const Key& key) {
+  std::lock_guard guard(state.lock);
+  auto found = state.products.find(key);
+  return found == state.products.end() ? nullptr : found->second;
+}
+
+std::shared_ptr<Product> make_product(DeviceState& state, const CudaMatmul& p, const Key& key) {
   auto made = describe(p, key);
-  bool known = false;
-  if (auto bytes = store().load(store_key(state, key)); bytes && bytes->size() == sizeof made->algorithm) {
+  // Not checked: that would take as long as a suggestion, for which the library first reads all it knows.
+  if (auto bytes = process_store().load(store_key(state, key)); bytes && bytes->size() == sizeof made->algorithm) {
     std::memcpy(&made->algorithm, bytes->data(), sizeof made->algorithm);
-    cublasLtMatmulHeuristicResult_t checked{};
-    known =
-        library().MatmulAlgoCheck(state.handle, made->operation.handle, made->b.handle, made->a.handle, made->c.handle,
-                                  made->c.handle, &made->algorithm, &checked) == CUBLAS_STATUS_SUCCESS &&
-        checked.workspaceSize <= kWorkspaceBytes;
+    made->remembered = true;
+  } else {
+    made->algorithm = suggestions(state, p, key, *made, 1)[0].algo;
+    remember(state, p, key, made->algorithm);
   }
-  if (!known) made->algorithm = suggestions(state, p, key, *made, 1)[0].algo;
   std::lock_guard guard(state.lock);
   return state.products.emplace(key, made).first->second;
 }
@@ -370,13 +379,39 @@ const std::string& cublaslt_problem() {
   return problem;
 }
 
+void prepare_cuda_matmul(int device, const CudaMatmul& p) {
+  if (!cublaslt_problem().empty() || p.m <= 0 || p.n <= 0 || p.k <= 0 || p.batch <= 0) return;
+  CudaDeviceGuard current(device);
+  DeviceState& state = state_of(device);
+  const Key key = key_of(p);
+  if (find_product(state, key)) return;
+  StageTimer timer(CompileStage::kLibraries);
+  make_product(state, p, key);
+}
+
 void cuda_matmul(int device, const CudaMatmul& p) {
   if (!prepare(device, p)) return;
   CudaDeviceGuard current(device);
   DeviceState& state = state_of(device);
-  auto product = product_of(state, p, key_of(p));
+  const Key key = key_of(p);
+  auto product = find_product(state, key);
+  std::optional<StageTimer> first;  // the library loads a kernel when it is first used
+  if (!product) [[unlikely]] {
+    first.emplace(CompileStage::kLibraries);
+    product = make_product(state, p, key);
+  }
   CudaStream stream = cuda_stream(device);
   auto status = queue(state, p, *product, product->algorithm, workspace_of(state, device, stream), stream);
+  if (status != CUBLAS_STATUS_SUCCESS && product->remembered) [[unlikely]] {
+    auto other = describe(p, key);
+    other->algorithm = suggestions(state, p, key, *other, 1)[0].algo;
+    status = queue(state, p, *other, other->algorithm, workspace_of(state, device, stream), stream);
+    if (status == CUBLAS_STATUS_SUCCESS) {
+      remember(state, p, key, other->algorithm);
+      std::lock_guard guard(state.lock);
+      state.products[key] = other;
+    }
+  }
   if (status != CUBLAS_STATUS_SUCCESS) [[unlikely]]
     lt_check(status, format("{} products of {}x{}x{} {}", p.batch, p.m, p.n, p.k, p.dtype));
 }
@@ -416,8 +451,7 @@ double tune_cuda_matmul(int device, const CudaMatmul& p, double seconds) {
   }
   check(best != 0, "cuBLASLt: none of its {} suggestions for {} products of {}x{}x{} {} runs", candidates.size(),
         p.batch, p.m, p.n, p.k, p.dtype);
-  store().save(store_key(state, key), {reinterpret_cast<const char*>(&product->algorithm), sizeof product->algorithm},
-               format("{}x{}x{} {}", p.m, p.n, p.k, p.dtype));
+  remember(state, p, key, product->algorithm);
   std::lock_guard guard(state.lock);
   state.products[key] = product;
   return best * 1e3;
@@ -433,6 +467,7 @@ const std::string& cublaslt_problem() {
   static const std::string problem = "this build of Sinter was made without the headers of cuBLASLt";
   return problem;
 }
+void prepare_cuda_matmul(int, const CudaMatmul&) {}
 void cuda_matmul(int, const CudaMatmul&) { throw_error("cuda_matmul: " + cublaslt_problem()); }
 double tune_cuda_matmul(int, const CudaMatmul&, double) { throw_error("tune_cuda_matmul: " + cublaslt_problem()); }
 

@@ -32,8 +32,11 @@ struct CudaMatmul {
 
 // Why there are none on this machine; empty when there are.
 const std::string& cublaslt_problem();
+// Does beforehand, on any thread, what the first product of this shape would do: loads and starts the library, and chooses
+// the algorithm. Of addresses only the alignment counts. Nothing where there is no library.
+void prepare_cuda_matmul(int device, const CudaMatmul& problem);
 // Queues the product on this thread's stream of the device, with the algorithm that was chosen for its shape: the library's
-// first suggestion, or the winner of tune_cuda_matmul. May be recorded into a graph, after a first call that takes the
+// first suggestion, or the winner of tune_cuda_matmul, either remembered on disk. May be recorded into a graph, after a first call that takes the
 // device's workspace; all recorded products share it with the common stream, so two graphs with products run in turns.
 void cuda_matmul(int device, const CudaMatmul& problem);
 // Times the library's suggestions on this problem (whose memory is overwritten) and keeps the fastest for its shape, in

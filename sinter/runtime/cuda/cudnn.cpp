@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "sinter/base/log.h"
+#include "sinter/base/stage_times.h"
 #include "sinter/runtime/code_store.h"
 #include "sinter/runtime/cuda/graph.h"
 #include "sinter/runtime/cuda/library_search.h"
@@ -64,7 +65,10 @@ struct Library {
 
 // Never unloaded: it keeps device memory of its own.
 Library& library() {
-  static Library& all = *new Library;
+  static Library& all = *[] {
+    StageTimer timer(CompileStage::kLibraries);
+    return new Library;
+  }();
   return all;
 }
 
@@ -331,10 +335,6 @@ std::string key_of(const CudaConvolution& p) {
   return key;
 }
 
-const CodeStore& store() {
-  static const CodeStore winners(CodeStore::default_directory());
-  return winners;
-}
 std::string store_key(const DeviceState& state, const std::string& key) {
   return make_key({{"kind", "cudnn-choice"},
                    {"problem", key},
@@ -364,7 +364,7 @@ std::shared_ptr<Plan> planned(DeviceState& state, const CudaConvolution& p) {
   const std::string key = key_of(p);
   std::shared_ptr<Plan> chosen;
   int wanted = -1;
-  if (auto text = store().load(store_key(state, key))) wanted = std::atoi(text->c_str());
+  if (auto text = process_store().load(store_key(state, key))) wanted = std::atoi(text->c_str());
   for (bool any : {false, true}) {
     if (chosen || (!any && wanted < 0)) continue;
     try {
@@ -477,7 +477,7 @@ double tune_cuda_convolution(int device, const CudaConvolution& p, double second
   std::string key = key_of(p);
   check(best != nullptr, "cuDNN has no way to compute this convolution: {}", key);
   state.plans[bytes_of(p)] = best;
-  store().save(store_key(state, key), format("{}", best_number), format("{}d convolution {}", p.spatial, p.dtype));
+  process_store().save(store_key(state, key), format("{}", best_number), format("{}d convolution {}", p.spatial, p.dtype));
   return best_ms * 1e3;
 }
 

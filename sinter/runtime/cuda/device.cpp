@@ -9,6 +9,7 @@
 #include <mutex>
 
 #include "sinter/base/dynamic_library.h"
+#include "sinter/base/stage_times.h"
 
 namespace sinter::runtime {
 
@@ -73,6 +74,7 @@ std::string start(Driver& it) {
 
 Driver& the_driver() {
   static Driver& instance = *[] {
+    StageTimer timer(CompileStage::kDevice);
     auto* it = new Driver;
     it->problem = start(*it);
     if (!it->problem.empty()) it->devices = 0;
@@ -94,6 +96,7 @@ std::string device_name(const DriverApi& api, CUdevice device) {
 }
 
 void open_device(CudaDevice& it, int index) {
+  StageTimer timer(CompileStage::kDevice);
   auto& api = driver();
   it.index = index;
   check_driver(api.cuDeviceGet(&it.handle, index), "opening the device");

@@ -5,6 +5,8 @@
 #if SINTER_HAS_CUDA
 #include <exception>
 
+#include "sinter/base/stage_times.h"
+
 namespace sinter::runtime {
 
 namespace {
@@ -24,6 +26,7 @@ void check_not_capturing(const char* what) {
 
 std::unique_ptr<CudaGraph> CudaGraph::capture(int device, FunctionRef<void()> queue) {
   check_not_capturing("another CUDA graph");
+  StageTimer timer(CompileStage::kRecording);
   auto& api = driver();
   CudaDeviceGuard guard(device);
   // A stream of its own: on the common one the work of other threads would be recorded too.

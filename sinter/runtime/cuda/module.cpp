@@ -13,6 +13,7 @@
 
 #include "sinter/base/hash.h"
 #include "sinter/base/stage_times.h"
+#include "sinter/base/thread_pool.h"
 #include "sinter/runtime/cuda/compile_count.h"
 #include "sinter/runtime/cuda/graph.h"
 #include "sinter/runtime/cuda/stream.h"
@@ -110,7 +111,7 @@ struct LoadedKernels {
     std::weak_ptr<const void> code;
   };
   std::mutex mutex;    // guards `entries`
-  std::mutex loading;  // held while kernels are compiled and loaded
+  std::mutex loading;  // held while code is loaded
   std::unordered_map<std::string, Entry> entries;
 
   CudaFunction find(const std::string& key) {
@@ -148,39 +149,40 @@ std::string exact_architecture(const CudaDeviceInfo& info) {
   return info.architecture() + (info.major >= 9 ? "a" : "");
 }
 
-std::string label_of(const std::vector<const CudaSource*>& sources) {
-  if (sources.size() == 1) return sources[0]->name;
-  return format("{} and {} others", sources[0]->name, sources.size() - 1);
-}
-
+// Fills what `out` lacks. A program each, so that they compile at the same time and each is found on disk whatever it was
+// compiled with.
 void load_missing(LoadedKernels& loaded, std::span<const CudaSource> sources, const std::vector<std::string>& keys,
                   std::string_view prelude, int device, std::vector<CudaFunction>& out) {
-  std::lock_guard lock(loaded.loading);
-  std::vector<const CudaSource*> missing;
-  std::unordered_map<std::string, size_t> first;  // where a name of the program was met
-  std::string text(prelude);
+  std::vector<size_t> missing;
+  std::unordered_map<std::string, size_t> first;  // where a name was met
   for (size_t i = 0; i < sources.size(); ++i) {
-    if (out[i] || (out[i] = loaded.find(keys[i]))) continue;
+    if (out[i]) continue;
     auto [met, fresh] = first.emplace(sources[i].name, i);
     SINTER_INTERNAL_ASSERT(fresh || sources[met->second].text == sources[i].text,
                            "two CUDA kernels of different text are named {}", sources[i].name);
-    if (!fresh) continue;
-    missing.push_back(&sources[i]);
-    text += "\n" + sources[i].text;
+    if (fresh) missing.push_back(i);
   }
-  if (missing.empty()) return;
-  std::string label = label_of(missing);
-  std::string cubin = compile_cuda(text, label, exact_architecture(cuda_device_info(device)));
-  auto code = std::make_shared<LoadedModule>(cubin, label, device);
-  for (size_t i = 0; i < sources.size(); ++i) {
-    if (out[i]) continue;
-    out[i] = loaded.find(keys[i]);
-    if (out[i]) continue;
-    CUfunc_st* handle = code->function(sources[i].name);
-    out[i] = CudaFunction(handle, code);
-    std::lock_guard entries_lock(loaded.mutex);
-    loaded.entries[keys[i]] = {handle, code};
-  }
+  // What takes longest begins first.
+  std::stable_sort(missing.begin(), missing.end(),
+                   [&](size_t a, size_t b) { return sources[a].text.size() > sources[b].text.size(); });
+  std::string architecture = exact_architecture(cuda_device_info(device));
+  parallel_for(0, int64_t(missing.size()), 1, [&](int64_t begin, int64_t end) {
+    for (int64_t m = begin; m < end; ++m) {
+      size_t i = missing[size_t(m)];
+      auto& source = sources[i];
+      std::string cubin = compile_cuda(std::string(prelude) + "\n" + source.text, source.name, architecture);
+      StageTimer timer(CompileStage::kModules);
+      std::lock_guard lock(loaded.loading);
+      if ((out[i] = loaded.find(keys[i]))) continue;
+      auto code = std::make_shared<LoadedModule>(cubin, source.name, device);
+      CUfunc_st* handle = code->function(source.name);
+      out[i] = CudaFunction(handle, code);
+      std::lock_guard entries_lock(loaded.mutex);
+      loaded.entries[keys[i]] = {handle, code};
+    }
+  });
+  for (size_t i = 0; i < sources.size(); ++i)
+    if (!out[i]) out[i] = out[first[sources[i].name]];
 }
 
 bool waits_after_each() {
@@ -221,7 +223,7 @@ int CudaFunction::blocks_per_multiprocessor(int threads, int shared_bytes) const
 }
 
 std::vector<CudaFunction> load_cuda(std::span<const CudaSource> sources, std::string_view prelude, int device) {
-  StageTimer timer(CompileStage::kToolchain);
+  StageTimer waiting(CompileStage::kNone);  // each thread counts its own programs
   LoadedKernels& loaded = loaded_on(device);
   std::vector<CudaFunction> out(sources.size());
   std::vector<std::string> keys(sources.size());

@@ -11,7 +11,8 @@ struct CUfunc_st;
 namespace sinter::runtime {
 
 // Machine code (a cubin) of a text without includes for an architecture such as "sm_90" (or "sm_90a"). Needs no GPU. An
-// Error has NVRTC's diagnostics; `label` names the text in messages. Compiled code is kept on disk (CodeStore).
+// Error has NVRTC's diagnostics; `label` names the text in messages. Compiled code is kept on disk (CodeStore), where it is
+// found without NVRTC. Any number of threads may compile at once.
 std::string compile_cuda(const std::string& text, const std::string& label, const std::string& architecture);
 // Why compile_cuda cannot work on this machine and what to install; empty when it can.
 const std::string& nvrtc_problem();
@@ -20,7 +21,7 @@ const std::string& nvrtc_version();
 
 struct CudaCompileStats {
   int64_t compiles = 0, disk_hits = 0, memory_hits = 0;
-  double seconds = 0;  // in NVRTC
+  double seconds = 0;  // in NVRTC, summed over threads
   // memory_hits counts kernels, the others programs.
 };
 CudaCompileStats cuda_compile_stats();
@@ -48,8 +49,8 @@ struct CudaSource {
   int shared_bytes = 0;
 };
 
-// The kernels, in order. Those not loaded yet are compiled together as one program behind `prelude`, since NVRTC works on
-// one at a time; kernels of the same name must have the same text.
+// The kernels, in order. Those not loaded yet are compiled behind `prelude`, each as a program of its own and on all
+// threads of the pool; kernels of the same name must have the same text.
 std::vector<CudaFunction> load_cuda(std::span<const CudaSource> sources, std::string_view prelude, int device);
 
 struct CudaGrid {

@@ -1,12 +1,18 @@
 // NVRTC's interface is small and stable, so it is declared here: CUDA text compiles in a build without CUDA's headers.
+#include <dlfcn.h>
+#include <sys/stat.h>
+
 #include <chrono>
 #include <cstdlib>
 #include <mutex>
 #include <optional>
+#include <semaphore>
+#include <sstream>
 #include <vector>
 
 #include "sinter/base/dynamic_library.h"
 #include "sinter/base/error.h"
+#include "sinter/base/hash.h"
 #include "sinter/base/log.h"
 #include "sinter/base/stage_times.h"
 #include "sinter/runtime/code_store.h"
@@ -20,8 +26,9 @@ namespace sinter::runtime {
 namespace {
 
 // A part of every key: raise it when the options below change.
-constexpr int kCodeFormat = 1;
+constexpr int kCodeFormat = 2;
 constexpr int kOldest = 12;
+constexpr int kMostAtOnce = 8;  // programs
 
 constexpr int kSuccess = 0, kCompilationFailed = 6;
 using Program = struct OpaqueProgram*;
@@ -39,8 +46,7 @@ struct Nvrtc {
 
   int major = 0, minor = 0;
   std::string version_text, problem;
-  bool knows_split = true;  // --split-compile
-  std::mutex mutex;         // it compiles one program at a time anyway
+  std::string file;  // where it was found
 };
 
 std::vector<std::string> candidates() {
@@ -86,12 +92,14 @@ std::string load(Nvrtc& it) {
   if (it.version(&it.major, &it.minor) != kSuccess || it.major < kOldest)
     return format("NVRTC {}.{} ({}) is too old. {}", it.major, it.minor, keep.path(), kRemedy);
   it.version_text = format("{}.{}", it.major, it.minor);
-  it.knows_split = it.major > 12 || it.minor >= 1;
+  Dl_info found{};
+  if (dladdr(reinterpret_cast<void*>(it.version), &found) && found.dli_fname) it.file = found.dli_fname;
   return {};
 }
 
 Nvrtc& nvrtc() {
   static Nvrtc& instance = *[] {
+    StageTimer timer(CompileStage::kLibraries);
     auto* it = new Nvrtc;
     it->problem = load(*it);
     return it;
@@ -108,10 +116,12 @@ class OwnProgram {
   ~OwnProgram() { api_.destroy(&program_); }
   OwnProgram(const OwnProgram&) = delete;
 
-  int compile(const std::string& architecture, bool split) {
+  int compile(const std::string& architecture) {
     std::string target = "--gpu-architecture=" + architecture;
-    const char* options[] = {target.c_str(), "-std=c++17", "-default-device", "--split-compile=0"};
-    return api_.compile(program_, split ? 4 : 3, options);
+    // Since 12.9: no declarations of textures and the like, and no cache besides our store.
+    bool newer = api_.major > 12 || api_.minor >= 9;
+    const char* options[] = {target.c_str(), "-std=c++17", "-default-device", "-minimal", "--no-cache"};
+    return api_.compile(program_, newer ? 5 : 3, options);
   }
 
   std::string log() const {
@@ -138,15 +148,15 @@ class OwnProgram {
 };
 
 std::string build(Nvrtc& api, const std::string& text, const std::string& label, const std::string& architecture) {
-  std::lock_guard lock(api.mutex);
-  std::optional<OwnProgram> program(std::in_place, api, text);
-  int result = program->compile(architecture, api.knows_split);
-  if (result != kSuccess && api.knows_split && program->log().find("split-compile") != std::string::npos) {
-    api.knows_split = false;
-    program.emplace(api, text);
-    result = program->compile(architecture, false);
-  }
-  std::string log = program->log();
+  // It reads one text at a time, and more threads than these only get into each other's way.
+  static auto& room = *new std::counting_semaphore<kMostAtOnce>(kMostAtOnce);
+  room.acquire();
+  struct Release {
+    ~Release() { room.release(); }
+  } release;
+  OwnProgram program(api, text);
+  int result = program.compile(architecture);
+  std::string log = program.log();
   if (result != kSuccess) {
     if (log.empty()) log = api.error_text(result);
     if (result == kCompilationFailed)
@@ -157,7 +167,50 @@ std::string build(Nvrtc& api, const std::string& text, const std::string& label,
                api.version_text, label, architecture, log));
   }
   if (!log.empty()) sinter::log(LogTopic::kCode, "NVRTC on '{}': {}", label, log);
-  return program->cubin();
+  return program.cubin();
+}
+
+// Which NVRTC compiled last, so that a process which finds all of its code need not load one to learn its version.
+struct Remembered {
+  std::string version;
+  bool current = false;  // the same library would be found now
+
+  static std::string key() { return make_key({{"kind", "nvrtc"}, {"format", "1"}}); }
+
+  // Size and time of change of a file; they tell a library that was replaced.
+  static std::string state_of(const char* file) {
+    struct stat facts{};
+    if (stat(file, &facts) != 0) return "none";
+    return format("{} {} {}", facts.st_size, facts.st_mtim.tv_sec, facts.st_mtim.tv_nsec);
+  }
+  // What decides which library is found, and which file that was.
+  static std::string place(const std::string& file) {
+    std::string where = format("{} {} {} {}", cuda_driver_version(), file, state_of(file.c_str()), state_of("/etc/ld.so.cache"));
+    for (const char* name : {"SINTER_NVRTC", "LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH", "VIRTUAL_ENV"})
+      if (const char* value = std::getenv(name)) where += format(" {}={}", name, value);
+    return where;
+  }
+
+  static Remembered read() {
+    Remembered out;
+    auto bytes = process_store().load(key());
+    if (!bytes) return out;
+    std::istringstream lines(*bytes);
+    std::string file, where;
+    std::getline(lines, out.version) && std::getline(lines, file) && std::getline(lines, where);
+    out.current = !file.empty() && where == hash_hex(place(file));
+    return out;
+  }
+  static void write(const Nvrtc& api) {
+    if (!api.file.empty())
+      process_store().save(key(), format("{}\n{}\n{}\n", api.version_text, api.file, hash_hex(place(api.file))),
+                   "NVRTC " + api.version_text);
+  }
+};
+
+const Remembered& remembered() {
+  static const auto& instance = *new Remembered(Remembered::read());
+  return instance;
 }
 
 }  // namespace
@@ -178,30 +231,44 @@ const std::string& nvrtc_version() { return nvrtc().version_text; }
 
 std::string compile_cuda(const std::string& text, const std::string& label, const std::string& architecture) {
   StageTimer timer(CompileStage::kToolchain);
-  Nvrtc& api = nvrtc();
-  check(api.problem.empty(), "the CUDA program '{}' cannot be compiled: {}", label, api.problem);
-  static auto& store = *new CodeStore(CodeStore::default_directory());
   auto& count = cuda_compile_count();
-  std::string key = make_key({{"kind", "cuda-code"},
-                              {"source", text_part(text)},
-                              {"compiler", "nvrtc " + api.version_text},
-                              {"target", architecture},
-                              {"format", format("{}", kCodeFormat)}});
-  auto from_disk = [&] {
-    auto bytes = store.load(key);
+  std::string source = text_part(text);
+  auto key_for = [&](const std::string& version) {
+    return make_key({{"kind", "cuda-code"},
+                     {"source", source},
+                     {"compiler", "nvrtc " + version},
+                     {"target", architecture},
+                     {"format", format("{}", kCodeFormat)}});
+  };
+  auto from_disk = [&](const std::string& key) {
+    auto bytes = process_store().load(key);
     std::lock_guard lock(count.mutex);
     count.stats.disk_hits += bytes.has_value();
     return bytes;
   };
-  if (auto bytes = from_disk()) return std::move(*bytes);
+  // What came with a package was made by an NVRTC that need not be here.
+  if (auto key = CodeStore::mounted_key(key_for("")))
+    if (auto bytes = from_disk(*key)) return std::move(*bytes);
+  if (remembered().current)
+    if (auto bytes = from_disk(key_for(remembered().version))) return std::move(*bytes);
+  Nvrtc& api = nvrtc();
+  if (!api.problem.empty() && !remembered().version.empty())
+    if (auto bytes = from_disk(key_for(remembered().version))) return std::move(*bytes);
+  check(api.problem.empty(), "the CUDA program '{}' cannot be compiled: {}{}", label, api.problem, CodeStore::mounted_note());
+  if (!remembered().current) {
+    static std::once_flag once;
+    std::call_once(once, [&] { Remembered::write(api); });
+  }
+  std::string key = key_for(api.version_text);
+  if (auto bytes = from_disk(key)) return std::move(*bytes);
   // Of processes that start together one compiles, and the others find its work.
-  CodeStore::Lock key_lock = store.lock(key);
-  if (auto bytes = from_disk()) return std::move(*bytes);
+  CodeStore::Lock key_lock = process_store().lock(key);
+  if (auto bytes = from_disk(key)) return std::move(*bytes);
   auto begin = std::chrono::steady_clock::now();
   std::string bytes = build(api, text, label, architecture);
   std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
-  store.note_miss(key, label);
-  store.save(key, bytes, label);
+  process_store().note_miss(key, label);
+  process_store().save(key, bytes, label);
   std::lock_guard lock(count.mutex);
   ++count.stats.compiles;
   count.stats.seconds += elapsed.count();

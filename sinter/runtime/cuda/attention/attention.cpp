@@ -298,6 +298,10 @@ std::vector<CudaSource> cuda_attention_sources(const CudaAttention& problem, con
   return {source_of(kernel_of(problem, device))};
 }
 
+void prepare_cuda_attention(int device, const CudaAttention& problem) {
+  function_of(kernel_of(problem, cuda_device_info(device)), device);
+}
+
 void cuda_attention(int device, const CudaAttention& problem) {
   SINTER_INTERNAL_ASSERT(takes_cuda_attention(problem), "attention: no kernel for {} queries of {}", problem.queries,
                          problem.size);

@@ -56,6 +56,8 @@ int64_t cuda_attention_workspace(const CudaAttention& problem, const CudaDeviceI
 // Many problems share one: it depends on the types, the sizes of rows, causality, whether rows are whole vectors (of 16
 // bytes), on the number of queries up to eight of them, and on how well the problem fills the device.
 std::vector<CudaSource> cuda_attention_sources(const CudaAttention& problem, const CudaDeviceInfo& device);
+// Compiles and loads that kernel on the device, where it stays.
+void prepare_cuda_attention(int device, const CudaAttention& problem);
 // Queues it on this thread's stream of the device. The first form loads the kernel when it is first met; the second is
 // given what load_cuda made of the source above.
 void cuda_attention(int device, const CudaAttention& problem);
