@@ -9,6 +9,7 @@
 #include <iostream>
 #include <sstream>
 
+#include "bench/support/llama_steps.h"
 #include "bench/support/report.h"
 #include "bench/support/timing.h"
 #include "sinter/base/stage_times.h"
@@ -167,25 +168,10 @@ Json row_of(const Options& o, const std::string& mode, int64_t parameters, const
 
 Json measure_llama(const Options& o, const std::shared_ptr<models::CausalLM>& model, const std::string& mode,
                    const Recorded& recorded) {
-  auto cache = model->make_cache(o.batch, o.cache);
-  auto step = [model](bool begins) {
-    return [model, begins](const Tensor& ids, const Tensor& positions, const Tensor& wanted, models::KvCache cache) {
-      cache.begins = begins;
-      return model->forward(ids, positions, {}, &cache, wanted);
-    };
-  };
-  using Step = std::function<Tensor(const Tensor&, const Tensor&, const Tensor&, const models::KvCache&)>;
-  Step prefill_step = step(true), decode_step = step(false);
-  if (mode != "eager") {
-    prefill_step = compile(step(true), options_of(mode, "prefill", model));
-    decode_step = compile(step(false), options_of(mode, "decode", model));
-  }
-  Tensor ids = recorded.input("prefill.x0", [&] { return randint(model->config().vocab_size, {o.batch, o.prompt}); });
-  Tensor one = recorded.input("decode.x0", [&] { return ids.slice(1, 0, 1).contiguous(); });
-  Tensor positions = arange(o.prompt).to(cuda()), next = tensor({o.prompt}).to(cuda());
-  Tensor last = full({o.batch}, o.prompt - 1, kInt64).to(cuda()), first = full({o.batch}, 0, kInt64).to(cuda());
-  Pass prefill = [&] { return prefill_step(ids, positions, last, cache); };
-  Pass decode = [&] { return decode_step(one, next, first, cache); };
+  LlamaSteps steps(model, mode, o.batch, o.prompt, model->make_cache(o.batch, o.cache));
+  steps.ids() = recorded.input("prefill.x0", [&] { return steps.ids(); });
+  steps.next_ids() = recorded.input("decode.x0", [&] { return steps.next_ids(); });
+  Pass prefill = [&] { return steps.prefill(); }, decode = [&] { return steps.decode(); };
   First first_call = first_calls({{"prefill", &prefill}, {"decode", &decode}});
   if (o.profile) {
     for (int i = 0; i < 3; ++i) prefill(), decode();

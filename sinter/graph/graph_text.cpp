@@ -8,35 +8,59 @@ namespace sinter {
 
 namespace {
 
-std::string value_text(Value v) {
-  std::string out = "%" + std::to_string(v.node->id);
-  return v.node->types.size() > 1 ? out + "." + std::to_string(v.index) : out;
+void append_number(std::string& out, int64_t number) {
+  char digits[24];
+  out.append(digits, std::to_chars(digits, digits + sizeof(digits), number).ptr);
 }
 
-std::string values_text(const std::vector<Value>& values) {
-  std::string out;
-  for (auto& v : values) out += (out.empty() ? "" : ", ") + value_text(v);
-  return out;
+void append_value(std::string& out, Value v) {
+  out += '%';
+  append_number(out, v.node->id);
+  if (v.node->types.size() < 2) return;
+  out += '.';
+  append_number(out, v.index);
 }
 
-std::string types_text(const std::vector<Type>& types) {
-  if (types.size() == 1) return to_string(types[0]);
-  std::string out;
-  for (auto& t : types) out += (out.empty() ? "" : ", ") + to_string(t);
-  return "(" + out + ")";
+void append_values(std::string& out, const std::vector<Value>& values) {
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (i) out += ", ";
+    append_value(out, values[i]);
+  }
+}
+
+void append_types(std::string& out, const std::vector<Type>& types) {
+  if (types.size() != 1) out += '(';
+  for (size_t i = 0; i < types.size(); ++i) {
+    if (i) out += ", ";
+    out += to_string(types[i]);
+  }
+  if (types.size() != 1) out += ')';
 }
 
 bool has_no_operands(const Op& op) { return op.kind == OpKind::kInput || op.kind == OpKind::kScalar; }
 
-std::string node_text(const Node& node, bool positions) {
-  std::string out = "%" + std::to_string(node.id) + " = " + std::string(node.op->name);
-  if (!has_no_operands(*node.op)) out += "(" + values_text(node.inputs) + ")";
-  std::string attrs = node.attrs.text();
-  if (!attrs.empty()) out += " {" + attrs + "}";
-  out += " : " + types_text(node.types);
+void append_node(std::string& out, const Node& node, bool positions) {
+  out += '%';
+  append_number(out, node.id);
+  out += " = ";
+  out += node.op->name;
+  if (!has_no_operands(*node.op)) {
+    out += '(';
+    append_values(out, node.inputs);
+    out += ')';
+  }
+  if (std::string attrs = node.attrs.text(); !attrs.empty()) {
+    out += " {";
+    out += attrs;
+    out += '}';
+  }
+  out += " : ";
+  append_types(out, node.types);
   if (!node.name.empty()) out += " " + quote(node.name);
-  if (positions && !node.where.empty()) out += "  // " + node.where;
-  return out;
+  if (positions && !node.where.empty()) {
+    out += "  // ";
+    out += node.where;
+  }
 }
 
 // Reads one graph. Values are named by the numbers the text gives them, which need not be positions.
@@ -190,8 +214,15 @@ class GraphParser {
 
 std::string Graph::text(bool positions) const {
   std::string out;
-  for (auto& node : nodes_) out += node_text(node, positions) + "\n";
-  return out + (outputs_.empty() ? "return" : "return " + values_text(outputs_)) + "\n";
+  out.reserve(64 * nodes_.size());
+  for (auto& node : nodes_) {
+    append_node(out, node, positions);
+    out += '\n';
+  }
+  out += outputs_.empty() ? "return" : "return ";
+  append_values(out, outputs_);
+  out += '\n';
+  return out;
 }
 
 Graph Graph::parse(std::string_view text, const Op* (*find)(std::string_view)) { return GraphParser(find).parse(text); }

@@ -1,13 +1,15 @@
 #include "sinter/graph/rewrite.h"
 
+#include <algorithm>
+
 #include "sinter/graph/verify.h"
 
 namespace sinter {
 
 Value RewriteContext::operator()(Value old) const {
-  auto& results = values_[size_t(old.node->id)];
-  SINTER_INTERNAL_ASSERT(size_t(old.index) < results.size(), "%{} was not rebuilt before its use", old.node->id);
-  return results[size_t(old.index)];
+  Value now = values_[first_[size_t(old.node->id)] + size_t(old.index)];
+  SINTER_INTERNAL_ASSERT(now, "%{} was not rebuilt before its use", old.node->id);
+  return now;
 }
 
 std::vector<Value> RewriteContext::inputs(const Node& node) const {
@@ -50,10 +52,31 @@ std::vector<Type> retyped(const Node& node, const std::vector<Type>& before, con
 
 const Node& RewriteContext::copy(const Node& node) {
   auto operands = inputs(node);
-  auto before = types_of(node.inputs), after = types_of(operands);
-  auto types = before == after ? node.types : retyped(node, before, after);
+  bool same_types = true;
+  for (size_t i = 0; i < operands.size(); ++i) same_types = same_types && operands[i].type() == node.inputs[i].type();
+  auto types = same_types ? node.types : retyped(node, types_of(node.inputs), types_of(operands));
   return graph_.add_typed(*node.op, std::move(operands), node.attrs, std::move(types), node.where);
 }
+
+namespace {
+
+std::vector<bool> live_nodes(const Graph& graph) {
+  std::vector<bool> live(graph.nodes().size());
+  for (auto& v : graph.outputs()) live[size_t(v.node->id)] = true;
+  for (auto it = graph.nodes().rbegin(); it != graph.nodes().rend(); ++it) {
+    if (it->op->random || it->op->kind == OpKind::kInput) live[size_t(it->id)] = true;
+    if (!live[size_t(it->id)]) continue;
+    for (auto& v : it->inputs) live[size_t(v.node->id)] = true;
+  }
+  return live;
+}
+
+size_t count_live_nodes(const Graph& graph) {
+  auto live = live_nodes(graph);
+  return size_t(std::count(live.begin(), live.end(), true));
+}
+
+}  // namespace
 
 // One walk over a graph.
 class Rewriter {
@@ -61,8 +84,13 @@ class Rewriter {
   Rewriter(const Graph& old, const RewriteRule& rule) : old_(old), rule_(rule) {}
 
   Graph run() {
-    auto live = live_nodes();
-    context_.values_.resize(old_.nodes().size());
+    auto live = live_nodes(old_);
+    size_t results = 0;
+    for (auto& node : old_.nodes()) {
+      context_.first_.push_back(results);
+      results += node.types.size();
+    }
+    context_.values_.resize(results);
     for (auto& node : old_.nodes())
       if (live[size_t(node.id)]) visit(node);
     std::vector<Value> outputs;
@@ -72,33 +100,22 @@ class Rewriter {
   }
 
  private:
-  std::vector<bool> live_nodes() const {
-    std::vector<bool> live(old_.nodes().size());
-    for (auto& v : old_.outputs()) live[size_t(v.node->id)] = true;
-    for (auto it = old_.nodes().rbegin(); it != old_.nodes().rend(); ++it) {
-      if (it->op->random || it->op->kind == OpKind::kInput) live[size_t(it->id)] = true;
-      if (!live[size_t(it->id)]) continue;
-      for (auto& v : it->inputs) live[size_t(v.node->id)] = true;
-    }
-    return live;
-  }
-
   void visit(const Node& node) {
-    auto& results = context_.values_[size_t(node.id)];
+    Value* results = &context_.values_[context_.first_[size_t(node.id)]];
     if (node.op->kind == OpKind::kInput) {
-      results = {context_.graph_.add_input(node.types[0], node.name)};
+      results[0] = context_.graph_.add_input(node.types[0], node.name);
       return;
     }
     context_.where_ = node.where;
     if (rule_) {
       if (auto replaced = rule_(context_, node)) {
         check_replacement(node, *replaced);
-        results = std::move(*replaced);
+        std::copy(replaced->begin(), replaced->end(), results);
         return;
       }
     }
     const Node& copy = context_.copy(node);
-    for (size_t i = 0; i < node.types.size(); ++i) results.push_back(copy.result(int(i)));
+    for (size_t i = 0; i < node.types.size(); ++i) results[i] = copy.result(int(i));
   }
 
   void check_replacement(const Node& node, const std::vector<Value>& values) const {
@@ -119,12 +136,18 @@ class Rewriter {
 
 Graph drop_dead_nodes(const Graph& graph) { return Rewriter(graph, {}).run(); }
 
+bool has_dead_nodes(const Graph& graph) { return count_live_nodes(graph) != graph.nodes().size(); }
+
 Graph rewrite(const Graph& graph, const RewriteRule& rule, const RewriteOptions& options) {
-  Graph current = drop_dead_nodes(Rewriter(graph, rule).run());
-  if (!options.to_fixed_point) return current;
-  for (int round = 1; round < options.max_rounds; ++round) {
-    Graph next = drop_dead_nodes(Rewriter(current, rule).run());
-    if (next.hash() == current.hash() && next.nodes().size() == current.nodes().size()) return next;
+  auto clean = [](Graph result) { return has_dead_nodes(result) ? drop_dead_nodes(result) : std::move(result); };
+  auto settled = [](const Graph& before, const Graph& after) {
+    return before.hash() == after.hash() && count_live_nodes(before) == count_live_nodes(after);
+  };
+  Graph current = Rewriter(graph, rule).run();
+  if (!options.to_fixed_point || settled(graph, current)) return clean(std::move(current));
+  for (int rounds = 1; rounds < options.max_rounds; ++rounds) {
+    Graph next = Rewriter(current, rule).run();
+    if (settled(current, next)) return clean(std::move(next));
     current = std::move(next);
   }
   SINTER_INTERNAL_ASSERT(false, "a rewrite does not settle in {} rounds:\n{}", options.max_rounds, current.text());

@@ -26,7 +26,8 @@ class RewriteContext {
  private:
   friend class Rewriter;
   Graph graph_;
-  std::vector<std::vector<Value>> values_;  // by old node
+  std::vector<Value> values_;  // the results of all old nodes in a row
+  std::vector<size_t> first_;  // by old node: where its own begin
   std::string where_;
 };
 
@@ -40,7 +41,8 @@ struct RewriteOptions {
 
 Graph rewrite(const Graph& graph, const RewriteRule& rule, const RewriteOptions& options = {});
 
-// The same graph without the nodes that no output needs.
+// The same graph without the nodes that no output needs, and whether there are any.
 Graph drop_dead_nodes(const Graph& graph);
+bool has_dead_nodes(const Graph& graph);
 
 }  // namespace sinter

@@ -62,17 +62,23 @@ SubGraphMemo::SubGraphMemo() {
 SubGraphMemo::~SubGraphMemo() { delete std::exchange(memo, nullptr); }
 
 bool SubGraph::operator==(const SubGraph& other) const {
-  if (graph_ == other.graph_) return true;
-  return graph_ && other.graph_ && graph_->hash() == other.graph_->hash() && graph_->text() == other.graph_->text();
+  if (shared_ == other.shared_) return true;
+  return shared_ && other.shared_ && (*this)->hash() == other->hash() && line() == other.line();
 }
 
-std::string field_text(const SubGraph& v) {
-  if (!v) return "none";
-  std::string out = "{";
-  for (char c : v->text()) c == '\n' ? out += "; " : out += c;
-  out.resize(out.size() - 2);  // of the last line
-  return out + "}";
+const std::string& SubGraph::line() const {
+  std::call_once(shared_->once, [this] {
+    std::string text = shared_->graph.text(), &out = shared_->line;
+    out.reserve(text.size() + shared_->graph.nodes().size() + 2);
+    out += '{';
+    for (char c : text) c == '\n' ? out += "; " : out += c;
+    out.resize(out.size() - 2);  // of the last line
+    out += '}';
+  });
+  return shared_->line;
 }
+
+std::string field_text(const SubGraph& v) { return v ? v.line() : "none"; }
 
 void parse_field(std::string_view text, SubGraph& out) {
   if (text == "none") {

@@ -4,6 +4,7 @@
 // and takes part in equality and hashing by that text. Sizes of its types and attributes are mapped with those of the
 // node.
 #include <memory>
+#include <mutex>
 
 #include "sinter/graph/graph.h"
 
@@ -12,15 +13,23 @@ namespace sinter {
 class SubGraph {
  public:
   SubGraph() = default;
-  explicit SubGraph(Graph graph) : graph_(std::make_shared<const Graph>(std::move(graph))) {}
+  explicit SubGraph(Graph graph) : shared_(std::make_shared<Shared>(std::move(graph))) {}
 
-  explicit operator bool() const { return bool(graph_); }
-  const Graph& operator*() const { return *graph_; }
-  const Graph* operator->() const { return graph_.get(); }
+  explicit operator bool() const { return bool(shared_); }
+  const Graph& operator*() const { return shared_->graph; }
+  const Graph* operator->() const { return &shared_->graph; }
   bool operator==(const SubGraph& other) const;
+  // The graph's text in one line; made once for all copies, since every node that holds them is hashed by it.
+  const std::string& line() const;
 
  private:
-  std::shared_ptr<const Graph> graph_;
+  struct Shared {
+    explicit Shared(Graph g) : graph(std::move(g)) {}
+    const Graph graph;
+    std::once_flag once;
+    std::string line;
+  };
+  std::shared_ptr<Shared> shared_;
 };
 
 // While it lives, equal texts that this thread reads become one graph: the layers of a network have the same bodies.

@@ -8,6 +8,7 @@ namespace sinter {
 
 std::string to_string(const Type& type) {
   std::string out = type.weak ? "weak " : "";
+  out.reserve(out.size() + 8 + 6 * type.shape.size());
   out += dtype_name(type.dtype);
   out += to_string(type.shape);
   if (type.device != Device()) out += "@" + to_string(type.device);

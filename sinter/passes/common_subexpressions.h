@@ -6,5 +6,7 @@
 namespace sinter {
 
 Graph common_subexpressions(const Graph& graph);
+// Whether two nodes are equal but for the order of their operands; nodes that are equal as written are one already.
+bool has_exchanged_operands(const Graph& graph);
 
 }  // namespace sinter

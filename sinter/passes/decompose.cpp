@@ -1,7 +1,10 @@
 #include "sinter/passes/decompose.h"
 
+#include <algorithm>
+
 #include "sinter/graph/rewrite.h"
 #include "sinter/graph/trace.h"
+#include "sinter/graph/verify.h"
 
 namespace sinter {
 
@@ -64,17 +67,23 @@ std::vector<Value> inlined(const Graph& body, const std::vector<Value>& inputs, 
   return out;
 }
 
+bool stays(const Node& node, const std::vector<Value>& inputs, const DecomposeOptions& options) {
+  if (node.op->kind != OpKind::kComposite || options.keep.contains(node.op->name)) return true;
+  return options.takes_whole && options.takes_whole(OpCall{*node.op, types_of(inputs), node.attrs});
+}
+
 }  // namespace
+
+bool has_composites(const Graph& graph, const DecomposeOptions& options) {
+  auto& nodes = graph.nodes();
+  return std::any_of(nodes.begin(), nodes.end(), [&](auto& node) { return !stays(node, node.inputs, options); });
+}
 
 Graph decompose(const Graph& graph, const DecomposeOptions& options) {
   auto rule = [&](RewriteContext& context, const Node& node) -> std::optional<std::vector<Value>> {
-    if (node.op->kind != OpKind::kComposite || options.keep.contains(node.op->name)) return std::nullopt;
+    if (node.op->kind != OpKind::kComposite) return std::nullopt;
     auto inputs = context.inputs(node);
-    if (options.takes_whole) {
-      std::vector<Type> types;
-      for (auto& v : inputs) types.push_back(v.type());
-      if (options.takes_whole(OpCall{*node.op, types, node.attrs})) return std::nullopt;
-    }
+    if (stays(node, inputs, options)) return std::nullopt;
     auto body = body_of(node, inputs);
     if (!body) return std::nullopt;
     return inlined(*body, inputs, context.graph(), node.where);

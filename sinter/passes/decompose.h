@@ -17,5 +17,7 @@ struct DecomposeOptions {
 // A composite whose body asks what symbolic sizes alone do not answer stays as well: it is run by its body when the
 // sizes are known.
 Graph decompose(const Graph& graph, const DecomposeOptions& options = {});
+// Whether some composite does not stay for its name or its operands.
+bool has_composites(const Graph& graph, const DecomposeOptions& options = {});
 
 }  // namespace sinter

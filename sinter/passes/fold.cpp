@@ -1,5 +1,6 @@
 #include "sinter/passes/fold.h"
 
+#include <algorithm>
 #include <bit>
 
 #include "sinter/graph/interpreter.h"
@@ -96,24 +97,33 @@ std::optional<Scalar> folded(const Node& node, const std::vector<Value>& inputs)
   return filling(evaluate(*node.op, node.attrs, types, *numbers));
 }
 
+// The number that fills the node's result on these operands, if there is one and it is not plain to see already.
+std::optional<Scalar> number_of(const Node& node, const std::vector<Value>& inputs) {
+  bool made_of_number = node.op == &known_ops().full && node.inputs[0].node->op == &kScalarOp;
+  if (made_of_number || node.op->kind == OpKind::kScalar || node.op->kind == OpKind::kInput || node.op->random ||
+      node.types.size() != 1)
+    return std::nullopt;
+  try {
+    return folded(node, inputs);
+  } catch (const Error&) {
+    return std::nullopt;  // what fails on these numbers is to fail when it runs
+  }
+}
+
 }  // namespace
+
+bool has_constant_nodes(const Graph& graph) {
+  auto& nodes = graph.nodes();
+  return std::any_of(nodes.begin(), nodes.end(), [](auto& node) { return number_of(node, node.inputs).has_value(); });
+}
 
 Graph fold(const Graph& graph) {
   return rewrite(graph, [](RewriteContext& context, const Node& node) -> std::optional<std::vector<Value>> {
-    auto& full = known_ops().full;
-    bool made_of_number = node.op == &full && node.inputs[0].node->op == &kScalarOp;
-    if (made_of_number || node.op->kind == OpKind::kScalar || node.op->random || node.types.size() != 1)
-      return std::nullopt;
-    std::optional<Scalar> number;
-    try {
-      number = folded(node, context.inputs(node));
-    } catch (const Error&) {
-      // What fails on these numbers is to fail when it runs.
-    }
+    auto number = number_of(node, context.inputs(node));
     if (!number) return std::nullopt;
     const Type& type = node.types[0];
     Value value = context.scalar(*number);
-    return {{context.add(full, {value}, CreationAttrs{type.shape, type.dtype, type.device}).result()}};
+    return {{context.add(known_ops().full, {value}, CreationAttrs{type.shape, type.dtype, type.device}).result()}};
   });
 }
 

@@ -7,5 +7,7 @@
 namespace sinter {
 
 Graph fold(const Graph& graph);
+// Whether some node can be computed here.
+bool has_constant_nodes(const Graph& graph);
 
 }  // namespace sinter

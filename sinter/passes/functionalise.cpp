@@ -54,6 +54,11 @@ Value resolve_read(RewriteContext& context, const Node& node) {
 
 }  // namespace
 
+bool has_writes(const Graph& graph) {
+  auto& nodes = graph.nodes();
+  return std::any_of(nodes.begin(), nodes.end(), [](auto& node) { return node.op == &known_ops().write; });
+}
+
 Graph functionalise(const Graph& graph) {
   auto rule = [](RewriteContext& context, const Node& node) -> std::optional<std::vector<Value>> {
     Value value = node.op == &known_ops().write    ? resolve_write(context, node)

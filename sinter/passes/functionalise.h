@@ -7,5 +7,7 @@
 namespace sinter {
 
 Graph functionalise(const Graph& graph);
+// Whether there is a `write` at all.
+bool has_writes(const Graph& graph);
 
 }  // namespace sinter

@@ -296,6 +296,7 @@ Inlining::Inlining(const Graph& graph, const FuseOptions& options)
       small_(graph.nodes().size(), false),
       row_constant_(graph.nodes().size(), false),
       stored_(graph.nodes().size(), false),
+      strided_(graph.nodes().size(), -1),
       uses_(graph.nodes().size()),
       evaluations_(graph.nodes().size(), 1),
       final_readers_(graph.nodes().size()),
@@ -428,15 +429,23 @@ bool Inlining::regular(const Node& node, const std::vector<Use>& uses) {
     for (auto* reader : final_readers_[size_t(use.reader->id)])
       if (inlined(*use.reader)) add(reader);
   }
+  if (finals.size() > 8) return false;
+  const bool pointwise = node.op->kind == OpKind::kPointwise;
   std::vector<int> strided_before;
-  for (auto* reader : finals) strided_before.push_back(readings(*reader).strided);
+  for (auto* reader : finals) {
+    int& known = strided_[size_t(reader->id)];
+    if (pointwise && known < 0) known = readings(*reader).strided;
+    strided_before.push_back(known);
+  }
   inlined_[size_t(node.id)] = true;
-  bool fine = finals.size() <= 8;
+  bool fine = true;
+  std::vector<int> strided_now;
   for (size_t i = 0; fine && i < finals.size(); ++i) {
     auto found = readings(*finals[i]);
+    strided_now.push_back(found.strided);
     fine = (found.in_lanes || found.pairs) && found.bounded;
     // One transposed operand costs as much as another, two cost twice.
-    bool more = node.op->kind == OpKind::kPointwise && found.in_lanes && found.strided > strided_before[i];
+    bool more = pointwise && found.in_lanes && found.strided > strided_before[i];
     fine = fine && !more;
     if (!is_sink(*finals[i], options_)) continue;
     // Its kernel does not cut loops, and a scan goes one by one.
@@ -444,6 +453,7 @@ bool Inlining::regular(const Node& node, const std::vector<Use>& uses) {
     fine = fine && !found.pairs && !found.cut && !(one_by_one && is_costly(node));
   }
   inlined_[size_t(node.id)] = false;
+  for (size_t i = 0; fine && i < finals.size(); ++i) strided_[size_t(finals[i]->id)] = strided_now[i];
   return fine;
 }
 

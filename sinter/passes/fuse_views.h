@@ -83,6 +83,7 @@ class Inlining {
   std::vector<bool> small_;                   // by node: at most one dimension, computed from inputs alone
   std::vector<bool> row_constant_;            // by node: small, inlined, and computed once a row
   std::vector<bool> stored_;                  // by node: an output, or read by something that cannot inline
+  std::vector<int> strided_;                  // by node: how many of its readings are strided so far; -1: not known
   std::vector<std::vector<Use>> uses_;        // by node that is no view
   std::vector<double> evaluations_;           // by node: of an element, in all
   std::vector<std::vector<const Node*>> final_readers_;  // by inlined node: the members that compute it

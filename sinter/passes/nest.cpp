@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "sinter/base/error.h"
@@ -89,8 +90,10 @@ class Prologues {
  public:
   Prologues(const Graph& graph, const NestOptions& options) : graph_(graph), options_(options) {}
 
-  Graph run() {
+  // Nothing where there is none.
+  std::optional<Graph> run() {
     find();
+    if (hosts_.empty()) return std::nullopt;
     Copier copier(graph_);
     for (auto& node : graph_.nodes()) {
       if (node.op->kind == OpKind::kInput || taken_.contains(behind_views(&node))) continue;
@@ -127,14 +130,24 @@ class Prologues {
   }
 
   void find() {
-    std::map<const Node*, std::vector<std::pair<const Node*, size_t>>> readers;
+    struct Readers {
+      int count = 0;
+      const Node* one = nullptr;  // none: an output
+      size_t operand = 0;
+    };
+    std::vector<Readers> readers(graph_.nodes().size());
+    auto note = [&](Value v, const Node* reader, size_t operand) {
+      auto& known = readers[size_t(behind_views(v.node)->id)];
+      known = {known.count + 1, reader, operand};
+    };
     for (auto& node : graph_.nodes())
       if (node.op->kind != OpKind::kView)
-        for (size_t i = 0; i < node.inputs.size(); ++i) readers[behind_views(node.inputs[i].node)].push_back({&node, i});
-    for (auto& v : graph_.outputs()) readers[behind_views(v.node)].push_back({nullptr, 0});
-    for (auto& [node, list] : readers) {
-      if (node->op != &fused_op() || node->types.size() != 1 || has_contraction(*node) || list.size() != 1) continue;
-      auto [host, i] = list[0];
+        for (size_t i = 0; i < node.inputs.size(); ++i) note(node.inputs[i], &node, i);
+    for (auto& v : graph_.outputs()) note(v, nullptr, 0);
+    for (auto& each : graph_.nodes()) {
+      const Node* node = &each;
+      auto [count, host, i] = readers[size_t(node->id)];
+      if (node->op != &fused_op() || node->types.size() != 1 || count != 1 || has_contraction(*node)) continue;
       if (!host || !has_contraction(*host) || !is_left(*host, i) || hosts_.contains(host)) continue;
       auto& shape = host->inputs[i].type().shape;
       if (shape.size() != 2 || !shape[0].is_number() || shape[0].number() > options_.prologue_rows) continue;
@@ -275,8 +288,8 @@ class Siblings {
 }  // namespace
 
 Graph nest_kernels(const Graph& graph, const NestOptions& options) {
-  Graph with_prologues = Prologues(graph, options).run();
-  return Siblings(with_prologues, options).run();
+  auto with_prologues = Prologues(graph, options).run();
+  return Siblings(with_prologues ? *with_prologues : graph, options).run();
 }
 
 }  // namespace sinter

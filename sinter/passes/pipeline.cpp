@@ -5,6 +5,7 @@
 
 #include "sinter/base/log.h"
 #include "sinter/base/stage_times.h"
+#include "sinter/graph/rewrite.h"
 #include "sinter/graph/text_scan.h"
 #include "sinter/passes/common_subexpressions.h"
 #include "sinter/passes/dead_code.h"
@@ -17,12 +18,13 @@ namespace sinter {
 
 std::vector<Pass> all_passes(const PipelineOptions& options) {
   return {
-      {"functionalise", functionalise},
-      {"decompose", [keep = options.decompose](const Graph& graph) { return decompose(graph, keep); }},
-      {"fold", fold},
+      {"functionalise", functionalise, has_writes},
+      {"decompose", [keep = options.decompose](const Graph& graph) { return decompose(graph, keep); },
+       [keep = options.decompose](const Graph& graph) { return has_composites(graph, keep); }},
+      {"fold", fold, has_constant_nodes},
       {"simplify", simplify},
-      {"common_subexpressions", common_subexpressions},
-      {"dead_code", dead_code},
+      {"common_subexpressions", common_subexpressions, has_exchanged_operands},
+      {"dead_code", dead_code, [](const Graph&) { return false; }},
   };
 }
 
@@ -64,12 +66,16 @@ Graph run_passes(Graph graph, std::span<const Pass> passes, const PipelineOption
   for (auto& pass : passes) {
     if (skip.contains(pass.name)) continue;
     auto begin = std::chrono::steady_clock::now();
-    Graph next = pass.run(graph);
-    std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
-    next.verify();
-    size_t before = graph.nodes().size(), after = next.nodes().size();
-    PassReport report{pass.name, before, after, taken.count(), before != after || graph.hash() != next.hash()};
-    graph = std::move(next);
+    PassReport report{pass.name, graph.nodes().size(), graph.nodes().size()};
+    bool works = !pass.has_work || pass.has_work(graph), ran = works || has_dead_nodes(graph);
+    if (ran) {
+      Graph next = works ? pass.run(graph) : drop_dead_nodes(graph);
+      report.nodes_after = next.nodes().size();
+      report.changed = report.nodes_before != report.nodes_after || graph.hash() != next.hash();
+      graph = std::move(next);
+    }
+    report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    if (ran) graph.verify();
     log_change(report, graph);
     if (options.on_stage) options.on_stage(pass.name, graph.text());
     if (reports) reports->push_back(report);

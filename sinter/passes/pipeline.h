@@ -15,6 +15,8 @@ namespace sinter {
 struct Pass {
   std::string_view name;
   std::function<Graph(const Graph&)> run;
+  // Whether it can change the graph beyond dropping what nobody needs; where it cannot, it is not run.
+  std::function<bool(const Graph&)> has_work = {};
 };
 
 struct PassReport {

@@ -1,6 +1,7 @@
 #include "sinter/tensor/dim.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <mutex>
 #include <ostream>
@@ -114,25 +115,52 @@ Dim Dim::symbol(std::string_view name) {
   return from_atom(detail::intern_atom(AtomKind::kSymbol, std::string(name), 0, 0));
 }
 
-Dim Dim::add(const Dim& a, const Dim& b, int64_t sign) {
-  auto terms = a.terms();
-  for (auto t : b.terms()) {
-    t.coefficient *= sign;
-    terms.push_back(std::move(t));
+namespace {
+
+// What this thread computed lately: the layers of a network ask for the same again and again. Expressions live as long as
+// the process, so that a result never goes stale.
+template <class Compute>
+Dim remembered(char op, const Dim& a, const Dim& b, Compute&& compute) {
+  struct Slot {
+    Dim a, b, result;
+    char op = 0;
+  };
+  thread_local std::array<Slot, 256> slots;
+  Slot& slot = slots[hash_mix(hash_mix(a.hash(), b.hash()), uint64_t(op)) % slots.size()];
+  if (slot.op != op || !slot.a.same_as(a) || !slot.b.same_as(b)) {
+    Dim result = compute();  // before the slot is touched: it may need others itself
+    slot = {a, b, result, op};
   }
-  return from_terms(std::move(terms));
+  return slot.result;
+}
+
+}  // namespace
+
+Dim Dim::add(const Dim& a, const Dim& b, int64_t sign) {
+  if (b.same_as(0)) return a;
+  return remembered(sign < 0 ? '-' : '+', a, b, [&] {
+    auto terms = a.terms();
+    for (auto t : b.terms()) {
+      t.coefficient *= sign;
+      terms.push_back(std::move(t));
+    }
+    return from_terms(std::move(terms));
+  });
 }
 
 Dim Dim::multiply(const Dim& a, const Dim& b) {
-  std::vector<DimTerm> terms;
-  for (auto& x : a.terms())
-    for (auto& y : b.terms()) {
-      DimTerm t{x.coefficient * y.coefficient, x.factors};
-      t.factors.insert(t.factors.end(), y.factors.begin(), y.factors.end());
-      std::sort(t.factors.begin(), t.factors.end(), [](auto* p, auto* q) { return p->text < q->text; });
-      terms.push_back(std::move(t));
-    }
-  return from_terms(std::move(terms));
+  if (b.same_as(1)) return a;
+  return remembered('*', a, b, [&] {
+    std::vector<DimTerm> terms;
+    for (auto& x : a.terms())
+      for (auto& y : b.terms()) {
+        DimTerm t{x.coefficient * y.coefficient, x.factors};
+        t.factors.insert(t.factors.end(), y.factors.begin(), y.factors.end());
+        std::sort(t.factors.begin(), t.factors.end(), [](auto* p, auto* q) { return p->text < q->text; });
+        terms.push_back(std::move(t));
+      }
+    return from_terms(std::move(terms));
+  });
 }
 
 namespace {
@@ -161,19 +189,21 @@ Dim operator/(const Dim& a, const Dim& b) {
   if (a.is_number() && b.is_number()) return floor_divide(a.value_, b.value_);
   if (b.is_number() && b.value_ == 1) return a;
   if (a.is_number() && a.value_ == 0) return 0;
-  auto divisor = b.terms();
-  if (divisor.size() == 1) {
-    // (q*b + r) / b = q + r/b whatever the sign of r: split off the terms that divide.
-    std::vector<DimTerm> quotient, rest;
-    for (auto& t : a.terms()) {
-      auto q = divide_term(t, divisor[0]);
-      (q.coefficient ? quotient : rest).push_back(q.coefficient ? q : t);
-    }
-    if (!quotient.empty()) return Dim::from_terms(std::move(quotient)) + Dim::from_terms(std::move(rest)) / b;
-  }
   if (a.same_as(b)) return 1;
-  return Dim::from_atom(
-      detail::intern_atom(AtomKind::kFloorDiv, "((" + to_string(a) + ") / (" + to_string(b) + "))", a, b));
+  return remembered('/', a, b, [&]() -> Dim {
+    auto divisor = b.terms();
+    if (divisor.size() == 1) {
+      // (q*b + r) / b = q + r/b whatever the sign of r: split off the terms that divide.
+      std::vector<DimTerm> quotient, rest;
+      for (auto& t : a.terms()) {
+        auto q = divide_term(t, divisor[0]);
+        (q.coefficient ? quotient : rest).push_back(q.coefficient ? q : t);
+      }
+      if (!quotient.empty()) return Dim::from_terms(std::move(quotient)) + Dim::from_terms(std::move(rest)) / b;
+    }
+    return Dim::from_atom(
+        detail::intern_atom(AtomKind::kFloorDiv, "((" + to_string(a) + ") / (" + to_string(b) + "))", a, b));
+  });
 }
 
 Dim operator%(const Dim& a, const Dim& b) {
@@ -181,14 +211,17 @@ Dim operator%(const Dim& a, const Dim& b) {
   if (a.is_number() && b.is_number()) return a.value_ - floor_divide(a.value_, b.value_) * b.value_;
   if ((b.is_number() && b.value_ == 1) || a.same_as(b)) return 0;
   if (a.is_number() && a.value_ == 0) return 0;
-  auto divisor = b.terms();
-  if (divisor.size() == 1) {
-    std::vector<DimTerm> rest;
-    for (auto& t : a.terms())
-      if (!divide_term(t, divisor[0]).coefficient) rest.push_back(t);
-    if (rest.size() != a.terms().size()) return Dim::from_terms(std::move(rest)) % b;
-  }
-  return Dim::from_atom(detail::intern_atom(AtomKind::kMod, "((" + to_string(a) + ") % (" + to_string(b) + "))", a, b));
+  return remembered('%', a, b, [&]() -> Dim {
+    auto divisor = b.terms();
+    if (divisor.size() == 1) {
+      std::vector<DimTerm> rest;
+      for (auto& t : a.terms())
+        if (!divide_term(t, divisor[0]).coefficient) rest.push_back(t);
+      if (rest.size() != a.terms().size()) return Dim::from_terms(std::move(rest)) % b;
+    }
+    return Dim::from_atom(
+        detail::intern_atom(AtomKind::kMod, "((" + to_string(a) + ") % (" + to_string(b) + "))", a, b));
+  });
 }
 
 Dim max(const Dim& a, const Dim& b) {
@@ -368,13 +401,19 @@ std::vector<std::string> Dim::symbols() const {
 }
 
 bool Dim::depends_on(const Dim& symbol) const {
-  auto names = symbols();
-  return std::find(names.begin(), names.end(), to_string(symbol)) != names.end();
+  if (is_number() || symbol.is_number()) return false;
+  for (auto& t : expr_->terms)
+    for (auto* f : t.factors) {
+      bool found = f->kind == AtomKind::kSymbol ? f->text == symbol.expr_->text : f->a.depends_on(symbol) || f->b.depends_on(symbol);
+      if (found) return true;
+    }
+  return false;
 }
 
 std::optional<Dim> Dim::coefficient_of(const Dim& symbol) const {
   if (is_number()) return Dim(0);
-  std::string name = to_string(symbol);
+  if (!depends_on(symbol)) return Dim(0);
+  const std::string& name = symbol.expr_->text;
   std::vector<DimTerm> coefficient;
   for (auto& t : expr_->terms) {
     DimTerm rest{t.coefficient, {}};

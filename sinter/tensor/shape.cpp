@@ -34,14 +34,22 @@ bool Shape::same_as(const Shape& other) const {
 
 std::string to_string(const Shape& shape) {
   std::string out = "[";
-  for (size_t i = 0; i < shape.size(); ++i) out += (i ? ", " : "") + to_string(shape[i]);
-  return out + "]";
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (i) out += ", ";
+    out += to_string(shape[i]);
+  }
+  out += ']';
+  return out;
 }
 
 std::string to_string(const IntList& values) {
   std::string out = "[";
-  for (size_t i = 0; i < values.size(); ++i) out += (i ? ", " : "") + std::to_string(values[i]);
-  return out + "]";
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (i) out += ", ";
+    out += std::to_string(values[i]);
+  }
+  out += ']';
+  return out;
 }
 
 Shape broadcast_shapes(const char* op, const Shape& a, const Shape& b) {

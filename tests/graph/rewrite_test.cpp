@@ -54,6 +54,17 @@ TEST(Rewrite, RunsToAFixedPoint) {
   EXPECT_THROW(rewrite(g, shrink, {.to_fixed_point = true, .max_rounds = 2}), InternalError);
 }
 
+TEST(Rewrite, AGraphThatNothingChangesIsWalkedOnce) {
+  Graph g = parse("%0 = input : f32[8]\n%1 = t_pad(%0) {before=3} : f32[11]\nreturn %1");
+  int asked = 0;
+  RewriteRule nothing = [&](RewriteContext&, const Node&) -> std::optional<std::vector<Value>> {
+    ++asked;
+    return std::nullopt;
+  };
+  EXPECT_EQ(rewrite(g, nothing, {.to_fixed_point = true}).text(), g.text());
+  EXPECT_EQ(asked, 1);
+}
+
 TEST(Rewrite, TypesFollowChangedOperands) {
   Graph g = parse(
       "%0 = input : f32[2, 3]\n%1 = t_transpose(%0) : f32[3, 2]\n%2 = t_transpose(%1) : f32[2, 3]\n"

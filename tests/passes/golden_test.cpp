@@ -7,6 +7,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "sinter/graph/rewrite.h"
 #include "sinter/passes/pipeline.h"
 #include "tests/support/random_inputs.h"
 
@@ -77,6 +78,17 @@ TEST_P(Golden, GivesTheTextAndTheValues) {
   ASSERT_EQ(got.size(), want.size());
   for (size_t i = 0; i < want.size(); ++i)
     EXPECT_EQ(testing::difference(to_tensor(got[i]), want[i], rounding_of(input)), "") << "output " << i;
+}
+
+// Of every pass on every graph: it is left out only where running it would change nothing.
+TEST_P(Golden, HasWorkWhereItChangesSomething) {
+  std::string text = read_text(GetParam());
+  Graph input = Graph::parse(text.substr(0, text.find("\n" + kSeparator) + 1));
+  if (has_dead_nodes(input)) input = drop_dead_nodes(input);
+  for (auto& pass : all_passes())
+    if (pass.has_work && !pass.has_work(input)) {
+      EXPECT_EQ(pass.run(input).text(), input.text()) << pass.name;
+    }
 }
 
 INSTANTIATE_TEST_SUITE_P(Ir, Golden, ::testing::ValuesIn(all_cases()), [](const auto& info) {

@@ -86,6 +86,28 @@ TEST(Pipeline, VerifiesAfterEachPass) {
   EXPECT_THROW(run_passes(Graph::parse(kText), {&broken, 1}), InternalError);
 }
 
+TEST(Pipeline, LeavesOutWhatHasNoWork) {
+  int asked = 0, runs = 0;
+  Pass idle{"idle",
+            [&](const Graph&) {
+              ++runs;
+              return Graph();
+            },
+            [&](const Graph&) { return ++asked > 2; }};
+  std::vector<PassReport> reports;
+  // Dead nodes go all the same.
+  Graph without_dead = run_passes(Graph::parse(kText), {&idle, 1}, {}, &reports);
+  EXPECT_EQ(without_dead.nodes().size(), 6u);
+  EXPECT_TRUE(reports.back().changed);
+  std::string text = without_dead.text();
+  Graph same = run_passes(std::move(without_dead), {&idle, 1}, {}, &reports);
+  EXPECT_EQ(same.text(), text);
+  EXPECT_FALSE(reports.back().changed);
+  EXPECT_EQ(runs, 0);
+  run_passes(std::move(same), {&idle, 1});
+  EXPECT_EQ(runs, 1);
+}
+
 TEST(Pipeline, LogsWhatChanged) {
   set_logs("passes");
   ::testing::internal::CaptureStderr();

@@ -100,6 +100,10 @@ std::vector<std::pair<size_t, std::shared_ptr<const FusedKernel>>> compile_kerne
     for (size_t i = 0; i < fresh.size(); ++i) kernels[fresh[i]] = made[i];
     fresh.clear();
   }
+  // The longest first, so that threads end together.
+  std::stable_sort(fresh.begin(), fresh.end(), [&](size_t a, size_t b) {
+    return jobs[a].attrs->as<FusedAttrs>().body->nodes().size() > jobs[b].attrs->as<FusedAttrs>().body->nodes().size();
+  });
   StageTimer waiting(CompileStage::kNone);  // each thread counts its own kernels
   Progress progress("compiling " + name, int64_t(fresh.size()), " kernels");
   parallel_for(0, int64_t(fresh.size()), 1, [&](int64_t begin, int64_t end) {

@@ -26,7 +26,7 @@ class Planner {
       : program_(program),
         options_(options),
         specialized_(specialize(program, sizes)),
-        graph_(specialized_.graph),
+        graph_(specialized_.graph ? *specialized_.graph : program.graph),
         end_(int(graph_.nodes().size())),
         operands_(graph_.nodes().size()),
         last_use_(graph_.nodes().size()),

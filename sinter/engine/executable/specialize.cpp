@@ -5,6 +5,7 @@
 #include "sinter/base/error.h"
 #include "sinter/engine/eager/eager.h"
 #include "sinter/graph/trace.h"
+#include "sinter/graph/verify.h"
 
 namespace sinter {
 
@@ -109,7 +110,23 @@ bool is_on_one_device(const Graph& graph) {
 
 bool is_plannable(const Program& program) { return !depends_on_data(program) && is_on_one_device(program.graph); }
 
+namespace {
+
+bool is_special(const Program& program) {
+  auto defined = [](const Tensor& t) { return t.defined(); };
+  if (!program.symbols.empty() || std::any_of(program.frozen.begin(), program.frozen.end(), defined)) return false;
+  for (auto& node : program.graph.nodes()) {
+    if (node.op->kind == OpKind::kComposite && !eager::takes_whole(OpCall{*node.op, types_of(node.inputs), node.attrs})) return false;
+    for (auto& type : node.types)
+      if (!type.shape.is_static()) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
 Specialized specialize(const Program& program, std::span<const int64_t> sizes) {
+  if (is_special(program)) return {};
   return Specializer(program, sizes).run();
 }
 

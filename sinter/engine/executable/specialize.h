@@ -1,5 +1,6 @@
 #pragma once
 // A program at one tuple of sizes.
+#include <optional>
 #include <span>
 
 #include "sinter/engine/executable.h"
@@ -7,7 +8,7 @@
 namespace sinter {
 
 struct Specialized {
-  Graph graph;
+  std::optional<Graph> graph;  // absent where the program's own is already what is asked for
   // Frozen inputs and tensors that decompositions brought along; they follow the program's inputs.
   TensorList captured;
 };
