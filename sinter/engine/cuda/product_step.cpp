@@ -7,6 +7,7 @@
 #include "sinter/base/hash.h"
 #include "sinter/base/log.h"
 #include "sinter/codegen/cuda/gemv.h"
+#include "sinter/engine/cuda/library_epilogue.h"
 #include "sinter/engine/cuda/loops.h"
 #include "sinter/engine/cuda/nest_step.h"
 #include "sinter/engine/cuda/staging.h"
@@ -201,33 +202,6 @@ class SkinnyStep final : public CudaStep {
   runtime::CudaGrid grid_;
 };
 
-// Where all that follows a product is the addition of a tensor of its shape and type: that operand's position. The library
-// begins its sums with it.
-int added_operand(const ProductPieces::Follow& follow, std::span<const TensorImpl* const> inputs,
-                  std::span<const TensorImpl* const> outputs) {
-  const Graph& body = *follow.attrs.body;
-  auto behind_views = [](Value v) {
-    while (v.node->op->kind == OpKind::kView) v = v.node->inputs[0];
-    return v;
-  };
-  if (body.outputs().size() != 1) return -1;
-  const Node* sum = behind_views(body.outputs()[0]).node;
-  if (sum->op != &known_ops().add) return -1;
-  for (size_t side : {0, 1}) {
-    Value product = behind_views(sum->inputs[side]), other = behind_views(sum->inputs[1 - side]);
-    if (!is_contraction(*product.node) || other.node->op->kind != OpKind::kInput) continue;
-    auto at = size_t(std::find(body.inputs().begin(), body.inputs().end(), other) - body.inputs().begin());
-    auto geometries = geometries_of(follow.operands, inputs, outputs);
-    const TensorImpl* added = geometries.inputs[at];
-    const TensorImpl* out = geometries.outputs[0];
-    bool fits = added && added->contiguous && out->contiguous && added->numel == out->numel &&
-                added->dtype == out->dtype && out->dtype == product.type().dtype &&
-                sum->types[0].shape.numel().same_as(product.type().shape.numel());
-    return fits ? follow.operands[at] : -1;
-  }
-  return -1;
-}
-
 // Many rows: the library, then what follows as a kernel over its results.
 class LibraryStep final : public CudaStep {
  public:
@@ -236,7 +210,7 @@ class LibraryStep final : public CudaStep {
       : device_(device), batch_(pieces.batch), m_(pieces.m), k_(pieces.k), dtype_(pieces.left_dtype) {
     name_ = pieces.name;
     for (auto& part : pieces.parts)
-      parts_.push_back({part.n, stored(part.right, *inputs[size_t(part.right)]), part.result, m_ * part.n * batch_, -1});
+      parts_.push_back({part.n, stored(part.right, *inputs[size_t(part.right)]), part.result, m_ * part.n * batch_});
     if (pieces.prologue) {
       auto result = row_major_of(pieces.prologue->node->types[0]);
       const TensorImpl* output = result.get();
@@ -253,8 +227,11 @@ class LibraryStep final : public CudaStep {
       if (!pieces.follows[f]) continue;
       auto& follow = *pieces.follows[f];
       auto geometries = geometries_of(follow.operands, inputs, outputs);
-      if (int added = pieces.together && parts_.size() > 1 ? -1 : added_operand(follow, inputs, outputs); added >= 0) {
-        parts_[f].added = added;
+      bool alone = !pieces.together || parts_.size() == 1;
+      auto epilogue = alone && k_ > 0 ? library_epilogue(follow, parts_[f].n, inputs, outputs) : std::nullopt;
+      bool only_adds = epilogue && epilogue->bias < 0 && !epilogue->relu;
+      if (epilogue && (only_adds || (batch_ == 1 && dtype_ != kFloat64))) {
+        parts_[f].epilogue = *epilogue;
         parts_[f].result = follow.operands.back();
         continue;
       }
@@ -284,7 +261,8 @@ class LibraryStep final : public CudaStep {
     auto prepare = [&](const runtime::CudaMatmul& product) { runtime::prepare_cuda_matmul(device_.index, product); };
     for (auto& part : parts_)
       if (part.n != 0 && !paired(part))
-        multiply(prepare, anywhere, anywhere, part, anywhere, part.added < 0 ? nullptr : anywhere, 0, 0);
+        multiply(prepare, anywhere, anywhere, part, anywhere, part.epilogue.added < 0 ? nullptr : anywhere,
+                 part.epilogue.bias < 0 ? nullptr : anywhere, 0, 0);
   }
 
   void tune_libraries(const CudaSlots& slots, double seconds) const override {
@@ -338,8 +316,10 @@ class LibraryStep final : public CudaStep {
       bool pair = i + 1 < order.size() && can_pair(part, parts_[order[i + 1]]) && results[order[i]] < results[order[i + 1]];
       int64_t apart = pair ? (rights[order[i + 1]] - rights[order[i]]) / item : 0,
               results_apart = pair ? (results[order[i + 1]] - results[order[i]]) / item : 0;
-      const void* added = part.added < 0 ? nullptr : staging.read(slots, size_t(part.added), part.elements * item);
-      multiply(by, left, rights[order[i]], part, results[order[i]], added, apart, results_apart);
+      auto& [added_at, bias_at, relu] = part.epilogue;
+      const void* added = added_at < 0 ? nullptr : staging.read(slots, size_t(added_at), part.elements * item);
+      const void* bias = bias_at < 0 ? nullptr : staging.read(slots, size_t(bias_at), part.n * item);
+      multiply(by, left, rights[order[i]], part, results[order[i]], added, bias, apart, results_apart);
       i += pair;
     }
     for (auto& follow : follows_) {
@@ -365,7 +345,9 @@ class LibraryStep final : public CudaStep {
     Stored right;
     int result;
     int64_t elements;
-    int added = -1;  // an operand that the product is added to
+    LibraryEpilogue epilogue = {};
+    // Whether the library does more than multiply.
+    bool finishes() const { return epilogue.added >= 0 || epilogue.bias >= 0 || epilogue.relu; }
   };
   struct Follow {
     size_t first, parts;
@@ -384,12 +366,15 @@ class LibraryStep final : public CudaStep {
 
   bool can_pair(const Part& a, const Part& b) const {
     return batch_ == 1 && a.n == b.n && a.right.row_stride == b.right.row_stride &&
-           a.right.column_stride == b.right.column_stride && a.added < 0 && b.added < 0;
+           a.right.column_stride == b.right.column_stride && !a.finishes() && !b.finishes();
   }
 
   // `apart`: how far behind its right operand and its result those of a second product lie; 0: there is none.
-  void multiply(Multiply by, void* left, void* right, const Part& part, void* to, const void* added, int64_t apart,
-                int64_t results_apart) const {
+  void multiply(Multiply by, void* left, void* right, const Part& part, void* to, const void* added, const void* bias,
+                int64_t apart, int64_t results_apart) const {
+    using Epilogue = runtime::CudaMatmulEpilogue;
+    Epilogue plain = part.epilogue.relu ? Epilogue::kRelu : Epilogue::kNone;
+    Epilogue biased = part.epilogue.relu ? Epilogue::kReluBias : Epilogue::kBias;
     runtime::CudaMatmul product{.batch = batch_,
                                 .m = m_,
                                 .n = part.n,
@@ -399,7 +384,9 @@ class LibraryStep final : public CudaStep {
                                 .b = {right, part.right.row_stride, part.right.column_stride, part.right.batch_stride},
                                 .c = {to, part.n, 1, m_ * part.n},
                                 .added = added,
-                                .beta = added ? 1.0f : 0.0f};
+                                .beta = added ? 1.0f : 0.0f,
+                                .epilogue = bias ? biased : plain,
+                                .bias = bias};
     if (apart) {
       product.batch = 2;
       product.a.batch_stride = 0;
