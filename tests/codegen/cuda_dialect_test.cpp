@@ -335,10 +335,14 @@ TEST(CudaDialect, EveryKindCompilesForEveryArchitecture) {
     auto rows = codegen::emit_cuda_rows(softmax, name + "_rows");
     auto element = codegen::emit_cuda_epilogue(epilogue, name + "_element");
     CudaKernelText out;
-    out.text = rows.text + element.text +
+    auto run = codegen::emit_cuda_epilogue_run(epilogue, name + "_neighbours");
+    EXPECT_EQ(run.lanes, 8);
+    EXPECT_EQ(run.slots, element.slots);
+    out.text = rows.text + element.text + run.text +
                format("namespace k {\nextern \"C\" __global__ void {}(const __grid_constant__ Args<32> a) {\n", name) +
                format("  {}_rows(a, 0, a.range);\n  const float tiles[] = {1.0f};\n", name) +
-               format("  {}_element(SubArgs<Args<32>, {}>{a}, tiles, threadIdx.x, 3);\n}\n}\n", name, rows.slots);
+               format("  {}_element(SubArgs<Args<32>, {}>{a}, tiles, threadIdx.x, 3);\n", name, rows.slots) +
+               format("  {}_neighbours_run::finish(SubArgs<Args<32>, {}>{a}, (const float*)a[0], 64, threadIdx.x, 8);\n}\n}\n", name, rows.slots);
     return out;
   });
   for (const char* architecture : {"sm_80", "sm_86", "sm_89", "sm_90"}) kernels.compile(architecture);

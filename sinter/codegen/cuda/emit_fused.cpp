@@ -96,6 +96,11 @@ CudaKernelText emit_cuda_epilogue(const FusedNest& nest, const std::string& name
   return FusedCudaWriter(nest, options, CudaSpread::kRows).write(name, Role::kEpilogue);
 }
 
+CudaKernelText emit_cuda_epilogue_run(const FusedNest& nest, const std::string& name, CudaEmitOptions options) {
+  StageTimer timer(CompileStage::kEmit);
+  return FusedCudaWriter(nest, options, CudaSpread::kRows).write(name, Role::kEpilogueRun);
+}
+
 CudaKernelText emit_cuda_epilogue(const FusedNest& nest, DType memory, const std::string& name, CudaEmitOptions options) {
   StageTimer timer(CompileStage::kEmit);
   return FusedCudaWriter(nest, options, CudaSpread::kRows).write(name, Role::kKernel, memory);

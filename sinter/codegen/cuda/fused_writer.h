@@ -14,8 +14,8 @@ constexpr size_t kMostTurned = 4;  // loads: a square each in shared memory
 constexpr int64_t kMostKept = 192;  // bytes of a row in a thread's registers
 constexpr size_t kSmallBody = 8;  // instructions of a loop that is worth unrolling
 
-// A kernel by itself, the rows of another one, or an element of a contraction.
-enum class Role { kKernel, kPart, kEpilogue };
+// A kernel by itself, the rows of another one, or an element or a run of elements of a contraction.
+enum class Role { kKernel, kPart, kEpilogue, kEpilogueRun };
 
 class FusedCudaWriter : CudaWriter {
  public:
@@ -27,8 +27,8 @@ class FusedCudaWriter : CudaWriter {
   CudaKernelText write(const std::string& name, Role role, DType memory = kFloat32) {
     out_.name = name;
     memory_ = memory;
-    if (role == Role::kEpilogue) {
-      element();
+    if (role == Role::kEpilogue || role == Role::kEpilogueRun) {
+      element(role == Role::kEpilogueRun);
     } else if (role == Role::kKernel && is_map()) {
       in_lanes_ = options_.lanes && lanes_fit(nest_);
       find_turned();
@@ -88,7 +88,13 @@ class FusedCudaWriter : CudaWriter {
       unpack_position(outer, "at");
     }
     place_tiles(outer.empty());
-    const Sweep& s = nest_.sweeps[0];
+    elements(nest_.sweeps[0], n);
+    close();
+    close();
+  }
+
+  // The element at hand, or a vector of which up to n elements of the axis exist.
+  void elements(const Sweep& s, const std::string& n) {
     const LoopNest shape = nest_.as_nest(s);
     BodyWriter scalar(shape, axis(), LaneMode::kScalar), full(shape, axis(), LaneMode::kFull);
     full.guard_loads();
@@ -98,7 +104,7 @@ class FusedCudaWriter : CudaWriter {
     } else {
       const std::vector<Dim> along{axis()};
       lines(full.write(along, false));
-      open(format("if ({} + kLanes <= {}{}{}) {", i, n, alike_text(nest_, s), fits_text(nest_, s, true)));
+      open(format("if ({} + kLanes <= {}{}{}) {", axis(), n, alike_text(nest_, s), fits_text(nest_, s, true)));
       lines(full.write(along, true));
       for (auto& store : s.stores) line(store_lanes(store, full));
       close();
@@ -109,8 +115,6 @@ class FusedCudaWriter : CudaWriter {
       close();
       close();
     }
-    close();
-    close();
   }
 
   // One by one what a vector from here on holds, up to the end.
@@ -228,24 +232,27 @@ class FusedCudaWriter : CudaWriter {
       line(format("const TileMemory<{}> tile{}{result{} + (i64)r * stride{}};", memory_text(memory_), i, i, i));
   }
 
-  // One element, whose tiles are at hand.
-  void element() {
-    line("template <class A, class T>");
-    open(format("__device__ __forceinline__ void {}(const A& a, const T* tiles, i64 row, i64 col) {", out_.name));
+  // One element, whose tiles are at hand, or a vector of them, whose tiles lie in memory.
+  void element(bool run) {
+    in_lanes_ = run && options_.lanes && lanes_fit(nest_);
+    if (run) open(format("struct {}_run : Vectors<{}> {", out_.name, in_lanes_ ? lane_width(nest_) : 1));
+    line(run ? "template <class A>" : "template <class A, class T>");
+    open(format("{}__device__ __forceinline__ void {}(const A& a, const {}* tiles,{} i64 row, i64 col) {",
+                run ? "static " : "", run ? "finish" : out_.name, run ? "float" : "T", run ? " int apart," : ""));
     arguments();
     line(format("const {} r = ({})row;", index_type(), index_type()));
-    for (int i = 0; i < nest_.tiles; ++i) line(format("const TileValue<T> tile{}{tiles[{}]};", i, i));
+    for (int i = 0; i < nest_.tiles; ++i)
+      line(run ? format("const TileMemory<{}> tile{}{tiles + {} * apart};", memory_text(kFloat32), i, i)
+               : format("const TileValue<T> tile{}{tiles[{}]};", i, i));
     unpack_position(nest_.rows, "row");
     line(format("const {} {} = ({})col;", index_type(), axis(), index_type()));
     for (auto& s : nest_.sweeps) {
-      const LoopNest shape = nest_.as_nest(s);
-      BodyWriter scalar(shape, axis(), LaneMode::kScalar);
       open("{");
-      lines(scalar.write_all());
-      for (auto& store : s.stores) line(store_one(store, scalar));
+      elements(s, index_text(nest_.inner.back().extent));
       close();
     }
     close();
+    if (run) close("};");
     out_.text = "namespace k {\n" + text_ + "}  // namespace k\n";
   }
 

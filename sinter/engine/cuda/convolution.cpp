@@ -1,17 +1,16 @@
-// Convolutions by cuDNN, where it is there and has an engine for them.
+// Convolutions by cuDNN or our own product, where one of them takes them.
 #include "sinter/base/error.h"
 #include "sinter/base/log.h"
 #include "sinter/engine/cuda/arguments.h"
 #include "sinter/engine/cuda/convolution_step.h"
 #include "sinter/engine/cuda/templates.h"
+#include "sinter/engine/cuda/tile_convolution.h"
 #include "sinter/ops/contract.h"
 #include "sinter/tensor/memory_format.h"
 
 namespace sinter::eager {
 
 namespace {
-
-bool is_taken(DType dtype) { return dtype == kFloat32 || dtype == kBFloat16 || dtype == kFloat16; }
 
 void copy(const Tensor& from, const Tensor& to) {
   TensorArg source(from);
@@ -27,11 +26,11 @@ Tensor fresh_like(const Tensor& t, MemoryFormat format) {
   return make_view(memory, t.impl().sizes, format_strides("convolution", t.impl().sizes, format), 0);
 }
 
-// In channels-last order where the result is to be, or the operand is, and tensor cores are wanted.
+// In channels-last order where the result is to be, or the operand is, and tensor cores are wanted; without cuDNN always.
 MemoryFormat format_for(const Tensor& x, const Tensor* given) {
   const TensorImpl& leader = given ? given->impl() : x.impl();
   auto wanted = cuda_convolution_format(x.dtype(), leader.sizes.size());
-  return has_format(leader.sizes, leader.strides, wanted) ? wanted : MemoryFormat::kContiguous;
+  return has_format(leader.sizes, leader.strides, wanted) || !runtime::cudnn_problem().empty() ? wanted : MemoryFormat::kContiguous;
 }
 
 }  // namespace
@@ -47,10 +46,9 @@ bool cuda_convolution_template(const Op& op, std::span<const TensorArg> inputs, 
     outputs = {*given};
     return true;
   };
-  if (a.transposed || !is_taken(x.dtype()) || x.impl().numel == 0 || w.impl().numel == 0 || a.stride.size() > 3)
-    return by_loops();
-  if (!runtime::cudnn_problem().empty()) {
-    log(LogTopic::kPerf, "convolution: by generated loops: {}", runtime::cudnn_problem());
+  if (x.impl().numel == 0 || w.impl().numel == 0) return by_loops();
+  if (!has_cuda_convolution(x.dtype(), a)) {
+    if (!runtime::cudnn_problem().empty()) log(LogTopic::kPerf, "convolution: by generated loops: {}", runtime::cudnn_problem());
     return by_loops();
   }
   auto types = operand_types(inputs);
@@ -69,8 +67,8 @@ bool cuda_convolution_template(const Op& op, std::span<const TensorArg> inputs, 
   problem.x.data = data_of(x.impl());
   problem.w.data = data_of(w.impl());
   problem.y.data = data_of(y.impl());
-  if (!CudaRecording::current() && !runtime::prepare_cuda_convolution(result.device.index, problem)) return by_loops();
-  runtime::cuda_convolution(result.device.index, problem);
+  if (!CudaRecording::current() && !prepare_convolution(result.device.index, problem)) return by_loops();
+  queue_convolution(result.device.index, problem);
   if (y.impl().buffer.get() != out.impl().buffer.get()) copy(y, out);
   outputs = {out};
   return true;

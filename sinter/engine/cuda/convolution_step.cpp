@@ -11,6 +11,7 @@
 #include "sinter/engine/cuda/convolution_epilogue.h"
 #include "sinter/engine/cuda/nest_step.h"
 #include "sinter/engine/cuda/staging.h"
+#include "sinter/engine/cuda/tile_convolution.h"
 #include "sinter/engine/eager/eager.h"
 #include "sinter/ops/binary.h"
 #include "sinter/ops/creation.h"
@@ -177,7 +178,7 @@ class ConvolutionStep final : public CudaStep {
 
   // Of what the library does in one, on memory of its own: it takes operands that are kept.
   void tune_libraries(const CudaSlots&, double seconds) const override {
-    if (!epilogue_ || refused_ || result_in_format_->numel == 0) return;
+    if (!epilogue_ || refused_ || result_in_format_->numel == 0 || !runtime::cudnn_problem().empty()) return;
     auto problem = whole_;
     const int64_t result = padded(bytes_of(*result_in_format_)), x = padded(bytes_of(*x_in_format_)),
                   weight = padded(bytes_of(*weight_in_format_));
@@ -227,12 +228,12 @@ class ConvolutionStep final : public CudaStep {
     if (changes_channels()) problem.bias = pointer(kept + padded(bytes_of(*weight_in_format_)));
     if (residual >= 0) problem.residual = operand(slots, residual, *result_in_format_, pieces, staging);
     problem.y.data = staging.write(slots, inputs_, bytes_of(*result_in_format_));
-    if (!CudaRecording::current() && !runtime::prepare_cuda_convolution(device_.index, problem)) {
-      log(LogTopic::kPerf, "{}: cuDNN does not take what follows the convolution; a kernel of its own does", name_);
+    if (!CudaRecording::current() && !prepare_convolution(device_.index, problem)) {
+      log(LogTopic::kPerf, "{}: no library takes what follows the convolution; a kernel of its own does", name_);
       refused_ = true;
       return false;
     }
-    runtime::cuda_convolution(device_.index, problem);
+    queue_convolution(device_.index, problem);
     staging.finish();
     return true;
   }
@@ -246,11 +247,11 @@ class ConvolutionStep final : public CudaStep {
     problem.x.data = operand(slots, x_, *x_in_format_, pieces, staging);
     problem.w.data = kept ? pointer(kept) : operand(slots, weight_, *weight_in_format_, pieces, staging);
     problem.y.data = stored ? staging.write(slots, size_t(plain_result_), result_bytes) : pieces.take(result_bytes);
-    if (!CudaRecording::current() && !by_loops_) by_loops_ = !runtime::prepare_cuda_convolution(device_.index, problem);
+    if (!CudaRecording::current() && !by_loops_) by_loops_ = !prepare_convolution(device_.index, problem);
     if (by_loops_)
       run_loops(problem, pieces);
     else
-      runtime::cuda_convolution(device_.index, problem);
+      queue_convolution(device_.index, problem);
     Tensor result = at_address(*result_in_format_, address_of(problem.y.data));
     if (plain_result_ >= 0 && !stored) copy(result, tensor(slots, plain_result_));
     run_follow(slots, address_of(problem.y.data));
@@ -309,10 +310,7 @@ class ConvolutionStep final : public CudaStep {
 }  // namespace
 
 bool is_fusable_on_cuda(const Node& node) {
-  DType dtype = node.types[0].dtype;
-  auto& attrs = node.attrs.as<ConvolutionAttrs>();
-  bool taken = dtype == kFloat32 || dtype == kBFloat16 || dtype == kFloat16;
-  return taken && !attrs.transposed && attrs.stride.size() <= 3 && runtime::cudnn_problem().empty();
+  return has_cuda_convolution(node.types[0].dtype, node.attrs.as<ConvolutionAttrs>());
 }
 
 MemoryFormat cuda_convolution_format(DType dtype, size_t rank) {

@@ -1,5 +1,6 @@
 #pragma once
-// A convolution and what follows it on a GPU: all of it by cuDNN where it can, else its convolution and a generated kernel.
+// A convolution and what follows it on a GPU: all of it by cuDNN or our own product where they can, else its convolution and a
+// generated kernel.
 #include "sinter/engine/cuda/step.h"
 #include "sinter/graph/graph.h"
 #include "sinter/ops/contract.h"
@@ -7,7 +8,7 @@
 
 namespace sinter {
 
-// Whether a fusable convolution is one that cuDNN is asked for.
+// Whether a fusable convolution is one that cuDNN, or our own product, is asked for.
 bool is_fusable_on_cuda(const Node& convolution);
 
 // The memory order that a convolution of this type with `rank` dimensions works in: tensor cores want channels last.

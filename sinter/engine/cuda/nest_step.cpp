@@ -201,12 +201,13 @@ CudaNest emit_cuda_prologue(const FusedAttrs& attrs, std::span<const TensorImpl*
 }
 
 CudaNest emit_cuda_follow(const FusedAttrs& attrs, std::span<const TensorImpl* const> inputs,
-                          std::span<const TensorImpl* const> outputs, const std::string& name) {
+                          std::span<const TensorImpl* const> outputs, const std::string& name, bool run) {
   auto [parameters, nest] = lower_named(attrs, inputs, outputs);
   CudaNest out;
   out.name = nest.name;
   out.indexing = nest.indexing;
-  out.kernel = codegen::emit_cuda_epilogue(nest, name, {.wide = is_wide(inputs) || is_wide(outputs)});
+  codegen::CudaEmitOptions options{.wide = is_wide(inputs) || is_wide(outputs)};
+  out.kernel = run ? codegen::emit_cuda_epilogue_run(nest, name, options) : codegen::emit_cuda_epilogue(nest, name, options);
   finish(out, nest.params(), parameters);
   return out;
 }

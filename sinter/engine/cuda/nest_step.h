@@ -25,9 +25,9 @@ CudaNest emit_cuda_nest(const FusedAttrs& attrs, std::span<const TensorImpl* con
 // Such a node as rows of another kernel: see emit_cuda_rows.
 CudaNest emit_cuda_prologue(const FusedAttrs& attrs, std::span<const TensorImpl* const> inputs,
                             std::span<const TensorImpl* const> outputs, const std::string& name);
-// What follows contractions: of one element, or as a kernel over results of dtype `memory`.
+// What follows contractions: of one element or of a run of neighbours, or as a kernel over results of dtype `memory`.
 CudaNest emit_cuda_follow(const FusedAttrs& attrs, std::span<const TensorImpl* const> inputs,
-                          std::span<const TensorImpl* const> outputs, const std::string& name);
+                          std::span<const TensorImpl* const> outputs, const std::string& name, bool run = false);
 CudaNest emit_cuda_follow(const FusedAttrs& attrs, std::span<const TensorImpl* const> inputs,
                           std::span<const TensorImpl* const> outputs, DType memory);
 

@@ -11,6 +11,7 @@
 #include "sinter/engine/cuda/loops.h"
 #include "sinter/engine/cuda/nest_step.h"
 #include "sinter/engine/cuda/staging.h"
+#include "sinter/engine/cuda/tile_step.h"
 #include "sinter/engine/product_pieces.h"
 #include "sinter/loops/fused.h"
 #include "sinter/passes/known_ops.h"
@@ -205,10 +206,12 @@ class SkinnyStep final : public CudaStep {
 // Many rows: the library, then what follows as a kernel over its results.
 class LibraryStep final : public CudaStep {
  public:
+  // `tiles` makes the step of our own kernel, or null, for those who try both.
   LibraryStep(const ProductPieces& pieces, std::span<const TensorImpl* const> inputs,
-              std::span<const TensorImpl* const> outputs, Device device)
-      : device_(device), batch_(pieces.batch), m_(pieces.m), k_(pieces.k), dtype_(pieces.left_dtype) {
+              std::span<const TensorImpl* const> outputs, Device device, std::function<std::shared_ptr<CudaStep>()> tiles)
+      : device_(device), batch_(pieces.batch), m_(pieces.m), k_(pieces.k), dtype_(pieces.left_dtype), tiles_(std::move(tiles)) {
     name_ = pieces.name;
+    way_ = "library";
     for (auto& part : pieces.parts)
       parts_.push_back({part.n, stored(part.right, *inputs[size_t(part.right)]), part.result, m_ * part.n * batch_});
     if (pieces.prologue) {
@@ -267,6 +270,14 @@ class LibraryStep final : public CudaStep {
 
   void tune_libraries(const CudaSlots& slots, double seconds) const override {
     run(slots, [&](const runtime::CudaMatmul& product) { runtime::tune_cuda_matmul(device_.index, product, seconds); });
+  }
+
+  std::vector<std::shared_ptr<CudaStep>> others() const override {
+    std::shared_ptr<CudaStep> first = tiles_ ? tiles_() : nullptr;
+    if (!first) return {};
+    auto out = first->others();
+    out.insert(out.begin(), std::move(first));
+    return out;
   }
 
  private:
@@ -399,6 +410,7 @@ class LibraryStep final : public CudaStep {
   Device device_;
   int64_t batch_, m_, k_;
   DType dtype_;
+  std::function<std::shared_ptr<CudaStep>()> tiles_;
   Stored left_;
   std::vector<Part> parts_;
   std::vector<Follow> follows_;
@@ -412,7 +424,27 @@ std::unique_ptr<CudaStep> make_product_step(const FusedAttrs& attrs, std::span<c
                                             std::span<const TensorImpl* const> outputs, Device device) {
   ProductPieces pieces = take_apart(attrs);
   if (auto skinny = SkinnyStep::make(pieces, inputs, outputs, device)) return skinny;
-  return std::make_unique<LibraryStep>(pieces, inputs, outputs, device);
+  // The other way to do it may be asked for when the caller's geometries are gone.
+  struct Kept {
+    FusedAttrs attrs;
+    std::vector<IntrusivePtr<TensorImpl>> all;
+    std::vector<const TensorImpl*> inputs, outputs;
+  };
+  auto kept = std::make_shared<Kept>();
+  kept->attrs = attrs;
+  for (auto* list : {&inputs, &outputs})
+    for (auto* t : *list) {
+      kept->all.push_back(t ? make_intrusive<TensorImpl>(*t) : IntrusivePtr<TensorImpl>());
+      (list == &inputs ? kept->inputs : kept->outputs).push_back(kept->all.back().get());
+    }
+  auto library = [kept, device]() -> std::shared_ptr<CudaStep> {
+    return std::make_shared<LibraryStep>(take_apart(kept->attrs), kept->inputs, kept->outputs, device, nullptr);
+  };
+  auto tiles = [kept, device]() -> std::shared_ptr<CudaStep> {
+    return make_tile_step(take_apart(kept->attrs), kept->inputs, kept->outputs, device, true, nullptr);
+  };
+  if (auto step = make_tile_step(pieces, inputs, outputs, device, false, library)) return step;
+  return std::make_unique<LibraryStep>(pieces, inputs, outputs, device, tiles);
 }
 
 }  // namespace sinter

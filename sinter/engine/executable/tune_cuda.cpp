@@ -1,5 +1,7 @@
-// Choices on a GPU: tunings of our skinny products, algorithms of the libraries. Equal steps share one choice.
+// Choices on a GPU: tunings of our products, algorithms of the libraries. Equal steps share one choice.
+#include <algorithm>
 #include <map>
+#include <utility>
 
 #include "sinter/base/progress.h"
 #include "sinter/engine/autotune.h"
@@ -32,26 +34,28 @@ std::string key_of(const Plan& plan, const Step& step) {
 std::shared_ptr<const FusedKernel> choose(const Plan& plan, const Step& step, double seconds) {
   auto operands = std::make_shared<TuneOperands>(plan, step);
   auto others = step.fused->cuda->others();
-  if (others.empty()) {
-    step.fused->cuda->tune_libraries(operands->next().cuda_slots, seconds);
-    return step.fused;
-  }
+  step.fused->cuda->tune_libraries(operands->next().cuda_slots, seconds);
+  if (others.empty()) return step.fused;
   int device = plan.device.index;
   auto many = [operands, device](const CudaStep& way) {
     for (int i = 0; i < kLaunches; ++i) way.launch(operands->next().cuda_slots);
     runtime::cuda_synchronize(device);
   };
+  auto is_loaded = [](const CudaStep& way) {
+    return std::all_of(way.kernels().begin(), way.kernels().end(), [](auto& kernel) { return bool(kernel->function); });
+  };
   // A choice that is remembered needs no code but the winner's; else all is compiled in one go.
-  auto load = [&others, device = plan.device] {
+  auto load = [&others, is_loaded, device = plan.device] {
     std::vector<CudaStep*> all;
     for (auto& other : others)
-      if (!other->kernels()[0]->function) all.push_back(other.get());
+      if (!is_loaded(*other)) all.push_back(other.get());
     load_kernels(all, device);
   };
   std::vector<Candidate> candidates{{step.fused->cuda->way(), [many, way = step.fused->cuda] { many(*way); }}};
   for (auto& other : others)
-    candidates.push_back({other->way(), [many, load, other] {
-                            if (!other->kernels()[0]->function) load();
+    candidates.push_back({other->way(), [many, load, is_loaded, operands, seconds, other, fresh = true]() mutable {
+                            if (!is_loaded(*other)) load();
+                            if (std::exchange(fresh, false)) other->tune_libraries(operands->next().cuda_slots, seconds);
                             many(*other);
                           }});
   std::string point = "product on " + runtime::cuda_device_info(device).name;
@@ -59,7 +63,7 @@ std::shared_ptr<const FusedKernel> choose(const Plan& plan, const Step& step, do
   if (chosen == 0) return step.fused;
   auto kernel = std::make_shared<FusedKernel>(*step.fused);
   CudaStep* winner = others[chosen - 1].get();
-  if (!winner->kernels()[0]->function) load_kernels({&winner, 1}, plan.device);
+  if (!is_loaded(*winner)) load_kernels({&winner, 1}, plan.device);
   kernel->cuda = others[chosen - 1];
   return kernel;
 }

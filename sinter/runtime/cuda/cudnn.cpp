@@ -44,7 +44,9 @@ struct Library {
   decltype(&::cudnnBackendExecute) execute = nullptr;
 
   Library() {
-    file = open_cuda_library("cuDNN", {"libcudnn.so.9", "libcudnn.so.8", "libcudnn.so"}, problem);
+    const char* named = std::getenv("SINTER_CUDNN");
+    file = named && *named ? open_cuda_library("cuDNN", {named}, problem)
+                           : open_cuda_library("cuDNN", {"libcudnn.so.9", "libcudnn.so.8", "libcudnn.so"}, problem);
     if (!file) return;
     auto find = [&](auto& function, const char* name) {
       function = reinterpret_cast<std::decay_t<decltype(function)>>(file->find_symbol(name));
