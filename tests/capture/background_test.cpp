@@ -131,6 +131,8 @@ TEST(Background, FourThreadsAcrossTheSwitch) {
     compiler::wait(gated);
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
+  auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (gate().ran == 0 && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
   over = true;
   for (auto& thread : threads) thread.join();
   EXPECT_EQ(wrong, 0);
