@@ -126,6 +126,8 @@ std::shared_ptr<Executable> make_ready(Graph graph, std::vector<int> writes, con
 
 }  // namespace
 
+bool is_debugged() { return debug_directory() != nullptr; }
+
 void write_debug_file(const std::string& label, std::string_view stage, const std::string& text) {
   const char* directory = debug_directory();
   if (!directory) return;

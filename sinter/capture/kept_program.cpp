@@ -10,6 +10,7 @@
 #include "sinter/base/log.h"
 #include "sinter/base/stage_times.h"
 #include "sinter/capture/build.h"
+#include "sinter/engine/executable/ready_graph.h"
 #include "sinter/ops/creation.h"
 #include "sinter/runtime/code_store.h"
 
@@ -260,6 +261,7 @@ std::string kept_key(const Vouched& vouched, const CompileOptions& options, cons
                             {"tensors", runtime::text_part(tensors_text(vouched))},
                             {"freeze", format("{}", int_option(options, "freeze"))},
                             {"backend", options.backend},
+                            {"skipped", skipped_passes()},
                             {"sinter", build_id()}});
 }
 
@@ -297,6 +299,8 @@ std::shared_ptr<Entry> load_program(const std::string& key, const Vouched& vouch
                                     const std::string& name, const Signature& signature, const std::vector<Word>& words,
                                     const Frame& frame) {
   StageTimer timer(CompileStage::kCapture);
+  // Who looks at a capture or at the passes wants to see them.
+  if (passes_are_watched() || is_debugged()) return nullptr;
   auto text = runtime::process_store().load(key);
   if (!text) return nullptr;
   try {

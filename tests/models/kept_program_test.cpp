@@ -65,6 +65,16 @@ TEST(KeptProgram, AnotherEpsilonIsAnotherProgram) {
   EXPECT_EQ(found_in_store(second), 0);
 }
 
+TEST(KeptProgram, OtherPassesAreAnotherProgram) {
+  TextGenerator first(make_model(), small());
+  auto expected = tokens(first);
+  setenv("SINTER_SKIP_PASSES", "simplify", 1);
+  TextGenerator second(make_model(), small());
+  EXPECT_EQ(tokens(second), expected);
+  unsetenv("SINTER_SKIP_PASSES");
+  EXPECT_EQ(found_in_store(second), 0);
+}
+
 TEST(KeptProgram, AChangedModelIsTraced) {
   auto model = make_model();
   TextGenerator first(model, small());

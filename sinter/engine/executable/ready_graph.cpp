@@ -32,16 +32,10 @@ bool has_registered_ops(const Graph& graph) {
                      [](const Node& node) { return node.op->name.find("::") != std::string_view::npos; });
 }
 
-bool is_watched(const PipelineOptions& options) {
-  return options.on_stage || log_enabled(LogTopic::kGraph) || log_enabled(LogTopic::kPasses) ||
-         log_enabled(LogTopic::kFusion);
-}
-
 // What the outcome depends on beside the code of Sinter: the graph, what is left out, and which templates there are.
 std::string key_of(const Graph& graph, const PipelineOptions& options) {
-  std::string skipped;
-  for (auto& name : options.skip) skipped += name + ",";
-  if (const char* more = std::getenv("SINTER_SKIP_PASSES")) skipped += more;
+  std::string skipped = skipped_passes();
+  for (auto& name : options.skip) skipped += "," + name;
   // Asking for cuDNN loads it: only where there may be a convolution to give to it.
   std::string device = device_of(graph).is_cuda() ? "cuda" : "cpu";
   auto convolves = [](const Node& node) { return node.op == &convolution_op(); };
@@ -65,6 +59,15 @@ std::vector<std::string> lines_of(const Graph& graph) {
 }
 
 }  // namespace
+
+bool passes_are_watched() {
+  return log_enabled(LogTopic::kGraph) || log_enabled(LogTopic::kPasses) || log_enabled(LogTopic::kFusion);
+}
+
+std::string skipped_passes() {
+  const char* names = std::getenv("SINTER_SKIP_PASSES");
+  return names ? names : "";
+}
 
 std::string kept_text(const Graph& graph, std::vector<std::string>& lines) {
   std::unordered_map<std::string, size_t> places;
@@ -142,7 +145,7 @@ KeptGraph make_ready_graph(Program& program, const PipelineOptions& options, con
   if (!build_id().empty() && !has_registered_ops(program.graph)) {
     StageTimer timer(CompileStage::kPasses);
     kept = {key_of(program.graph, options), lines_of(program.graph)};
-    if (!is_watched(options) && load_ready_graph(program, kept, store)) return kept;
+    if (!options.on_stage && !passes_are_watched() && load_ready_graph(program, kept, store)) return kept;
   }
   program.graph = run_all_passes(program, options);
   if (is_plannable(program)) {

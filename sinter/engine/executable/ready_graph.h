@@ -16,6 +16,9 @@ KeptGraph make_ready_graph(Program& program, const PipelineOptions& options,
 bool load_ready_graph(Program& program, const KeptGraph& kept,
                       const runtime::CodeStore& store = runtime::process_store());
 
+// Whether somebody looks at what the passes do under SINTER_LOGS; and the passes that SINTER_SKIP_PASSES leaves out.
+bool passes_are_watched();
+std::string skipped_passes();
 // The program's graph after the passes, which SINTER_LOGS=graph shows.
 Graph run_all_passes(Program& program, const PipelineOptions& options);
 // The graph with its ops grouped into kernels.
