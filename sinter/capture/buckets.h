@@ -111,6 +111,19 @@ class BucketedCall final : public LeafVisitor {
   SmallVector<int64_t, 8> truth_;  // of the plan's symbols
 };
 
+// Pads the arguments to the buckets that the call chooses for them.
+template <class... Stored>
+void pad_arguments(BucketedCall& call, std::tuple<Stored...>& arguments) {
+  detail::Forward visit{call};
+  auto visit_arguments = [&] {
+    int i = 0;
+    std::apply([&](auto&... argument) { ((call.begin_argument(i++), detail::walk(visit, argument)), ...); }, arguments);
+  };
+  visit_arguments();
+  call.choose_buckets();
+  visit_arguments();
+}
+
 template <class... Stored, class F>
 auto call_bucketed(BucketPolicy& policy, F& f, const Stored&... arguments) {
   using R = std::remove_cvref_t<std::invoke_result_t<F&, Stored&...>>;
@@ -121,14 +134,7 @@ auto call_bucketed(BucketPolicy& policy, F& f, const Stored&... arguments) {
   if (Tracer::current() || stance() == Stance::kForceEager) return plainly();
   std::tuple<Stored...> padded(arguments...);
   BucketedCall call(policy);
-  detail::Forward visit{call};
-  auto visit_arguments = [&] {
-    int i = 0;
-    std::apply([&](auto&... argument) { ((call.begin_argument(i++), detail::walk(visit, argument)), ...); }, padded);
-  };
-  visit_arguments();
-  call.choose_buckets();
-  visit_arguments();
+  pad_arguments(call, padded);
   auto run = [&](auto&... argument) { return call_compiled<Stored...>(call.function(), f, argument...); };
   {
     auto make_frame = [&](auto&... argument) { return FrameOf<F, Stored...>(f, argument...); };
@@ -141,6 +147,7 @@ auto call_bucketed(BucketPolicy& policy, F& f, const Stored&... arguments) {
   } else {
     R out = std::apply(run, padded);
     call.write_back();
+    detail::Forward visit{call};
     detail::walk(visit, out);
     return out;
   }

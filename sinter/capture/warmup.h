@@ -91,14 +91,7 @@ template <class... Stored, class F>
 void prepare_bucketed(BucketPolicy& policy, F& f, Warmup& warmup, const Stored&... arguments) {
   std::tuple<Stored...> padded(arguments...);
   BucketedCall call(policy);
-  detail::Forward visit{call};
-  auto visit_arguments = [&] {
-    int i = 0;
-    std::apply([&](auto&... argument) { ((call.begin_argument(i++), detail::walk(visit, argument)), ...); }, padded);
-  };
-  visit_arguments();
-  call.choose_buckets();
-  visit_arguments();
+  pad_arguments(call, padded);
   std::apply(
       [&](auto&... argument) {
         FrameOf<F, Stored...> frame(f, argument...);

@@ -1,12 +1,12 @@
 // `sinter export` and packages where nothing can be compiled, run as a user runs them.
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <filesystem>
 
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/command.h"
+#include "tests/support/own_directory.h"
 
 namespace sinter {
 namespace {
@@ -16,19 +16,13 @@ using testing::run_command;
 
 class CliPackage : public ::testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern = (fs::temp_directory_path() / "sinter_export_XXXXXX").string();
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    directory_ = pattern;
-  }
-  void TearDown() override { fs::remove_all(directory_); }
-  std::string file(const char* name) const { return (directory_ / name).string(); }
+  std::string file(const char* name) const { return directory_.file(name); }
   // g++ is the only compiler allowed, and it is not there; nothing is in the cache.
   std::string without_compilers() const {
     return "SINTER_CPU_COMPILER=gxx PATH=/nonexistent SINTER_CACHE_DIR=" + file("empty_cache");
   }
 
-  fs::path directory_;
+  testing::OwnDirectory directory_;
 };
 
 TEST_F(CliPackage, RunsWithoutACompiler) {

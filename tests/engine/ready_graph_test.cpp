@@ -1,14 +1,12 @@
 #include "sinter/engine/executable/ready_graph.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
-
-#include <filesystem>
 
 #include "sinter/base/build_id.h"
 #include "sinter/ops/binary.h"
 #include "sinter/ops/custom.h"
 #include "sinter/runtime/code_store.h"
+#include "tests/support/own_directory.h"
 
 namespace sinter {
 namespace {
@@ -21,11 +19,6 @@ Graph captured(const std::string& line) {
   graph.set_outputs({z});
   return graph;
 }
-
-struct OwnDirectory {
-  std::string path = ::testing::TempDir() + format("sinter_ready_graph_{}", getpid());
-  ~OwnDirectory() { std::filesystem::remove_all(path); }
-};
 
 Program program_of(Graph graph) { return {.graph = std::move(graph), .symbols = {}, .writes = {}, .name = "ready_graph_test"}; }
 
@@ -42,8 +35,8 @@ TEST(ReadyGraph, TextKeepsLinesAsNumbers) {
 
 TEST(ReadyGraph, SecondCaptureFindsItAndHasItsOwnLines) {
   ASSERT_FALSE(build_id().empty());
-  OwnDirectory directory;
-  runtime::CodeStore store(directory.path);
+  testing::OwnDirectory directory;
+  runtime::CodeStore store(directory.path().string());
   Program first = program_of(captured("before.cpp")), second = program_of(captured("after.cpp"));
   make_ready_graph(first, {}, store);
   EXPECT_EQ(store.entries().size(), 1u);
@@ -67,8 +60,8 @@ TEST(ReadyGraph, OpsOfUsersAreNotKept) {
   Value x = graph.add_input({.dtype = kFloat32, .shape = {4}, .device = {}}, "x");
   graph.set_outputs({graph.add(*find_op("ready_graph_test::twice"), {x}).result()});
   Program program = program_of(std::move(graph));
-  OwnDirectory directory;
-  runtime::CodeStore store(directory.path);
+  testing::OwnDirectory directory;
+  runtime::CodeStore store(directory.path().string());
   make_ready_graph(program, {}, store);
   EXPECT_TRUE(store.entries().empty());
 }

@@ -15,6 +15,7 @@
 
 #include "sinter/runtime/cpu/toolchain.h"
 #include "sinter/sinter.h"
+#include "tests/support/own_directory.h"
 
 namespace sinter {
 namespace {
@@ -52,15 +53,8 @@ std::string content(const fs::path& path) {
   return text.str();
 }
 
-class KilledCompile : public testing::TestWithParam<int> {
+class KilledCompile : public ::testing::TestWithParam<int> {
  protected:
-  void SetUp() override {
-    std::string pattern = (fs::temp_directory_path() / "sinter_killed_XXXXXX").string();
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    directory_ = pattern;
-  }
-  void TearDown() override { fs::remove_all(directory_); }
-
   pid_t start() const {
     pid_t child = fork();
     if (child != 0) return child;
@@ -87,7 +81,8 @@ class KilledCompile : public testing::TestWithParam<int> {
     return {result.substr(0, bytes), std::stoi(result.substr(bytes))};
   }
 
-  fs::path directory_;
+  testing::OwnDirectory own_;
+  const fs::path directory_ = own_.path();
 };
 
 TEST_P(KilledCompile, TheNextStartWorks) {
@@ -122,10 +117,10 @@ TEST_P(KilledCompile, TheNextStartWorks) {
   std::printf("%d processes killed, %d of %d starts found a part of the kernels\n", killed, partly, round);
 }
 
-INSTANTIATE_TEST_SUITE_P(First, KilledCompile, testing::Values(1));
-INSTANTIATE_TEST_SUITE_P(Second, KilledCompile, testing::Values(2));
-INSTANTIATE_TEST_SUITE_P(Third, KilledCompile, testing::Values(3));
-INSTANTIATE_TEST_SUITE_P(Fourth, KilledCompile, testing::Values(4));
+INSTANTIATE_TEST_SUITE_P(First, KilledCompile, ::testing::Values(1));
+INSTANTIATE_TEST_SUITE_P(Second, KilledCompile, ::testing::Values(2));
+INSTANTIATE_TEST_SUITE_P(Third, KilledCompile, ::testing::Values(3));
+INSTANTIATE_TEST_SUITE_P(Fourth, KilledCompile, ::testing::Values(4));
 
 }  // namespace
 }  // namespace sinter

@@ -2,7 +2,6 @@
 #include "sinter/package/package_file.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cstring>
 #include <filesystem>
@@ -10,6 +9,7 @@
 #include <random>
 
 #include "sinter/base/error.h"
+#include "tests/support/own_directory.h"
 
 namespace sinter {
 namespace {
@@ -19,18 +19,14 @@ namespace fs = std::filesystem;
 class PackageFileTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    std::string pattern = (fs::temp_directory_path() / "sinter_package_XXXXXX").string();
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    directory_ = pattern;
-    path_ = (directory_ / "a.sinter").string();
-    std::ofstream(directory_ / "beside", std::ios::binary) << std::string(10000, 'w');
+    path_ = directory_.file("a.sinter");
+    std::ofstream(directory_.file("beside"), std::ios::binary) << std::string(10000, 'w');
     PackageWriter writer(path_);
     writer.add("first", "some text");
     writer.add("empty", "");
-    writer.add_file("weights", (directory_ / "beside").string());
+    writer.add_file("weights", directory_.file("beside"));
     writer.finish();
   }
-  void TearDown() override { fs::remove_all(directory_); }
 
   std::string bytes() const {
     std::ifstream in(path_, std::ios::binary);
@@ -49,7 +45,7 @@ class PackageFileTest : public ::testing::Test {
     }
   }
 
-  fs::path directory_;
+  testing::OwnDirectory directory_;
   std::string path_;
 };
 
@@ -63,15 +59,15 @@ TEST_F(PackageFileTest, SectionsComeBack) {
   EXPECT_EQ(file.find("weights")->offset % 4096, 0u);
   EXPECT_EQ(file.find("nothing"), nullptr);
   EXPECT_THROW(file.read("nothing"), Error);
-  EXPECT_EQ(std::distance(fs::directory_iterator(directory_), {}), 2);  // no temporary file is left
+  EXPECT_EQ(std::distance(fs::directory_iterator(directory_.path()), {}), 2);  // no temporary file is left
 }
 
 TEST_F(PackageFileTest, OtherFilesAreToldApart) {
-  EXPECT_FALSE(PackageFile::is_package((directory_ / "beside").string()));
-  EXPECT_FALSE(PackageFile::is_package((directory_ / "nothing").string()));
-  EXPECT_THROW(PackageFile((directory_ / "beside").string()), Error);
-  EXPECT_THROW(PackageFile((directory_ / "nothing").string()), Error);
-  EXPECT_THROW(PackageFile(directory_.string()), Error);
+  EXPECT_FALSE(PackageFile::is_package(directory_.file("beside")));
+  EXPECT_FALSE(PackageFile::is_package(directory_.file("nothing")));
+  EXPECT_THROW(PackageFile(directory_.file("beside")), Error);
+  EXPECT_THROW(PackageFile(directory_.file("nothing")), Error);
+  EXPECT_THROW(PackageFile(directory_.path().string()), Error);
   std::string all = bytes();
   all[8] = 9;  // the version
   write(all);

@@ -12,6 +12,7 @@
 #include "sinter/io/safetensors.h"
 #include "sinter/ops/binary.h"
 #include "sinter/package/package_file.h"
+#include "tests/support/own_directory.h"
 
 namespace sinter {
 namespace {
@@ -22,13 +23,7 @@ std::string model_folder(const char* name) { return (fs::path(SINTER_TEST_DATA) 
 
 class PackageTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern = (fs::temp_directory_path() / "sinter_package_XXXXXX").string();
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    directory_ = pattern;
-  }
-  void TearDown() override { fs::remove_all(directory_); }
-  std::string file(const std::string& name) const { return (directory_ / name).string(); }
+  std::string file(const std::string& name) const { return directory_.file(name); }
 
   // The package again with another manifest.
   void change_manifest(const std::string& from, const std::string& to, const std::string& what, const std::string& by) {
@@ -46,7 +41,7 @@ class PackageTest : public ::testing::Test {
     writer.finish();
   }
 
-  fs::path directory_;
+  testing::OwnDirectory directory_;
 };
 
 std::string error_of(const std::string& path, bool verify = false) {
