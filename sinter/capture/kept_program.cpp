@@ -1,7 +1,5 @@
 #include "sinter/capture/kept_program.h"
 
-#include <algorithm>
-#include <cstring>
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 
@@ -59,14 +57,18 @@ std::string hex_of(const Tensor& tensor) {
   return out;
 }
 
+// The name that a tensor has in every process; `called` is for people.
+const std::string& name_of(const Tensor& tensor, const std::string& called, const Vouched& vouched) {
+  for (auto& [name, known] : vouched.tensors)
+    if (known.is_same(tensor)) return name;
+  throw NotKept{format("the tensor '{}' has no name", called)};
+}
+
 Json source_json(const SlotSource& source, const Vouched& vouched) {
   Json out{{"kind", int(source.kind)}, {"index", source.index}, {"name", source.name}, {"operand", source.only_operand}};
   if (source.kind == SlotSource::Kind::kGrad) throw NotKept{"it reads gradients"};
   if (source.kind == SlotSource::Kind::kCaptured) {
-    auto named = std::find_if(vouched.tensors.begin(), vouched.tensors.end(),
-                              [&](auto& known) { return known.second.is_same(source.tensor); });
-    if (named == vouched.tensors.end()) throw NotKept{format("the tensor '{}' has no name", source.name)};
-    out["tensor"] = named->first;
+    out["tensor"] = name_of(source.tensor, source.name, vouched);
   }
   if (source.kind == SlotSource::Kind::kConstant) {
     auto& impl = source.tensor.impl();
@@ -280,12 +282,7 @@ void save_program(const std::string& key, const Vouched& vouched, const Entry& e
     std::string shape = shape_of(result);
     if (shape != shape_of(frame.blank_result().get())) throw NotKept{"its result holds more than tensors"};
     Json written = Json::array();
-    for (auto& tensor : entry.written_captured) {
-      auto named = std::find_if(vouched.tensors.begin(), vouched.tensors.end(),
-                                [&](auto& all) { return all.second.is_same(tensor); });
-      if (named == vouched.tensors.end()) throw NotKept{"it writes a tensor that has no name"};
-      written.push_back(named->first);
-    }
+    for (auto& tensor : entry.written_captured) written.push_back(name_of(tensor, "written to", vouched));
     Json json{{"segment", segment_json(segment, vouched)}, {"sizes", sizes_json(entry.sizes)}, {"shape", shape},
               {"written", written}, {"writes_arguments", entry.writes_arguments}};
     runtime::process_store().note_miss(key, name);

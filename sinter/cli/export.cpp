@@ -4,7 +4,6 @@
 #include <optional>
 
 #include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
 
 #include "sinter/base/error.h"
 #include "sinter/base/progress.h"
@@ -81,12 +80,7 @@ void print_package(const std::string& file, bool verify, bool json) {
   PackageInfo info = Package::info(file);
   if (verify) Package::verify(file);
   if (json) {
-    nlohmann::json out{{"architecture", info.architecture}, {"dtype", to_string(info.dtype)},
-                       {"device", info.device.is_cuda() ? "cuda" : "cpu"}, {"mode", to_string(info.mode)},
-                       {"cpu", info.cpu}, {"gpu", info.gpu}, {"sinter", info.sinter}, {"build", info.build},
-                       {"cache_length", info.cache_length}, {"buckets", info.buckets}, {"batches", info.batches},
-                       {"weights", info.weights.empty() ? "inside" : info.weights}, {"artifacts", info.artifacts}};
-    std::cout << out.dump(2) << "\n";
+    std::cout << info.json() << "\n";
     return;
   }
   auto line = [](const char* name, const std::string& value) {

@@ -32,22 +32,6 @@ std::string gpu_here(Device device) {
   return device.is_cuda() ? runtime::cuda_device_info(device.index).architecture() : std::string();
 }
 
-Json to_json(const PackageInfo& info) {
-  return {{"sinter", info.sinter},
-          {"build", info.build},
-          {"cpu", info.cpu},
-          {"gpu", info.gpu},
-          {"architecture", info.architecture},
-          {"dtype", to_string(info.dtype)},
-          {"device", info.device.is_cuda() ? "cuda" : "cpu"},
-          {"mode", to_string(info.mode)},
-          {"cache_length", info.cache_length},
-          {"buckets", info.buckets},
-          {"batches", info.batches},
-          {"weights", info.weights},
-          {"artifacts", info.artifacts}};
-}
-
 PackageInfo info_of(const PackageFile& file) {
   try {
     Json json = Json::parse(file.read(kManifest));
@@ -65,7 +49,10 @@ PackageInfo info_of(const PackageFile& file) {
     info.cache_length = json.at("cache_length");
     info.buckets = json.at("buckets").get<std::vector<int64_t>>();
     info.batches = json.at("batches").get<std::vector<int64_t>>();
+    for (auto& [name, value] : json.at("options").items()) info.options[name] = value.get<int64_t>();
     info.weights = json.at("weights");
+    info.weights_size = json.at("weights_size");
+    info.weights_checksum = json.at("weights_checksum");
     info.artifacts = json.at("artifacts");
     return info;
   } catch (const Json::exception& error) {
@@ -103,21 +90,21 @@ void check_fits(const std::string& path, const PackageInfo& info) {
 }
 
 // The file beside the package that has its weights.
-std::string weights_beside(const PackageFile& file, const PackageInfo& info, const Json& manifest, bool verify) {
+std::string weights_beside(const PackageFile& file, const PackageInfo& info, bool verify) {
   const std::string& path = file.path();
   check(fs::path(info.weights).filename() == info.weights, "package: '{}' names weights that do not lie beside it", path);
   std::string beside = (fs::path(path).parent_path() / info.weights).string();
   check(fs::exists(beside), "package: the weights of '{}' should lie beside it, in '{}'", path, beside);
-  uint64_t size = manifest.at("weights_size");
-  check(fs::file_size(beside) == size, "package: the weights '{}' have {} bytes, the package was made with {}", beside,
-        fs::file_size(beside), size);
-  check(!verify || file_checksum(beside, 0, size) == manifest.at("weights_checksum").get<uint64_t>(),
+  check(fs::file_size(beside) == info.weights_size, "package: the weights '{}' have {} bytes, the package was made with {}",
+        beside, fs::file_size(beside), info.weights_size);
+  check(!verify || file_checksum(beside, 0, info.weights_size) == info.weights_checksum,
         "package: the weights '{}' are damaged, or are not those that the package was made with", beside);
   return beside;
 }
 
-GeneratorOptions generator_options(const PackageInfo& info, const OptionMap& options) {
-  return {.mode = info.mode, .eager = false, .cache_length = info.cache_length, .buckets = info.buckets, .options = options};
+GeneratorOptions generator_options(const PackageInfo& info) {
+  return {.mode = info.mode, .eager = false, .cache_length = info.cache_length, .buckets = info.buckets,
+          .options = info.options};
 }
 
 // The programs that a package shall have, each made by running it once.
@@ -181,6 +168,28 @@ class Warming {
 
 }  // namespace
 
+std::string PackageInfo::json() const {
+  Json named = Json::object();
+  for (auto& [name, value] : options) named[name] = std::get<int64_t>(value);
+  return Json{{"sinter", sinter},
+              {"build", build},
+              {"cpu", cpu},
+              {"gpu", gpu},
+              {"architecture", architecture},
+              {"dtype", to_string(dtype)},
+              {"device", device.is_cuda() ? "cuda" : "cpu"},
+              {"mode", to_string(mode)},
+              {"cache_length", cache_length},
+              {"buckets", buckets},
+              {"batches", batches},
+              {"options", named},
+              {"weights", weights},
+              {"weights_size", weights_size},
+              {"weights_checksum", weights_checksum},
+              {"artifacts", artifacts}}
+      .dump(2);
+}
+
 void export_package(const std::string& folder_or_id, const std::string& file, const ExportOptions& options) {
   check(!runtime::process_store().directory().empty(),
         "export: what is compiled goes through the cache, and there is no cache directory: set SINTER_CACHE_DIR");
@@ -207,6 +216,9 @@ void export_package(const std::string& folder_or_id, const std::string& file, co
   info.gpu = gpu_here(options.device);
   info.device = options.device;
   info.mode = options.mode;
+  info.options = options.options;
+  info.cache_length = options.cache_length;
+  info.buckets = options.buckets;
   info.batches = options.batches;
   {
     auto model = models::from_state(config, load_safetensors(weights), options.device);
@@ -214,9 +226,7 @@ void export_package(const std::string& folder_or_id, const std::string& file, co
     info.dtype = model->parameters().at(0).dtype();
     Warming warming(options, files);
     if (auto text = std::dynamic_pointer_cast<models::CausalLM>(model)) {
-      GeneratorOptions how{.mode = options.mode, .eager = false, .cache_length = options.cache_length,
-                           .buckets = options.buckets, .options = options.options};
-      TextGenerator generator(text, how);
+      TextGenerator generator(text, generator_options(info));
       info.cache_length = generator.cache_length();
       info.buckets = generator.buckets();
       warming.run(generator);
@@ -228,16 +238,13 @@ void export_package(const std::string& folder_or_id, const std::string& file, co
   // Which NVRTC is here is nobody else's business.
   std::erase_if(keys, [](const std::string& key) { return runtime::key_part(key, "kind") == "nvrtc"; });
   info.artifacts = int64_t(keys.size());
-  Json manifest = to_json(info);
   if (!options.weights_inside) {
-    manifest["weights"] = fs::path(weights).filename().string();
-    manifest["weights_size"] = fs::file_size(weights);
-    manifest["weights_checksum"] = file_checksum(weights, 0, fs::file_size(weights));
+    info.weights = fs::path(weights).filename().string();
+    info.weights_size = fs::file_size(weights);
+    info.weights_checksum = file_checksum(weights, 0, info.weights_size);
   }
-  manifest["options"] = Json::object();
-  for (auto& [name, value] : options.options) manifest["options"][name] = std::get<int64_t>(value);
   PackageWriter writer(file);
-  writer.add(kManifest, manifest.dump());
+  writer.add(kManifest, info.json());
   for (auto& [name, text] : files.files()) writer.add(std::string(kFilePrefix) + name, text);
   writer.add(kArtifacts, runtime::process_store().archive(keys));
   if (options.weights_inside) writer.add_file(kWeights, weights);
@@ -250,13 +257,12 @@ void Package::verify(const std::string& path) {
   PackageFile file(path);
   file.verify();
   PackageInfo info = info_of(file);
-  if (!info.weights.empty()) weights_beside(file, info, Json::parse(file.read(kManifest)), /*verify=*/true);
+  if (!info.weights.empty()) weights_beside(file, info, /*verify=*/true);
 }
 
 Package Package::load(const std::string& path, const LoadOptions& load_options) {
   PackageFile file(path);
   PackageInfo info = info_of(file);
-  Json manifest = Json::parse(file.read(kManifest));
   if (load_options.verify) file.verify();
   std::map<std::string, std::string> small;
   for (auto& section : file.sections())
@@ -272,18 +278,16 @@ Package Package::load(const std::string& path, const LoadOptions& load_options) 
       check(section != nullptr, "package: '{}' has no weights", path);
       return SafeTensorsFile(path, section->offset, section->size);
     }
-    return SafeTensorsFile(weights_beside(file, info, manifest, load_options.verify));
+    return SafeTensorsFile(weights_beside(file, info, load_options.verify));
   }();
   NamedTensors state;
   for (auto& name : weights.names()) state.emplace_back(name, weights.tensor(name));
   auto config = out.files_.read("config.json");
   check(config.has_value(), "package: '{}' has no config.json", path);
   out.model_ = models::from_state(ConfigFile::parse(*config, out.files_.path("config.json")), state, info.device);
-  OptionMap options;
-  for (auto& [name, value] : manifest.at("options").items()) options[name] = value.get<int64_t>();
-  out.forward_ = compile_forward(out.model_, info.mode, options);
+  out.forward_ = compile_forward(out.model_, info.mode, info.options);
   if (auto text = std::dynamic_pointer_cast<models::CausalLM>(out.model_))
-    out.generator_ = std::make_shared<TextGenerator>(text, generator_options(info, options));
+    out.generator_ = std::make_shared<TextGenerator>(text, generator_options(info));
   if (out.files_.read("tokenizer.json")) out.tokenizer_ = Tokenizer::from_pretrained(out.files_);
   return out;
 }

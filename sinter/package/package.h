@@ -48,8 +48,13 @@ struct PackageInfo {
   Mode mode = Mode::kDefault;
   int64_t cache_length = 0;
   std::vector<int64_t> buckets, batches;
+  OptionMap options;                  // of compile()
   std::string weights;                // the file beside the package that has them; empty: inside
+  uint64_t weights_size = 0, weights_checksum = 0;  // of that file
   int64_t artifacts = 0;              // programs, kernels and choices
+
+  // All of it, as the package has it.
+  std::string json() const;
 };
 
 class Package {

@@ -10,6 +10,7 @@
 #include "sinter/capture/compiler.h"
 #include "sinter/runtime/code_store.h"
 #include "tests/cli/command.h"
+#include "tests/support/own_directory.h"
 
 namespace sinter {
 namespace {
@@ -23,13 +24,6 @@ bool contains(const std::string& text, const std::string& part) { return text.fi
 
 class CliCache : public ::testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern = (fs::temp_directory_path() / "sinter_cache_XXXXXX").string();
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    directory_ = pattern;
-  }
-  void TearDown() override { fs::remove_all(directory_); }
-
   auto run(const std::string& arguments, const std::string& cache = "cache") const {
     return run_command("cache " + arguments, "SINTER_CACHE_DIR=" + (directory_ / cache).string());
   }
@@ -38,7 +32,8 @@ class CliCache : public ::testing::Test {
     return runtime::make_key({{"kind", "cpu-code"}, {"source", source}, {"compiler", compiler}});
   }
 
-  fs::path directory_;
+  OwnDirectory own_;
+  const fs::path directory_ = own_.path();
 };
 
 TEST_F(CliCache, ListsCountsTravelsAndClears) {

@@ -22,7 +22,7 @@ class CliPackage : public ::testing::Test {
     return "SINTER_CPU_COMPILER=gxx PATH=/nonexistent SINTER_CACHE_DIR=" + file("empty_cache");
   }
 
-  testing::OwnDirectory directory_;
+  OwnDirectory directory_;
 };
 
 TEST_F(CliPackage, RunsWithoutACompiler) {

@@ -18,25 +18,13 @@
 #include "sinter/ops/layout.h"
 #include "sinter/ops/matmul.h"
 #include "tests/engine/programs.h"
+#include "tests/support/own_directory.h"
 
 namespace sinter {
 namespace {
 
 using testing::is_close;
 using testing::values;
-
-class TemporaryDirectory {
- public:
-  TemporaryDirectory() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "sinter_autotune_XXXXXX").string();
-    path_ = mkdtemp(pattern.data());
-  }
-  ~TemporaryDirectory() { std::filesystem::remove_all(path_); }
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 class ThreadCount {
  public:
@@ -98,13 +86,13 @@ TEST(Autotune, one_candidate_is_not_timed) {
 }
 
 TEST(Autotune, winners_are_read_from_disk) {
-  TemporaryDirectory directory;
+  OwnDirectory directory;
   Race race;
   {
-    Autotuner tuner(directory.path());
+    Autotuner tuner(directory.path().string());
     race.choose(tuner);
   }
-  Autotuner other(directory.path());
+  Autotuner other(directory.path().string());
   int runs = race.runs;
   EXPECT_EQ(race.choose(other), 1u);
   EXPECT_EQ(race.runs, runs);
@@ -117,8 +105,8 @@ TEST(Autotune, winners_are_read_from_disk) {
 }
 
 TEST(Autotune, another_number_of_threads_is_another_question) {
-  TemporaryDirectory directory;
-  Autotuner tuner(directory.path());
+  OwnDirectory directory;
+  Autotuner tuner(directory.path().string());
   Race race;
   ThreadCount one(1);
   race.choose(tuner);
@@ -129,16 +117,16 @@ TEST(Autotune, another_number_of_threads_is_another_question) {
 }
 
 TEST(Autotune, a_damaged_file_is_ignored_with_one_warning) {
-  TemporaryDirectory directory;
+  OwnDirectory directory;
   Race race;
   {
-    Autotuner tuner(directory.path());
+    Autotuner tuner(directory.path().string());
     race.choose(tuner);
   }
-  std::string path = Autotuner(directory.path()).path(num_threads());
+  std::string path = Autotuner(directory.path().string()).path(num_threads());
   ASSERT_TRUE(std::filesystem::exists(path));
   std::filesystem::resize_file(path, std::filesystem::file_size(path) - 1);
-  Autotuner tuner(directory.path());
+  Autotuner tuner(directory.path().string());
   ::testing::internal::CaptureStderr();
   EXPECT_EQ(race.choose(tuner), 1u);
   std::string said = ::testing::internal::GetCapturedStderr();
@@ -146,23 +134,23 @@ TEST(Autotune, a_damaged_file_is_ignored_with_one_warning) {
   size_t first = said.find("cannot be read");
   EXPECT_NE(first, std::string::npos) << said;
   EXPECT_EQ(said.find("cannot be read", first + 1), std::string::npos) << said;
-  Autotuner repaired(directory.path());
+  Autotuner repaired(directory.path().string());
   race.choose(repaired);
   EXPECT_EQ(repaired.stats().from_disk, 1);
 }
 
 TEST(Autotune, tuners_that_share_a_directory_lose_nothing) {
-  TemporaryDirectory directory;
+  OwnDirectory directory;
   constexpr int kTuners = 4, kKeys = 4;
   auto candidates = [] { return std::vector<Candidate>{{"slow", [] { busy(20); }}, {"fast", [] { busy(1); }}}; };
   std::vector<std::thread> threads;
   for (int t = 0; t < kTuners; ++t)
     threads.emplace_back([&, t] {
-      Autotuner tuner(directory.path());
+      Autotuner tuner(directory.path().string());
       for (int k = 0; k < kKeys; ++k) tuner.choose("test", format("{}", t * kKeys + k), candidates(), 0.001);
     });
   for (auto& thread : threads) thread.join();
-  Autotuner all(directory.path());
+  Autotuner all(directory.path().string());
   for (int k = 0; k < kTuners * kKeys; ++k) all.choose("test", format("{}", k), candidates(), 0.001);
   EXPECT_EQ(all.stats().from_disk, kTuners * kKeys);
 }
@@ -317,11 +305,11 @@ TEST(AutotuneProcess, DISABLED_tunes_and_says_so) {
 TEST(AutotuneProcess, a_second_process_reads_the_winner_without_timing) {
   if (runtime::best_cpu_isa() <= runtime::CpuIsa::kAvx2 && runtime::onednn_version().empty())
     GTEST_SKIP() << "there is only one way to multiply on this machine";
-  TemporaryDirectory directory;
+  OwnDirectory directory;
   auto child = [&] {
     std::string program = std::filesystem::read_symlink("/proc/self/exe").string();
     std::string command = format("SINTER_CACHE_DIR={} '{}' --gtest_also_run_disabled_tests --gtest_filter={} 2>&1",
-                                 directory.path(), program, "AutotuneProcess.DISABLED_tunes_and_says_so");
+                                 directory.path().string(), program, "AutotuneProcess.DISABLED_tunes_and_says_so");
     std::string output;
     FILE* pipe = popen(command.c_str(), "r");
     for (char buffer[256]; fgets(buffer, sizeof buffer, pipe);) output += buffer;

@@ -35,7 +35,7 @@ TEST(ReadyGraph, TextKeepsLinesAsNumbers) {
 
 TEST(ReadyGraph, SecondCaptureFindsItAndHasItsOwnLines) {
   ASSERT_FALSE(build_id().empty());
-  testing::OwnDirectory directory;
+  OwnDirectory directory;
   runtime::CodeStore store(directory.path().string());
   Program first = program_of(captured("before.cpp")), second = program_of(captured("after.cpp"));
   make_ready_graph(first, {}, store);
@@ -60,7 +60,7 @@ TEST(ReadyGraph, OpsOfUsersAreNotKept) {
   Value x = graph.add_input({.dtype = kFloat32, .shape = {4}, .device = {}}, "x");
   graph.set_outputs({graph.add(*find_op("ready_graph_test::twice"), {x}).result()});
   Program program = program_of(std::move(graph));
-  testing::OwnDirectory directory;
+  OwnDirectory directory;
   runtime::CodeStore store(directory.path().string());
   make_ready_graph(program, {}, store);
   EXPECT_TRUE(store.entries().empty());

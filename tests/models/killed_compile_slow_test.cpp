@@ -81,7 +81,7 @@ class KilledCompile : public ::testing::TestWithParam<int> {
     return {result.substr(0, bytes), std::stoi(result.substr(bytes))};
   }
 
-  testing::OwnDirectory own_;
+  OwnDirectory own_;
   const fs::path directory_ = own_.path();
 };
 

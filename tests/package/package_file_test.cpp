@@ -45,7 +45,7 @@ class PackageFileTest : public ::testing::Test {
     }
   }
 
-  testing::OwnDirectory directory_;
+  OwnDirectory directory_;
   std::string path_;
 };
 

@@ -41,7 +41,7 @@ class PackageTest : public ::testing::Test {
     writer.finish();
   }
 
-  testing::OwnDirectory directory_;
+  OwnDirectory directory_;
 };
 
 std::string error_of(const std::string& path, bool verify = false) {
@@ -118,7 +118,7 @@ TEST_F(PackageTest, AnotherMachineIsCompiledAnew) {
   change_manifest(file("a.sinter"), file("b.sinter"), cpu, cpu + "+amx");
   Package other = Package::load(file("b.sinter"));
   EXPECT_EQ(tokens(other.generator()), expected);
-  change_manifest(file("a.sinter"), file("c.sinter"), "\"device\":\"cpu\"", "\"device\":\"cuda\"");
+  change_manifest(file("a.sinter"), file("c.sinter"), "\"device\": \"cpu\"", "\"device\": \"cuda\"");
   std::string error = error_of(file("c.sinter"));
   EXPECT_TRUE(error.empty() || error.find("GPU") != std::string::npos) << error;
 }

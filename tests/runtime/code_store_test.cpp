@@ -23,6 +23,7 @@
 #include "sinter/base/error.h"
 #include "sinter/base/log.h"
 #include "sinter/runtime/store_file.h"
+#include "tests/support/own_directory.h"
 
 namespace sinter::runtime {
 namespace {
@@ -65,20 +66,14 @@ std::string said(auto&& function) {
 
 class CodeStoreTest : public testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern = (fs::temp_directory_path() / "sinter_store_XXXXXX").string();
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    directory_ = pattern;
-  }
-  void TearDown() override { fs::remove_all(directory_); }
-
   std::string path() const { return (directory_ / "cache").string(); }
   void age(const std::string& file, int64_t seconds) const {
     timespec times[2] = {{std::time(nullptr) - seconds, 0}, {std::time(nullptr) - seconds, 0}};
     ASSERT_EQ(utimensat(AT_FDCWD, file.c_str(), times, 0), 0);
   }
 
-  fs::path directory_;
+  OwnDirectory own_;
+  const fs::path directory_ = own_.path();
 };
 
 // A child that runs `body` and ends with its answer.

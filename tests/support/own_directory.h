@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <string>
 
-namespace sinter::testing {
+namespace sinter {
 
 class OwnDirectory {
  public:
@@ -22,4 +22,4 @@ class OwnDirectory {
   std::filesystem::path path_;
 };
 
-}  // namespace sinter::testing
+}  // namespace sinter
