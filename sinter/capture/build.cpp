@@ -7,7 +7,6 @@
 #include <set>
 
 #include "sinter/base/log.h"
-#include "sinter/engine/eager/eager.h"
 #include "sinter/engine/executable/background.h"
 #include "sinter/engine/executable/ready_graph.h"
 #include "sinter/graph/rewrite.h"
@@ -95,9 +94,8 @@ std::shared_ptr<Executable> executable_of(Program program, const CompileOptions&
 // Of the graph as recorded; `kept` is told where the store has it.
 std::shared_ptr<Executable> compile_graph(Program program, const CompileOptions& options, KeptGraph* kept = nullptr) {
   TracerScope none(nullptr);
-  PipelineOptions pipeline;
   bool plans = options.backend == "sinter";
-  if (plans) pipeline.decompose.takes_whole = eager::takes_whole;
+  PipelineOptions pipeline = plans ? planning_pipeline(program.symbols) : PipelineOptions();
   if (debug_directory())
     pipeline.on_stage = [label = program.name](std::string_view pass, const std::string& text) {
       write_debug_file(label, pass, text);

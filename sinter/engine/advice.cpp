@@ -7,12 +7,9 @@
 
 #include "sinter/base/error.h"
 #include "sinter/base/table.h"
-#include "sinter/engine/eager/eager.h"
-#include "sinter/engine/fused_kernel.h"
+#include "sinter/engine/executable/ready_graph.h"
 #include "sinter/engine/profile.h"
 #include "sinter/engine/report.h"
-#include "sinter/passes/fuse.h"
-#include "sinter/passes/pipeline.h"
 #include "sinter/runtime/cpu/ceilings.h"
 #include "sinter/tensor/tracer.h"
 
@@ -109,11 +106,7 @@ class Run {
     if (out.ops < 2 || out.where.empty()) return std::nullopt;
     TracerScope untraced(nullptr);
     Graph graph = graph_of(region);
-    PipelineOptions pipeline;
-    pipeline.decompose.takes_whole = eager::takes_whole;
-    FuseOptions options;
-    options.takes_epilogue = takes_epilogue;
-    Graph fused = fuse(run_passes(std::move(graph), pipeline), options);
+    Graph fused = run_passes(std::move(graph), planning_pipeline());
     out.expected_seconds = kCallSeconds;
     for (auto& node : fused.nodes()) {
       Cost cost = cost_of(node);

@@ -54,6 +54,22 @@ struct Fused : Opaque {
 
 const Op& fused_op() { return op_of<Fused>; }
 
+void verify_fused(const Graph& graph) {
+  for (auto& node : graph.nodes()) {
+    if (node.op != &fused_op()) continue;
+    auto& body = *node.attrs.as<FusedAttrs>().body;
+    body.verify();
+    verify_fused(body);
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      auto &given = node.inputs[i].type().shape, &takes = body.inputs()[i].type().shape;
+      for (size_t d = 0; d < takes.size(); ++d)
+        if (given[d].is_number() && takes[d].is_number() && !given[d].same_as(takes[d]))
+          throw InternalError(format("node %{} (fused): operand {} is {}, its body takes {}\n{}", node.id, i,
+                                     node.inputs[i].type(), body.inputs()[i].type(), graph.text(true)));
+    }
+  }
+}
+
 bool is_expensive(const Op& op) {
   static const std::set<std::string_view> names{"exp",  "exp2", "expm1", "log",  "log2",    "log10", "log1p", "pow",  "sin",
                                                 "cos",  "tan",  "asin",  "acos", "atan",    "atan2", "sinh",  "cosh", "tanh",

@@ -16,6 +16,10 @@ struct FusedAttrs {
 
 const Op& fused_op();
 
+// Verifies the bodies of the graph's fused nodes, and that operands have their sizes; InternalError shows the graph that is
+// broken.
+void verify_fused(const Graph& graph);
+
 // Whether computing the op costs far more than a load and a store.
 bool is_expensive(const Op& op);
 

@@ -26,7 +26,7 @@ class Fuser : Groups {
 
   Graph run() {
     for (auto& node : graph_.nodes()) visit(node);
-    merge_siblings();
+    if (options_.siblings) merge_siblings();
     return rebuild();
   }
 
@@ -52,7 +52,7 @@ class Fuser : Groups {
         if (!options_.takes_epilogue || !options_.takes_epilogue(node)) break;
         return begin_with(node);
     }
-    order_[size_t(node.id)] = ++orders_;
+    if (!node.inputs.empty()) order_[size_t(node.id)] = ++orders_;  // what reads nothing is there from the beginning
     note_readings(node);
   }
 

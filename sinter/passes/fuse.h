@@ -18,6 +18,8 @@ struct FuseOptions {
   int64_t few_rows = 8, long_row = 1 << 16;
   // Kernels of one domain with at most this many elements run as one, whatever they read.
   int64_t small = 1 << 14;
+  // Whether copies and values at other coordinates are inlined, and whether groups that only read the same are merged.
+  bool inlines = true, siblings = true;
   size_t most_operands = 30, most_members = 64, most_products = 8;
   // Contractions whose kernel runs pointwise ops on each finished piece of its result; they join the group that follows.
   std::function<bool(const Node& node)> takes_epilogue = {};

@@ -302,6 +302,7 @@ Inlining::Inlining(const Graph& graph, const FuseOptions& options)
       final_readers_(graph.nodes().size()),
       operands_(graph.nodes().size()),
       known_(graph.nodes().size(), false) {
+  if (!options.inlines) return;
   for (auto& node : graph.nodes()) {
     auto kind = node.op->kind;
     bool small = kind == OpKind::kPointwise && !node.op->random && without_ones(node.types[0].shape).size() <= 1;

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "sinter/base/error.h"
+#include "sinter/graph/rewrite.h"
 #include "sinter/ops/fused.h"
 
 namespace sinter {
@@ -96,7 +97,8 @@ class Prologues {
     if (hosts_.empty()) return std::nullopt;
     Copier copier(graph_);
     for (auto& node : graph_.nodes()) {
-      if (node.op->kind == OpKind::kInput || taken_.contains(behind_views(&node))) continue;
+      auto kind = node.op->kind;
+      if (kind == OpKind::kInput || kind == OpKind::kScalar || taken_.contains(behind_views(&node))) continue;
       auto it = hosts_.find(&node);
       if (it == hosts_.end())
         copier.copy(node);
@@ -213,48 +215,62 @@ class Siblings {
  public:
   Siblings(const Graph& graph, const NestOptions& options) : graph_(graph), options_(options) {}
 
-  Graph run() {
+  // Nothing where there are none.
+  std::optional<Graph> run() {
+    find();
+    if (by_last_.empty()) return std::nullopt;
     Copier copier(graph_);
     for (auto& node : graph_.nodes()) {
       if (is_free(node)) continue;  // made when they are read
-      if (!is_small(node)) {
-        flush(copier);
+      if (auto it = by_last_.find(&node); it != by_last_.end())
+        emit(copier, it->second);
+      else if (!member_.contains(&node))
         copier.copy(node);
-        continue;
-      }
-      if (!fits(node)) flush(copier);
-      members_.push_back(&node);
     }
-    flush(copier);
     return copier.finish();
   }
 
  private:
+  using Members = std::vector<const Node*>;
+
+  // Small kernels in a row, with nothing between them that could wait for one.
+  void find() {
+    Members members;
+    auto close = [&] {
+      if (members.size() > 1) {
+        member_.insert(members.begin(), members.end());
+        by_last_[members.back()] = members;
+      }
+      members.clear();
+    };
+    for (auto& node : graph_.nodes()) {
+      if (is_free(node)) continue;
+      if (!is_small(node) || !fits(members, node)) close();
+      if (is_small(node)) members.push_back(&node);
+    }
+    close();
+  }
+
   bool is_small(const Node& node) const {
     if (node.op != &fused_op()) return false;
     auto& attrs = node.attrs.as<FusedAttrs>();
-    if (options_.takes_epilogue)
-      for (auto& n : attrs.body->nodes())
-        if (options_.takes_epilogue(n)) return false;
+    for (auto& n : attrs.body->nodes())
+      if (n.op == &fused_op() || (options_.takes_epilogue && options_.takes_epilogue(n))) return false;
     Dim count = attrs.domain.numel();
     return count.is_number() && count.number() <= options_.small;
   }
 
-  bool fits(const Node& node) const {
-    if (members_.size() >= options_.most_siblings) return false;
+  bool fits(const Members& members, const Node& node) const {
+    if (members.size() >= options_.most_siblings) return false;
     size_t operands = node.inputs.size() + node.types.size();
-    for (auto* m : members_) operands += m->inputs.size() + m->types.size();
+    for (auto* m : members) operands += m->inputs.size() + m->types.size();
     if (operands > options_.most_operands) return false;
     return std::none_of(node.inputs.begin(), node.inputs.end(), [&](Value v) {
-      return std::find(members_.begin(), members_.end(), behind_views(v.node)) != members_.end();
+      return std::find(members.begin(), members.end(), behind_views(v.node)) != members.end();
     });
   }
 
-  void flush(Copier& copier) {
-    std::vector<const Node*> members = std::move(members_);
-    members_.clear();
-    if (members.size() == 1) copier.copy(*members[0]);
-    if (members.size() < 2) return;
+  void emit(Copier& copier, const Members& members) {
     BodyMaker maker;
     std::vector<Value> results;
     std::vector<Type> types;
@@ -282,14 +298,21 @@ class Siblings {
 
   const Graph& graph_;
   const NestOptions& options_;
-  std::vector<const Node*> members_;
+  std::map<const Node*, Members> by_last_;  // the siblings, by the last of them
+  std::set<const Node*> member_;
 };
 
 }  // namespace
 
+bool has_kernels(const Graph& graph) {
+  return std::any_of(graph.nodes().begin(), graph.nodes().end(), [](auto& node) { return node.op == &fused_op(); });
+}
+
 Graph nest_kernels(const Graph& graph, const NestOptions& options) {
-  auto with_prologues = Prologues(graph, options).run();
-  return Siblings(with_prologues ? *with_prologues : graph, options).run();
+  auto prologues = options.prologues ? Prologues(graph, options).run() : std::nullopt;
+  auto siblings = options.siblings ? Siblings(prologues ? *prologues : graph, options).run() : std::nullopt;
+  if (siblings) return std::move(*siblings);
+  return prologues ? std::move(*prologues) : drop_dead_nodes(graph);
 }
 
 }  // namespace sinter

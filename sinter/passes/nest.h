@@ -11,6 +11,7 @@
 namespace sinter {
 
 struct NestOptions {
+  bool prologues = true, siblings = true;  // whether there are such
   // Products of at most so many rows take a prologue: more are worth its split over threads.
   int64_t prologue_rows = 8;
   // Kernels whose results have at most so many elements count as small.
@@ -21,6 +22,8 @@ struct NestOptions {
 };
 
 // `graph` has been through fuse.
-Graph nest_kernels(const Graph& graph, const NestOptions& options);
+Graph nest_kernels(const Graph& graph, const NestOptions& options = {});
+// Whether fuse has made some.
+bool has_kernels(const Graph& graph);
 
 }  // namespace sinter

@@ -2,11 +2,13 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <set>
 
 #include "sinter/base/log.h"
 #include "sinter/base/stage_times.h"
 #include "sinter/graph/rewrite.h"
 #include "sinter/graph/text_scan.h"
+#include "sinter/ops/fused.h"
 #include "sinter/passes/common_subexpressions.h"
 #include "sinter/passes/dead_code.h"
 #include "sinter/passes/fold.h"
@@ -16,8 +18,39 @@
 
 namespace sinter {
 
-std::vector<Pass> all_passes(const PipelineOptions& options) {
+namespace {
+
+using Names = std::set<std::string, std::less<>>;
+
+Names skipped_names(const PipelineOptions& options) {
+  Names names(options.skip.begin(), options.skip.end());
+  if (const char* listed = std::getenv("SINTER_SKIP_PASSES"))
+    for (auto name : split_list(listed)) names.emplace(name);
+  return names;
+}
+
+}  // namespace
+
+std::vector<Pass> grouping_passes(const PipelineOptions& options) {
+  Names skip = skipped_names(options);
+  auto keeps = [&](std::string_view part) { return !skip.contains(part); };
+  FuseOptions fusing = options.fuse;
+  fusing.inlines = fusing.inlines && keeps("fuse.inline");
+  fusing.siblings = fusing.siblings && keeps("fuse.siblings");
+  if (!keeps("fuse.products")) fusing.takes_epilogue = {};
+  NestOptions nesting = options.nest;
+  nesting.prologues = nesting.prologues && keeps("nest.prologues");
+  nesting.siblings = nesting.siblings && keeps("nest.siblings");
+  auto wanted = [takes = options.takes_kernels](const Graph& graph) { return takes && takes(graph); };
   return {
+      {"fuse", [fusing](const Graph& graph) { return fuse(graph, fusing); }, {}, wanted, {"inline", "siblings", "products"}},
+      {"nest", [nesting](const Graph& graph) { return nest_kernels(graph, nesting); }, has_kernels, wanted,
+       {"prologues", "siblings"}},
+  };
+}
+
+std::vector<Pass> all_passes(const PipelineOptions& options) {
+  std::vector<Pass> passes{
       {"functionalise", functionalise, has_writes},
       {"decompose", [keep = options.decompose](const Graph& graph) { return decompose(graph, keep); },
        [keep = options.decompose](const Graph& graph) { return has_composites(graph, keep); }},
@@ -26,17 +59,21 @@ std::vector<Pass> all_passes(const PipelineOptions& options) {
       {"common_subexpressions", common_subexpressions, has_exchanged_operands},
       {"dead_code", dead_code, [](const Graph&) { return false; }},
   };
+  for (auto& pass : grouping_passes(options)) passes.push_back(std::move(pass));
+  return passes;
 }
 
 namespace {
 
 // The names to skip. Whatever list runs, a name is right when it is one of all passes or of that list.
-std::set<std::string, std::less<>> skipped(std::span<const Pass> passes, const PipelineOptions& options) {
-  std::set<std::string, std::less<>> known, names(options.skip.begin(), options.skip.end());
-  for (auto& pass : all_passes()) known.emplace(pass.name);
-  for (auto& pass : passes) known.emplace(pass.name);
-  if (const char* listed = std::getenv("SINTER_SKIP_PASSES"))
-    for (auto name : split_list(listed)) names.emplace(name);
+Names skipped(std::span<const Pass> passes, const PipelineOptions& options) {
+  Names known, names = skipped_names(options);
+  auto add = [&](const Pass& pass) {
+    known.emplace(pass.name);
+    for (auto part : pass.parts) known.insert(format("{}.{}", pass.name, part));
+  };
+  for (auto& pass : all_passes()) add(pass);
+  for (auto& pass : passes) add(pass);
   for (auto& name : names) {
     if (known.contains(name)) continue;
     std::string list;
@@ -64,7 +101,7 @@ Graph run_passes(Graph graph, std::span<const Pass> passes, const PipelineOption
   TracerScope untraced(nullptr);
   auto skip = skipped(passes, options);
   for (auto& pass : passes) {
-    if (skip.contains(pass.name)) continue;
+    if (skip.contains(pass.name) || (pass.is_wanted && !pass.is_wanted(graph))) continue;
     auto begin = std::chrono::steady_clock::now();
     PassReport report{pass.name, graph.nodes().size(), graph.nodes().size()};
     bool works = !pass.has_work || pass.has_work(graph), ran = works || has_dead_nodes(graph);
@@ -75,7 +112,10 @@ Graph run_passes(Graph graph, std::span<const Pass> passes, const PipelineOption
       graph = std::move(next);
     }
     report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    if (ran) graph.verify();
+    if (ran) {
+      graph.verify();
+      verify_fused(graph);
+    }
     log_change(report, graph);
     if (options.on_stage) options.on_stage(pass.name, graph.text());
     if (reports) reports->push_back(report);

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "sinter/passes/decompose.h"
+#include "sinter/passes/fuse.h"
+#include "sinter/passes/nest.h"
 
 namespace sinter {
 
@@ -17,6 +19,10 @@ struct Pass {
   std::function<Graph(const Graph&)> run;
   // Whether it can change the graph beyond dropping what nobody needs; where it cannot, it is not run.
   std::function<bool(const Graph&)> has_work = {};
+  // Whether the target takes what it makes; where not, it is left out.
+  std::function<bool(const Graph&)> is_wanted = {};
+  // What of it is skipped by itself, as <name>.<part>.
+  std::vector<std::string_view> parts = {};
 };
 
 struct PassReport {
@@ -27,15 +33,22 @@ struct PassReport {
 };
 
 struct PipelineOptions {
-  // Passes left out, by name; SINTER_SKIP_PASSES=fold,simplify adds to it. An unknown name is an Error.
+  // Passes and parts of passes left out, by name; SINTER_SKIP_PASSES=fold,fuse.inline adds to it. An unknown name is an
+  // Error.
   std::vector<std::string> skip = {};
   DecomposeOptions decompose = {};
+  // Of a target that runs groups of ops as kernels: whether it does so with this graph. Ops are grouped (fuse, nest) only
+  // there.
+  std::function<bool(const Graph&)> takes_kernels = {};
+  FuseOptions fuse = {};
+  NestOptions nest = {};
   // Told the graph's text after each pass that ran.
   std::function<void(std::string_view pass, const std::string& text)> on_stage = {};
 };
 
-// All passes, in order.
+// All passes, in order. Those that group ops come last; the second list is of these alone.
 std::vector<Pass> all_passes(const PipelineOptions& options = {});
+std::vector<Pass> grouping_passes(const PipelineOptions& options);
 
 // Runs the passes one after another; what each did is appended to `reports`, if given. Skipped passes have no report.
 Graph run_passes(Graph graph, std::span<const Pass> passes, const PipelineOptions& options = {},

@@ -38,17 +38,22 @@ TEST(ReadyGraph, SecondCaptureFindsItAndHasItsOwnLines) {
   OwnDirectory directory;
   runtime::CodeStore store(directory.path().string());
   Program first = program_of(captured("before.cpp")), second = program_of(captured("after.cpp"));
-  make_ready_graph(first, {}, store);
+  make_ready_graph(first, planning_pipeline(), store);
   EXPECT_EQ(store.entries().size(), 1u);
-  make_ready_graph(second, {}, store);
+  make_ready_graph(second, planning_pipeline(), store);
   EXPECT_EQ(store.entries().size(), 1u);
   EXPECT_TRUE(first.grouped && second.grouped);
   EXPECT_EQ(first.graph.text(), second.graph.text());
   EXPECT_EQ(second.graph.nodes().back().where.substr(0, 9), "after.cpp");
   // What is left out is part of the key.
-  Program other = program_of(captured("before.cpp"));
-  make_ready_graph(other, {.skip = {"fold"}}, store);
-  EXPECT_EQ(store.entries().size(), 2u);
+  for (auto& [skipped, entries] : {std::pair<std::string, size_t>{"fold", 2}, {"fuse", 3}, {"nest.siblings", 4}}) {
+    Program other = program_of(captured("before.cpp"));
+    PipelineOptions options = planning_pipeline();
+    options.skip = {skipped};
+    make_ready_graph(other, options, store);
+    EXPECT_EQ(store.entries().size(), entries) << skipped;
+    EXPECT_EQ(other.graph.text() == first.graph.text(), skipped != "fuse");
+  }
 }
 
 TEST(ReadyGraph, OpsOfUsersAreNotKept) {
@@ -62,7 +67,7 @@ TEST(ReadyGraph, OpsOfUsersAreNotKept) {
   Program program = program_of(std::move(graph));
   OwnDirectory directory;
   runtime::CodeStore store(directory.path().string());
-  make_ready_graph(program, {}, store);
+  make_ready_graph(program, planning_pipeline(), store);
   EXPECT_TRUE(store.entries().empty());
 }
 

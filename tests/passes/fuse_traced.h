@@ -3,9 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "sinter/autograd/autograd.h"
-#include "sinter/engine/eager/eager.h"
-#include "sinter/engine/executable.h"
-#include "sinter/engine/fused_kernel.h"
+#include "sinter/engine/executable/ready_graph.h"
 #include "sinter/graph/interpreter.h"
 #include "sinter/graph/trace.h"
 #include "sinter/loops/fused.h"
@@ -19,9 +17,6 @@
 #include "sinter/ops/reduce.h"
 #include "sinter/ops/unary.h"
 #include "sinter/ops/view.h"
-#include "sinter/passes/fuse.h"
-#include "sinter/passes/nest.h"
-#include "sinter/passes/pipeline.h"
 
 namespace sinter {
 
@@ -37,16 +32,13 @@ inline Fused fuse_traced(const Function& f, const TensorList& inputs, double tol
   std::vector<Type> types;
   for (auto& t : inputs) types.push_back({t.dtype(), t.sizes(), t.device()});
   Fused out;
-  PipelineOptions pipeline;
-  pipeline.decompose.takes_whole = eager::takes_whole;
+  PipelineOptions pipeline = planning_pipeline();
+  pipeline.skip = {"fuse", "nest"};
   Graph simplified = run_passes(trace(f, types), pipeline);
-  FuseOptions options;
-  options.takes_epilogue = takes_epilogue;
-  out.graph = fuse(simplified, options);
-  NestOptions nest_options;
-  nest_options.takes_epilogue = takes_epilogue;
-  if (nest) out.graph = nest_kernels(out.graph, nest_options);
+  out.graph = fuse(simplified, pipeline.fuse);
+  if (nest) out.graph = nest_kernels(out.graph, pipeline.nest);
   out.graph.verify();
+  verify_fused(out.graph);
   for (auto& node : out.graph.nodes()) {
     auto kind = node.op->kind;
     if (kind == OpKind::kInput || kind == OpKind::kScalar || kind == OpKind::kView) continue;

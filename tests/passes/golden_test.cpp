@@ -1,4 +1,5 @@
-// Every tests/ir/<pass>/<case>.ir through its pass: text in, text out, and both graphs run by the interpreter.
+// Every tests/ir/<pass>/<case>.ir through its pass: text in, text out, and both graphs run by the interpreter; what is grouped
+// into kernels also by these.
 // SINTER_UPDATE_GOLDEN=1 writes what the passes give into the files; read the difference before keeping it.
 #include <gtest/gtest.h>
 
@@ -7,8 +8,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "sinter/engine/executable/ready_graph.h"
 #include "sinter/graph/rewrite.h"
-#include "sinter/passes/pipeline.h"
 #include "tests/support/random_inputs.h"
 
 namespace sinter {
@@ -27,8 +28,15 @@ std::vector<fs::path> all_cases() {
   return out;
 }
 
+// Contractions take epilogues as they do on this machine; composites are spelled out.
+std::vector<Pass> tested_passes() {
+  PipelineOptions options = planning_pipeline();
+  options.decompose = {};
+  return all_passes(options);
+}
+
 const Pass& pass_named(const std::string& name) {
-  static const auto passes = all_passes();
+  static const auto passes = tested_passes();
   for (auto& pass : passes)
     if (pass.name == name) return pass;
   throw_error(format("the folder {} is not named after a pass", name));
@@ -52,6 +60,12 @@ Tolerance rounding_of(const Graph& graph) {
 bool is_reordered(const Pass& pass, const Graph& output, const std::string& expected) {
   Graph wanted = Graph::parse(expected);
   return pass.name == "decompose" && wanted.hash() == output.hash() && wanted.nodes().size() == output.nodes().size();
+}
+
+// The graph that the file begins with.
+Graph given_graph(const fs::path& path) {
+  std::string text = read_text(path);
+  return Graph::parse(text.substr(0, text.find("\n" + kSeparator) + 1));
 }
 
 class Golden : public ::testing::TestWithParam<fs::path> {};
@@ -82,16 +96,57 @@ TEST_P(Golden, GivesTheTextAndTheValues) {
 
 // Of every pass on every graph: it is left out only where running it would change nothing.
 TEST_P(Golden, HasWorkWhereItChangesSomething) {
-  std::string text = read_text(GetParam());
-  Graph input = Graph::parse(text.substr(0, text.find("\n" + kSeparator) + 1));
+  Graph input = given_graph(GetParam());
   if (has_dead_nodes(input)) input = drop_dead_nodes(input);
-  for (auto& pass : all_passes())
+  for (auto& pass : tested_passes())
     if (pass.has_work && !pass.has_work(input)) {
       EXPECT_EQ(pass.run(input).text(), input.text()) << pass.name;
     }
 }
 
 INSTANTIATE_TEST_SUITE_P(Ir, Golden, ::testing::ValuesIn(all_cases()), [](const auto& info) {
+  return info.param.parent_path().filename().string() + "_" + info.param.stem().string();
+});
+
+bool groups(const fs::path& path) {
+  auto pass = path.parent_path().filename();
+  return pass == "fuse" || pass == "nest";
+}
+
+std::vector<fs::path> grouping_cases() {
+  std::vector<fs::path> out = all_cases();
+  std::erase_if(out, [](auto& path) { return !groups(path); });
+  return out;
+}
+
+class GoldenKernels : public ::testing::TestWithParam<fs::path> {};
+
+// The groups as the kernels of a plan, and the graph without the pass: op by op, or kernel by kernel.
+TEST_P(GoldenKernels, ComputeWhatTheGraphMeans) {
+  Graph input = given_graph(GetParam());
+  std::map<std::string, int64_t> sizes;
+  auto inputs = testing::random_inputs(input, &sizes);
+  auto want = interpret(input, inputs);
+  Tolerance tolerance = rounding_of(input);
+  if (tolerance.ulp == 2) tolerance = {.ulp = 256, .absolute = 2e-5};
+  std::vector<TensorArg> operands;
+  for (auto& array : inputs) operands.push_back(to_tensor(array));
+  for (bool grouped : {true, false}) {
+    Program program{.graph = grouped ? pass_named(GetParam().parent_path().filename().string()).run(input) : std::move(input),
+                    .symbols = {}, .writes = {}, .name = "golden", .grouped = true};
+    IntList values;
+    for (auto& [name, size] : sizes) {
+      program.symbols.push_back(name);
+      values.push_back(size);
+    }
+    TensorList got(want.size());
+    compile_program(std::move(program))->run(operands, values, got);
+    for (size_t i = 0; i < want.size(); ++i)
+      EXPECT_EQ(testing::difference(got[i], want[i], tolerance), "") << "output " << i << (grouped ? "" : ", without the pass");
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Ir, GoldenKernels, ::testing::ValuesIn(grouping_cases()), [](const auto& info) {
   return info.param.parent_path().filename().string() + "_" + info.param.stem().string();
 });
 

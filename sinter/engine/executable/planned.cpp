@@ -202,7 +202,7 @@ class Planned final : public Executable, public std::enable_shared_from_this<Pla
 }  // namespace
 
 std::shared_ptr<Executable> make_planned(Program program) {
-  if (!program.grouped) program.graph = group_kernels(program.graph);
+  if (!program.grouped) program.graph = group_kernels(std::move(program.graph));
   program.grouped = true;
   return std::make_shared<Planned>(std::move(program));
 }

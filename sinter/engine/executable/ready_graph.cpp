@@ -10,12 +10,11 @@
 #include "sinter/base/error.h"
 #include "sinter/base/log.h"
 #include "sinter/base/stage_times.h"
+#include "sinter/engine/eager/eager.h"
 #include "sinter/engine/executable/specialize.h"
 #include "sinter/engine/fused_kernel.h"
 #include "sinter/graph/subgraph.h"
 #include "sinter/ops/contract.h"
-#include "sinter/passes/fuse.h"
-#include "sinter/passes/nest.h"
 #include "sinter/runtime/cpu/cpu_features.h"
 #include "sinter/runtime/cuda/cudnn.h"
 
@@ -117,13 +116,19 @@ Graph run_all_passes(Program& program, const PipelineOptions& options) {
   return graph;
 }
 
-Graph group_kernels(const Graph& graph) {
-  StageTimer timer(CompileStage::kSchedule);
-  FuseOptions options;
-  options.takes_epilogue = takes_epilogue;
-  NestOptions nest;
-  nest.takes_epilogue = takes_epilogue;
-  return nest_kernels(fuse(graph, options), nest);
+PipelineOptions planning_pipeline(std::vector<std::string> symbols) {
+  PipelineOptions options;
+  options.decompose.takes_whole = eager::takes_whole;
+  options.takes_kernels = [symbols = std::move(symbols)](const Graph& graph) { return is_plannable(graph, symbols); };
+  options.fuse.takes_epilogue = takes_epilogue;
+  options.nest.takes_epilogue = takes_epilogue;
+  return options;
+}
+
+Graph group_kernels(Graph graph) {
+  PipelineOptions options = planning_pipeline();
+  options.takes_kernels = [](const Graph&) { return true; };
+  return run_passes(std::move(graph), grouping_passes(options), options);
 }
 
 bool load_ready_graph(Program& program, const KeptGraph& kept, const runtime::CodeStore& store) {
@@ -148,10 +153,7 @@ KeptGraph make_ready_graph(Program& program, const PipelineOptions& options, con
     if (!options.on_stage && !passes_are_watched() && load_ready_graph(program, kept, store)) return kept;
   }
   program.graph = run_all_passes(program, options);
-  if (is_plannable(program)) {
-    program.graph = group_kernels(program.graph);
-    program.grouped = true;
-  }
+  program.grouped = is_plannable(program.graph, program.symbols);
   if (kept.key.empty()) return kept;
   auto lines = kept.lines;
   std::string text = (program.grouped ? kGrouped : kPlain) + kept_text(program.graph, lines);

@@ -7,9 +7,13 @@
 
 namespace sinter {
 
-// Runs the passes over the program's graph and, where a plan can be made of it, groups it (Program::grouped). Nothing is
-// taken from the store where somebody watches the passes (SINTER_LOGS, PipelineOptions::on_stage), nor where the graph has
-// ops that users registered: what these do is no part of the key.
+// The pipeline for the backend "sinter": ops are grouped into kernels where a plan can be made of the graph, whose symbolic
+// sizes these are. Ops and contractions that its kernels take whole stay whole.
+PipelineOptions planning_pipeline(std::vector<std::string> symbols = {});
+
+// Runs the passes over the program's graph; Program::grouped then says whether a plan can be made of it. `options` is a
+// planning_pipeline of the program. Nothing is taken from the store where somebody watches the passes (SINTER_LOGS,
+// PipelineOptions::on_stage), nor where the graph has ops that users registered: what these do is no part of the key.
 KeptGraph make_ready_graph(Program& program, const PipelineOptions& options,
                            const runtime::CodeStore& store = runtime::process_store());
 // Gives the program the graph that is kept there; false when it is gone or not understood.
@@ -21,8 +25,8 @@ bool passes_are_watched();
 std::string skipped_passes();
 // The program's graph after the passes, which SINTER_LOGS=graph shows.
 Graph run_all_passes(Program& program, const PipelineOptions& options);
-// The graph with its ops grouped into kernels.
-Graph group_kernels(const Graph& graph);
+// The passes that group ops into kernels, over a graph that has been through the others.
+Graph group_kernels(Graph graph);
 
 // --- the text that is kept
 // As Graph::text, with the user's lines as numbers of `lines`, which grows.

@@ -84,12 +84,12 @@ class Specializer : public GraphTracer {
 
 }  // namespace
 
-bool depends_on_data(const Program& program) {
-  for (auto& node : program.graph.nodes())
+bool depends_on_data(const Graph& graph, std::span<const std::string> symbols) {
+  for (auto& node : graph.nodes())
     for (auto& type : node.types)
       for (auto& d : type.shape)
         for (auto& name : d.symbols())
-          if (std::find(program.symbols.begin(), program.symbols.end(), name) == program.symbols.end()) return true;
+          if (std::find(symbols.begin(), symbols.end(), name) == symbols.end()) return true;
   return false;
 }
 
@@ -108,7 +108,9 @@ bool is_on_one_device(const Graph& graph) {
   return true;
 }
 
-bool is_plannable(const Program& program) { return !depends_on_data(program) && is_on_one_device(program.graph); }
+bool is_plannable(const Graph& graph, std::span<const std::string> symbols) {
+  return !depends_on_data(graph, symbols) && is_on_one_device(graph);
+}
 
 namespace {
 
