@@ -4,6 +4,7 @@
 #include <cctype>
 
 #include "sinter/base/error.h"
+#include "sinter/base/fault.h"
 #include "sinter/ops/reshape.h"
 #include "sinter/runtime/cuda/errors.h"
 
@@ -83,7 +84,7 @@ int64_t IndexError::cell() {
 }
 
 void IndexError::check() const {
-  sinter::check(error_[0] == 0, "{}: index {} is out of range for size {}", ops_, error_[1], error_[2]);
+  if (error_[0]) throw_error(fault_text(ops_, error_[1], error_[2]));
 }
 
 std::string kernel_name(const std::string& name) {

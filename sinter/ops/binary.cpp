@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "sinter/ops/checked.h"
 #include "sinter/ops/creation.h"
 #include "sinter/ops/in_place.h"
 #include "sinter/ops/registry.h"
@@ -298,10 +299,24 @@ Tensor div(const TensorArg& a, const TensorArg& b, std::string_view rounding_mod
         rounding_mode);
   return rounding_mode == "floor" ? floor_divide(a, b) : trunc_divide(a, b);
 }
-Tensor floor_divide(const TensorArg& a, const TensorArg& b) { return call<FloorDivide>({a, b}); }
-Tensor trunc_divide(const TensorArg& a, const TensorArg& b) { return call<TruncDivide>({a, b}); }
-Tensor fmod(const TensorArg& a, const TensorArg& b) { return call<Fmod>({a, b}); }
-Tensor remainder(const TensorArg& a, const TensorArg& b) { return call<Remainder>({a, b}); }
+
+// A quotient of integers; unlike floating-point numbers they have none by 0.
+template <class T>
+static Tensor integer_quotient(const TensorArg& a, const TensorArg& b, Fault fault) {
+  UserPosition here(a.where(), op_of<T>.name.data());
+  if (is_floating(a.dtype()) || is_floating(b.dtype())) return call<T>({a, b});
+  if (!b.is_scalar()) return call<T>({a, TensorArg(checked(b.tensor(), b.tensor(), fault), b.where())});
+  check(b.scalar().to_bool(), "{}", fault_text(fault));
+  return call<T>({a, b});
+}
+Tensor floor_divide(const TensorArg& a, const TensorArg& b) {
+  return integer_quotient<FloorDivide>(a, b, Fault::kFloorDivide);
+}
+Tensor trunc_divide(const TensorArg& a, const TensorArg& b) {
+  return integer_quotient<TruncDivide>(a, b, Fault::kTruncDivide);
+}
+Tensor fmod(const TensorArg& a, const TensorArg& b) { return integer_quotient<Fmod>(a, b, Fault::kFmod); }
+Tensor remainder(const TensorArg& a, const TensorArg& b) { return integer_quotient<Remainder>(a, b, Fault::kRemainder); }
 
 Tensor pow(const TensorArg& base, const TensorArg& exponent) {
   UserPosition here(base.where());
@@ -368,7 +383,7 @@ Tensor operator+(const TensorArg& a, const TensorArg& b) { return call<Add>({a, 
 Tensor operator-(const TensorArg& a, const TensorArg& b) { return call<Sub>({a, b}); }
 Tensor operator*(const TensorArg& a, const TensorArg& b) { return call<Mul>({a, b}); }
 Tensor operator/(const TensorArg& a, const TensorArg& b) { return call<Div>({a, b}); }
-Tensor operator%(const TensorArg& a, const TensorArg& b) { return call<Remainder>({a, b}); }
+Tensor operator%(const TensorArg& a, const TensorArg& b) { return remainder(a, b); }
 Tensor operator-(const TensorArg& a) { return neg(a); }
 
 // --- methods

@@ -4,6 +4,7 @@
 
 #include "sinter/ops/attributes.h"
 #include "sinter/ops/binary.h"
+#include "sinter/ops/checked.h"
 #include "sinter/ops/contract.h"
 #include "sinter/ops/in_place.h"
 #include "sinter/ops/reduce.h"
@@ -243,13 +244,15 @@ Tensor one_hot(const TensorArg& x, int64_t num_classes) {
   UserPosition here(x.where());
   check(x.dtype() == kInt64, "one_hot: expected i64 classes, got {}", x.dtype());
   if (num_classes < 0) num_classes = amax(x).item<int64_t>() + 1;
-  if (!Tracer::current() && x.tensor().numel() > 0) {
+  Tensor classes = x.tensor();
+  if (Tracer::current() || !classes.device().is_cpu()) {
+    classes = checked(classes, (classes >= 0) & (classes < num_classes), Fault::kOneHot);
+  } else if (classes.numel() > 0) {
     int64_t low = amin(x).item<int64_t>(), high = amax(x).item<int64_t>();
     check(low >= 0 && high < num_classes, "one_hot: class {} is not among the {} classes", low < 0 ? low : high,
           num_classes);
   }
-  TensorOptions options = x.tensor().options();
-  return to(eq(x.tensor().unsqueeze(-1), arange(num_classes, options)), kInt64);
+  return to(eq(classes.unsqueeze(-1), arange(num_classes, classes.options())), kInt64);
 }
 
 TensorList meshgrid(const TensorList& tensors, std::string_view indexing, Where where) {

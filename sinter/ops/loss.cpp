@@ -5,6 +5,7 @@
 
 #include "sinter/ops/activation.h"
 #include "sinter/ops/binary.h"
+#include "sinter/ops/checked.h"
 #include "sinter/ops/contract.h"
 #include "sinter/ops/indexing.h"
 #include "sinter/ops/reduce.h"
@@ -36,7 +37,7 @@ struct Classes {
   Tensor index, weight;  // weight: of the target's class, 0 where ignored
 };
 Classes classes(const char* op, const Tensor& input, const Tensor& target, const Tensor& class_weight,
-                int64_t ignore_index) {
+                int64_t ignore_index, Fault fault) {
   check(is_integral(target.dtype()), "{}: expected integer classes as target, got {}", op, target.dtype());
   int64_t class_dim = input.dim() == 1 ? 0 : 1;
   Shape expected = removed(input.sizes(), class_dim), got = target.sizes();
@@ -46,12 +47,16 @@ Classes classes(const char* op, const Tensor& input, const Tensor& target, const
   if (class_weight.defined())
     check(class_weight.dim() == 1 && class_weight.size(0) == input.size(class_dim),
           "{}: expected a weight of shape [{}], got {}", op, input.size(class_dim), class_weight.sizes());
+  Tensor kept = target != ignore_index, index = target.to(kInt64);
   // Indices count from the end when negative; classes do not.
-  if (!Tracer::current() && target.device().is_cpu())
+  if (Tracer::current() || !target.device().is_cpu()) {
+    index = checked_index(index, (index >= 0) & (index < input.size(class_dim)), fault);
+  } else {
     for (int64_t t : target.to_vector<int64_t>())
       check(t == ignore_index || (t >= 0 && t < input.size(class_dim)), "{}: the target {} is not among the {} classes",
             op, t, input.size(class_dim));
-  Tensor kept = target != ignore_index, index = where(kept, target, 0).to(kInt64);
+  }
+  index = where(kept, index, 0);
   if (!class_weight.defined()) return {index, kept.to(input.dtype())};
   Tensor weights = index_select(class_weight.to(input.dtype()), 0, index.flatten()).view(index.sizes());
   return {index, where(kept, weights, 0)};
@@ -110,7 +115,8 @@ Tensor nll_loss(const TensorArg& log_probabilities, const TensorArg& target, con
   const Tensor& log_p = tensor_operand("nll_loss", log_probabilities);
   check_class_dim("nll_loss", log_p);
   Tensor wide = widened(log_p);
-  auto c = classes("nll_loss", wide, tensor_operand("nll_loss", target), weight, ignore_index);
+  auto c = classes("nll_loss", wide, tensor_operand("nll_loss", target), weight, ignore_index,
+                   Fault::kNllLoss);
   return narrowed(negative_likelihood(wide, c, reduction), log_p.dtype());
 }
 
@@ -143,7 +149,7 @@ Tensor cross_entropy(const TensorArg& logits_arg, const TensorArg& target_arg, c
     Tensor loss = over_classes(log_p * p);
     return narrowed(reduced(op, loss, reduction), logits.dtype());
   }
-  auto c = classes(op, log_p, target, weight, ignore_index);
+  auto c = classes(op, log_p, target, weight, ignore_index, Fault::kCrossEntropy);
   Tensor loss = negative_likelihood(log_p, c, reduction);
   if (label_smoothing > 0) {
     Tensor smooth = where(target == ignore_index, 0, over_classes(log_p));
@@ -159,6 +165,7 @@ Tensor cross_entropy(const TensorArg& logits_arg, const TensorArg& target_arg, c
 Tensor binary_cross_entropy(const TensorArg& x, const TensorArg& target, const Tensor& weight, Reduction reduction) {
   UserPosition here(x.where());
   auto p = operands("binary_cross_entropy", x, target);
+  p.x = checked(p.x, (p.x >= 0) & (p.x <= 1), Fault::kBinaryCrossEntropy);
   // The value inside the logarithm is replaced where the bound holds, so that no infinity enters the gradient. In f32
   // that is below the normal numbers, which kernels flush to zero.
   double smallest = p.x.dtype() == kFloat64 ? std::exp(-100.0) : double(std::numeric_limits<float>::min());

@@ -1,9 +1,11 @@
 #include "sinter/ops/random.h"
 
+#include <limits>
 #include <numbers>
 #include <random>
 
 #include "sinter/ops/binary.h"
+#include "sinter/ops/checked.h"
 #include "sinter/ops/contract.h"
 #include "sinter/ops/creation.h"
 #include "sinter/ops/define.h"
@@ -207,16 +209,20 @@ Tensor randperm(Dim n, const TensorOptions& options, Where where) {
 Tensor bernoulli(const TensorArg& p) {
   UserPosition here(p.where());
   check(is_floating(p.dtype()), "bernoulli: probabilities must be floating, got {}", p.dtype());
-  return to(rand(p.sizes(), p.tensor().options().dtype(kFloat32)) < p, p.dtype());
+  Tensor chance = p.is_scalar() ? full({}, p, kFloat32) : p.tensor();
+  chance = checked(chance, (chance >= 0) & (chance <= 1), Fault::kBernoulli);
+  return to(rand(chance.sizes(), chance.options().dtype(kFloat32)) < chance, chance.dtype());
 }
 
 // Each index wins with its weight's probability when weights are divided by exponential noise.
 Tensor multinomial(const TensorArg& weights, int64_t num_samples, bool replacement) {
   UserPosition here(weights.where());
-  const Tensor& w = weights.tensor();
+  Tensor w = weights.tensor();
   check(is_floating(w.dtype()) && (w.dim() == 1 || w.dim() == 2),
         "multinomial: expected floating weights of 1 or 2 dimensions, got {} of shape {}", w.dtype(), w.sizes());
   check(num_samples > 0, "multinomial: cannot draw {} samples", num_samples);
+  w = checked(w, (w >= 0) & (w < std::numeric_limits<double>::infinity()), Fault::kMultinomialWeight);
+  w = checked(w, w.sum({-1}) > 0, Fault::kMultinomialSum);
   TensorOptions options = w.options().dtype(kFloat64);
   auto noise = [&](const Shape& size) { return -log1p(-rand(size, options)); };
   if (!replacement) {

@@ -3,6 +3,8 @@
 #include <bit>
 #include <cmath>
 
+#include "sinter/base/fault.h"
+
 namespace sinter::interpreter {
 
 namespace {
@@ -73,7 +75,7 @@ Elem ConcreteElements::load_if(const Conditions& inside, int operand, const Inde
 
 Dim ConcreteElements::load_index(int operand, const Index& at, const Dim& extent) {
   int64_t index = element_of(operand, offset(operand, at)).to_int(), size = extent.number();
-  check(index >= -size && index < size, "{}: index {} is out of range for size {}", call.op.name, index, size);
+  check(index >= -size && index < size, "{}", fault_text(call.op.name, index, size));
   return index < 0 ? index + size : index;
 }
 

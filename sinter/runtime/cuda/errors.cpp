@@ -1,5 +1,6 @@
 #include "sinter/runtime/cuda/errors.h"
 
+#include "sinter/base/fault.h"
 #include "sinter/runtime/cuda/driver_api.h"
 
 #if SINTER_HAS_CUDA
@@ -65,7 +66,7 @@ void check_cuda_errors(int device) {
   if (first == count) return;
   std::lock_guard lock(cells.mutex);
   int64_t* cell = cells.host + first * kWords;
-  std::string message = format("{}: index {} is out of range for size {}", *cells.ops[first], cell[1], cell[2]);
+  std::string message = fault_text(*cells.ops[first], cell[1], cell[2]);
   std::fill_n(cells.host, kWords * count, 0);
   throw_error(message);
 }

@@ -1,0 +1,42 @@
+#include "sinter/base/fault.h"
+
+#include <limits>
+
+#include "sinter/base/format.h"
+
+namespace sinter {
+
+namespace {
+
+constexpr int64_t kFirst = std::numeric_limits<int64_t>::min() + 1;
+
+#define SINTER_DIVISION(op) \
+  op ": integer division by zero: an element of the divisor is 0. Replace the zeros first, or divide floating-point tensors"
+// In the order of Fault.
+constexpr std::string_view kTexts[] = {
+    SINTER_DIVISION("floor_divide"),
+    SINTER_DIVISION("trunc_divide"),
+    SINTER_DIVISION("fmod"),
+    SINTER_DIVISION("remainder"),
+    "one_hot: a class is negative, or not smaller than num_classes",
+    "nll_loss: a target is not among the classes; one to be left out must be ignore_index",
+    "cross_entropy: a target is not among the classes; one to be left out must be ignore_index",
+    "binary_cross_entropy: an element of the input is not between 0 and 1. Take its sigmoid(), or use "
+    "binary_cross_entropy_with_logits",
+    "bernoulli: a probability is not between 0 and 1",
+    "multinomial: a weight is negative, infinite or NaN",
+    "multinomial: the weights of a row are all 0, so that none of its indices can be drawn"};
+#undef SINTER_DIVISION
+
+}  // namespace
+
+int64_t fault_code(Fault fault) { return kFirst + int64_t(fault); }
+
+std::string_view fault_text(Fault fault) { return kTexts[size_t(fault)]; }
+
+std::string fault_text(std::string_view ops, int64_t index, int64_t extent) {
+  if (index >= kFirst && index < kFirst + int64_t(std::size(kTexts))) return std::string(kTexts[size_t(index - kFirst)]);
+  return format("{}: index {} is out of range for size {}", ops, index, extent);
+}
+
+}  // namespace sinter
