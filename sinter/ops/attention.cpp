@@ -91,7 +91,7 @@ struct ScaledDotProductAttention : Composite {
     Shape kv = broadcast_shapes("scaled_dot_product_attention", lead_of(k), lead_of(v));
     if (a.enable_gqa) {
       check(q.rank() >= 3 && k.rank() >= 3 && v.rank() >= 3 && k[k.size() - 3] == v[v.size() - 3] &&
-                q[q.size() - 3] % k[k.size() - 3] == 0,
+                !k[k.size() - 3].same_as(0) && q[q.size() - 3] % k[k.size() - 3] == 0,
             "scaled_dot_product_attention: the heads of query {} must be a multiple of those of key {} and value {}", q,
             k, v);
       kv.back() = q[q.size() - 3];

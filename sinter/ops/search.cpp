@@ -25,12 +25,17 @@ struct CountAttrs {
 
 CountAttrs fresh_count() { return Tracer::current() ? CountAttrs{Tracer::current()->fresh_size()} : CountAttrs(); }
 
+// How many there are of a tensor's elements: of none, none.
+Dim count_of(const OpCall& call) {
+  return call.shape(0).numel().same_as(0) ? Dim(0) : Dim::symbol(call.as<CountAttrs>().count);
+}
+
 struct NonZero : Opaque {
   static constexpr auto name = "nonzero";
   using Attributes = CountAttrs;
   static constexpr NotDifferentiable grad{"its result are coordinates"};
   static std::vector<Type> infer(const OpCall& call) {
-    return {Type{kInt64, {Dim::symbol(call.as<CountAttrs>().count), call.rank(0)}, call.inputs[0].device}};
+    return {Type{kInt64, {count_of(call), call.rank(0)}, call.inputs[0].device}};
   }
   static constexpr bool reads_host_memory = true;
   static TensorList run_cpu(std::span<const Tensor> inputs, const Attrs&) {
@@ -81,7 +86,7 @@ struct Unique : Opaque {
   static constexpr NotDifferentiable grad{"which elements are equal does not change smoothly"};
   static std::vector<Type> infer(const OpCall& call) {
     auto& x = call.inputs[0];
-    Dim count = Dim::symbol(call.as<CountAttrs>().count);
+    Dim count = count_of(call);
     return {Type{x.dtype, {count}, x.device}, Type{kInt64, x.shape, x.device}, Type{kInt64, {count}, x.device}};
   }
   // Values in order, the place of each element among them, and how often each occurs. NaNs all differ.
@@ -229,7 +234,7 @@ Tensor bincount(const TensorArg& x, int64_t minlength) {
         x.sizes());
   check(minlength >= 0, "bincount: the least length {} is negative", minlength);
   int64_t length = minlength;
-  if (!x.tensor().numel().same_as(0)) {
+  if (x.tensor().numel() != 0) {
     check(x.tensor().amin().item<int64_t>(x.where()) >= 0, "bincount: an element is negative");
     length = std::max(length, x.tensor().amax().item<int64_t>(x.where()) + 1);
   }
