@@ -9,7 +9,7 @@ namespace sinter::nn {
 
 struct LayerNormOptions {
   LayerNormOptions(const Shape& normalized_shape) : normalized_shape_(normalized_shape) {}
-  LayerNormOptions(int64_t normalized_size) : normalized_shape_({normalized_size}) {}
+  LayerNormOptions(int64_t normalized_size) : normalized_shape_(normalized_size) {}
   SINTER_OPTION(Shape, normalized_shape);
   SINTER_OPTION(double, eps) = 1e-5;
   SINTER_OPTION(bool, elementwise_affine) = true;
@@ -30,7 +30,7 @@ SINTER_MODULE(LayerNorm);
 
 struct RMSNormOptions {
   RMSNormOptions(const Shape& normalized_shape) : normalized_shape_(normalized_shape) {}
-  RMSNormOptions(int64_t normalized_size) : normalized_shape_({normalized_size}) {}
+  RMSNormOptions(int64_t normalized_size) : normalized_shape_(normalized_size) {}
   SINTER_OPTION(Shape, normalized_shape);
   SINTER_OPTION(std::optional<double>, eps);  // the dtype's own when not given
   SINTER_OPTION(bool, elementwise_affine) = true;
