@@ -1,5 +1,7 @@
-# sinter_test_binary(name sources... [LABELS label...]): a GoogleTest program whose suites are one ctest entry each.
-# The suites are listed when ctest starts: an entry per case would start a process per case, one per program says little.
+# sinter_test_binary(name sources... [LABELS label...]): a GoogleTest program whose suites are one ctest entry each, those
+# of SINTER_LONG_SUITES several. The suites are listed when ctest starts: an entry per case would start a process per case,
+# one per program says little.
+# The limit of an entry is ten times what it takes on a quiet machine, and no less than this.
 set(SINTER_TEST_TIMEOUT 600)
 if(SINTER_SANITIZE)
   set(SINTER_TEST_TIMEOUT 1800)
@@ -50,6 +52,7 @@ set(binary \"$<TARGET_FILE:${name}>\")
 set(emulator \"${CMAKE_CROSSCOMPILING_EMULATOR}\")
 set(labels \"${arg_LABELS}\")
 set(timeout \"${SINTER_TEST_TIMEOUT}\")
+set(long_suites \"${SINTER_LONG_SUITES}\")
 set(environment \"${SINTER_TEST_ENVIRONMENT}\")
 include(\"${PROJECT_SOURCE_DIR}/cmake/list_suites.cmake\")
 ")

@@ -219,7 +219,7 @@ TEST_F(ThreadPool, WorkersAreSharedWithACallerThatCameSecond) {
   });
   while (!first_in && !late()) std::this_thread::yield();
   auto self = std::this_thread::get_id();
-  parallel_for(0, 1000, 1, [&](int64_t b, int64_t) {
+  parallel_for(0, 20'000, 1, [&](int64_t b, int64_t) {
     if (std::this_thread::get_id() != self) helped = true;
     if (b == 0) release_first = true;
     if (!helped) std::this_thread::sleep_for(std::chrono::milliseconds(1));
