@@ -13,7 +13,8 @@ namespace autograd {
 bool grad_enabled();
 void set_grad_enabled(bool enabled);
 
-// Adds the gradients of the outputs to grad() of every leaf they depend on. `grad_outputs` may be left out (or
+// Adds the gradients of the outputs to grad() of every leaf they depend on: in place, unless create_graph, so that a
+// tensor that grad() gave before sees the sum. `grad_outputs` may be left out (or
 // undefined) for outputs of one element: ones. The graph is freed unless retained; create_graph records the gradients
 // themselves, so that they can be differentiated in turn.
 void backward(const TensorList& outputs, const TensorList& grad_outputs = {}, std::optional<bool> retain_graph = {},
@@ -24,6 +25,9 @@ void backward(const TensorList& outputs, const TensorList& grad_outputs = {}, st
 TensorList grad(const TensorList& outputs, const TensorList& inputs, const TensorList& grad_outputs = {},
                 std::optional<bool> retain_graph = {}, bool create_graph = false, bool allow_unused = false,
                 Where where = Where::current());
+
+// Forgets the gradients of these leaves, or fills them with zeros where they lie: whoever holds one keeps seeing it.
+void zero_grad(const TensorList& leaves, bool set_to_none = true);
 
 // Calls `hook` with the gradient of the tensor whenever one is complete; a defined result takes its place.
 void register_hook(const Tensor& tensor, std::function<Tensor(const Tensor& grad)> hook);

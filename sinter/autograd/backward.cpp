@@ -6,8 +6,10 @@
 
 #include "sinter/autograd/autograd.h"
 #include "sinter/autograd/history.h"
+#include "sinter/autograd/tape.h"
 #include "sinter/ops/binary.h"
 #include "sinter/ops/creation.h"
+#include "sinter/tensor/memory_format.h"
 #include "sinter/tensor/tracer.h"
 
 namespace sinter::autograd {
@@ -27,6 +29,43 @@ void add_to(Tensor& sum, const Tensor& grad) {
     sum.add_(grad);
   else
     sum = add(sum, grad);
+}
+
+// Where tensors have memory: everywhere but in a plain graph, whose values nothing can write to.
+bool has_memory() {
+  auto* tracer = Tracer::current();
+  return !tracer || tracer->answers();
+}
+
+bool lies_in(const TensorImpl& impl, const IntList& strides) {
+  for (size_t d = 0; d < strides.size(); ++d)
+    if (impl.sizes[d] != 1 && impl.strides[d] != strides[d]) return impl.numel == 0;
+  return true;
+}
+
+// The first gradient of a leaf is memory of its own, since users write to it and later ones are added to it; it lies in
+// memory as the leaf does. One that is to be differentiated in turn is a copy, and so is a traced one, which costs nothing:
+// a copy that nobody needs is no part of the program in the end.
+Tensor first_gradient(Tensor grad, const TensorImpl& leaf) {
+  IntList strides = preserved_strides(leaf.sizes, leaf.strides);
+  if (!grad_enabled() && !Tracer::current() && is_own(grad) && lies_in(grad.impl(), strides)) return grad;
+  if (has_format(leaf.sizes, strides, kContiguousFormat)) return grad.clone(kContiguousFormat);
+  Tensor own = empty_strided(grad.sizes(), strides, grad.options());
+  own.copy_(grad);
+  return own;
+}
+
+// What a leaf holds grows where it lies, so that whoever holds it too sees the sum; one that is to be differentiated in
+// turn is made anew.
+void accumulate(Tensor& sum, Tensor grad, const TensorImpl& leaf) {
+  if (!has_memory())
+    add_to(sum, grad);
+  else if (!sum.defined())
+    sum = first_gradient(std::move(grad), leaf);
+  else if (grad_enabled())
+    sum = add(sum, grad);
+  else
+    sum.add_(grad);
 }
 
 struct NodeSlot {
@@ -123,7 +162,6 @@ void Flow::send(const Edge& edge, Tensor grad) {
     slot.grad = std::move(grad);
 }
 
-// The gradient of a leaf must be its own memory: users write to it, and it may be shared with another leaf's.
 void Flow::finish_leaf(LeafSlot& slot) {
   State& state = ensure_state(*slot.leaf);
   Tensor grad = std::move(slot.grad);
@@ -141,13 +179,7 @@ void Flow::finish_leaf(LeafSlot& slot) {
     tracer->before_grad_changes(leaf);  // remembers the real gradient, so the traced one comes after
     state.grad = std::move(present);
   }
-  if (state.grad.defined()) {
-    add_to(state.grad, grad);
-  } else {
-    bool keep = grad.is_traced() || grad_enabled() || Tracer::current() ||
-                (is_own(grad) && (grad.is_contiguous() || grad.strides() == slot.leaf->strides));
-    state.grad = keep ? std::move(grad) : grad.clone(kContiguousFormat);
-  }
+  accumulate(state.grad, std::move(grad), *slot.leaf);
 }
 
 void Flow::run_node(NodeSlot slot) {
@@ -254,6 +286,20 @@ TensorList grad(const TensorList& outputs, const TensorList& inputs, const Tenso
           "grad: no output depends on input {}; pass allow_unused = true to get an undefined gradient for it", i);
   }
   return out;
+}
+
+void zero_grad(const TensorList& leaves, bool set_to_none) {
+  NoGradGuard no_grad;
+  for (auto& leaf : leaves) {
+    Tensor grad = leaf.grad();
+    if (!grad.defined()) continue;
+    if (set_to_none) {
+      leaf.set_grad({});
+      continue;
+    }
+    if (needs_gradient(grad) && !grad.is_traced()) set_history(grad, nullptr, 0, true);
+    grad.zero_();
+  }
 }
 
 void register_hook(const Tensor& tensor, Hook hook) {

@@ -40,7 +40,9 @@ void Tensor::set_grad(const Tensor& grad, Where where) const {
     return;
   }
   if (auto* tracer = Tracer::current()) tracer->before_grad_changes(*this);
-  autograd::ensure_state(impl()).grad = grad;
+  // A traced tensor may stand for a leaf: that one has the gradient.
+  auto edge = autograd::gradient_edge(*this);
+  autograd::ensure_state(edge.leaf ? *edge.leaf : impl()).grad = grad;
 }
 
 void Tensor::backward(const Tensor& gradient, bool retain_graph, bool create_graph, Where where) const {

@@ -50,7 +50,7 @@ void bypass_slots(Segment& segment) {
   std::set<int> kept;
   for (auto& output : segment.outputs) kept.insert(output.slot);
   for (auto& result : segment.results) kept.insert(result.slot);
-  for (auto& effect : segment.grads) kept.insert({effect.leaf_slot, effect.grad_slot});
+  for (auto& effect : segment.grads) kept.insert({effect.leaf_slot, effect.grad.slot});
   for (auto& [slot, source] : segment.met)
     if (source.kind == SlotSource::Kind::kGrad) kept.insert(source.index);
   for (auto& [slot, source] : segment.met) {

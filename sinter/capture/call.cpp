@@ -200,31 +200,28 @@ int64_t run(const std::shared_ptr<const Segment>& shared, Call& call, bool has_m
   return 0;
 }
 
-void set_grads(const Segment& segment, Call& call) {
-  for (auto& effect : segment.grads) {
-    TensorImpl& leaf = call.slot(effect.leaf_slot).impl();
-    autograd::ensure_state(leaf).grad = effect.grad_slot < 0 ? Tensor() : call.slot(effect.grad_slot);
+static Tensor result_of(const ResultTensor& result, const Segment& segment, Call& call) {
+  if (result.slot < 0) return {};
+  Tensor tensor = call.slot(result.slot);
+  if (!result.path.empty()) {
+    if (call.sizes.empty()) {
+      tensor = look_at(result.path, tensor);
+    } else {
+      ViewPath path = result.path;
+      map_field([&](const Dim& d) { return Dim(value_of(d, segment, call)); }, path);
+      tensor = look_at(path, tensor);
+    }
   }
+  return result.detached ? tensor.detach() : tensor;
+}
+
+void set_grads(const Segment& segment, Call& call) {
+  for (auto& effect : segment.grads)
+    autograd::ensure_state(call.slot(effect.leaf_slot).impl()).grad = result_of(effect.grad, segment, call);
 }
 
 void collect_results(const Segment& segment, Call& call, Results& results) {
-  for (auto& result : segment.results) {
-    if (result.slot < 0) {
-      results.tensors.push_back(Tensor());
-      continue;
-    }
-    Tensor tensor = call.slot(result.slot);
-    if (!result.path.empty()) {
-      if (call.sizes.empty()) {
-        tensor = look_at(result.path, tensor);
-      } else {
-        ViewPath path = result.path;
-        map_field([&](const Dim& d) { return Dim(value_of(d, segment, call)); }, path);
-        tensor = look_at(path, tensor);
-      }
-    }
-    results.tensors.push_back(result.detached ? tensor.detach() : std::move(tensor));
-  }
+  for (auto& result : segment.results) results.tensors.push_back(result_of(result, segment, call));
   for (int place : segment.result_numbers)
     results.numbers.push_back(place < 0 ? Tensor() : results.tensors[size_t(place)]);
   for (auto& size : segment.result_sizes) results.sizes.push_back(value_of(size, segment, call));

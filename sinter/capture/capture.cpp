@@ -170,6 +170,7 @@ void Capture::run() {
     recorder_.finish(taken.tensors, std::move(taken.sizes), std::move(taken.numbers), box);
   } catch (const CannotCapture& reason) {
     for (auto& sharing : recorder_.sharings()) entry_.guards.add_sharing(sharing);
+    for (auto& sharing : recorder_.grad_sharings()) entry_.guards.add_grad_sharing(sharing);
     if (ran_something_ || !known_.empty() || (purpose_ != Purpose::kGrow && purpose_ != Purpose::kPrepare))
       throw_error(format("compile: {} cannot be captured: {}. Part of it has run already; keep it eager with "
                          "compiler::disable()", function_.name(), reason.reason));
@@ -304,6 +305,7 @@ void Capture::link(const std::shared_ptr<Segment>& segment) {
     if (read.leaf.kind != SlotSource::Kind::kMade) entry_.guards.add_grad(read);
   for (auto& state : states_) entry_.guards.add_state(state);
   for (auto& sharing : recorder_.sharings()) entry_.guards.add_sharing(sharing);
+  for (auto& sharing : recorder_.grad_sharings()) entry_.guards.add_grad_sharing(sharing);
   entry_.written_captured = recorder_.written_captured();
   entry_.writes_arguments = recorder_.writes_arguments();
   entry_.guards.keep_apart(entry_.written_captured, entry_.writes_arguments);

@@ -33,17 +33,18 @@ class Guards {
   void add_state(const IntrusivePtr<HostState>& state);
   void add_grad(const GradRead& read);
   void add_sharing(const Sharing& sharing);
+  void add_grad_sharing(const GradSharing& sharing);
   // No argument may lie in the memory of the tensors that the program writes to by itself, nor, where it writes to an
   // argument, in that of any tensor it reaches by itself.
   void keep_apart(std::span<const Tensor> written, bool writes_arguments);
 
   // Whether the call fits; if it does, the values of the symbols.
   bool match(const Signature& signature, const Frame& frame, SmallVector<int64_t, 8>& sizes) const;
-  // The first guard that fails, with its old and new value and the line that caused it.
-  std::string failure(const Signature& signature, const Frame& frame) const;
+  // The first guard that fails, with its old and new value and the line that caused it. `words` describe the call.
+  std::string failure(const Signature& signature, const std::vector<Word>& words, const Frame& frame) const;
 
   // Whether it rests on more than the call, tensors by identity and states of the host.
-  bool watches_memory() const { return !grads_.empty() || !sharings_.empty(); }
+  bool watches_memory() const { return !grads_.empty() || !sharings_.empty() || !grad_sharings_.empty(); }
   bool watches(const IntrusivePtr<HostState>& state) const;
   size_t state_count() const { return states_.size(); }
 
@@ -56,10 +57,11 @@ class Guards {
  private:
   bool match_words(const Signature& signature) const;
   bool match_state() const;
-  bool match_grads(const Frame& frame) const;
+  // What is wrong with the gradients of leaves, and with their memory; empty when nothing is.
+  std::string grad_failure(const Frame& frame) const;
   // What is wrong with the memory of the arguments; empty when nothing is.
   std::string sharing_failure(const Frame& frame) const;
-  const Tensor* leaf_of(const GradRead& read, const Frame& frame) const;
+  static Tensor grad_of(const SlotSource& leaf, const Frame& frame);
 
   Signature signature_;
   std::vector<Word> words_;
@@ -84,6 +86,8 @@ class Guards {
   bool has_unclocked_state_ = false;
   std::vector<GradRead> grads_;
   std::vector<Sharing> sharings_;
+  std::vector<GradSharing> grad_sharings_;
+  std::vector<const Buffer*> reached_;  // memory of the captured tensors, sorted, where gradients are read
   std::vector<const Buffer*> apart_;  // sorted
   mutable std::atomic<uint64_t> geometry_clock_{~uint64_t(0)}, state_clock_{~uint64_t(0)};
 };

@@ -12,7 +12,18 @@
 namespace sinter::capture {
 
 // What a word of `Frame::words` is.
-enum class LeafKind : uint8_t { kTensor, kInt, kFloat, kBool, kText, kCount, kDim, kNumber };
+enum class LeafKind : uint8_t {
+  kInt,
+  kFloat,
+  kBool,
+  kText,
+  kCount,   // how many elements follow
+  kPresent, // which of several things it is: something or nothing, a tensor or a number
+  kObject   // the address of what is told by its identity
+};
+
+// The value of an exact leaf of one word as people write it; empty for an object.
+std::string exact_text(LeafKind kind, int64_t bits);
 
 // Walks over the leaves of arguments or results in order; may replace them.
 class LeafVisitor {
@@ -22,7 +33,7 @@ class LeafVisitor {
   // A size (a Dim) and a number (a Scalar) may become values of the program; the other leaves are part of it.
   virtual void size(Dim& size) = 0;
   virtual void number(Scalar& number) = 0;
-  // Something exact: `words` words of this kind; `text` for people.
+  // Something exact: `words` words of this kind; `text` is its value as people write it.
   virtual void exact(LeafKind, size_t words, const std::string& text) = 0;
   // Steps into a part: "[2]", ".mask".
   virtual void enter(const std::string& part) = 0;

@@ -252,12 +252,12 @@ SizeTable Function::choose_sizes(const Signature& signature, const std::vector<W
   return table;
 }
 
-void Function::explain_recompile(const Signature& signature, const Frame& frame) const {
+void Function::explain_recompile(const Signature& signature, const std::vector<Word>& words, const Frame& frame) const {
   auto earlier = entries();
   if (earlier.empty() || !log_enabled(LogTopic::kRecompiles)) return;
   std::string text;
   for (size_t i = 0; i < earlier.size(); ++i)
-    text += format("\n  program {}: {}", i, earlier[i]->guards.failure(signature, frame));
+    text += format("\n  program {}: {}", i, earlier[i]->guards.failure(signature, words, frame));
   log(LogTopic::kRecompiles, "{} is captured again, since no program fits:{}", name_, text);
 }
 
@@ -270,8 +270,9 @@ void Function::add(const std::shared_ptr<Entry>& entry) {
 
 bool Function::capture_new(const Signature& signature, Frame& frame, const Wanted& wanted) {
   auto earlier = entries();
+  std::vector<Word> words = describe(frame);
   if (!earlier.empty()) {
-    std::string failure = earlier.back()->guards.failure(signature, frame);
+    std::string failure = earlier.back()->guards.failure(signature, words, frame);
     check(stance() != Stance::kFailOnRecompile, "compile: {} would be captured again: {}", name_, failure);
     if (stance() == Stance::kEagerOnRecompile) return false;
     if (int64_t(earlier.size()) >= int_option(options_, "recompile_limit")) {
@@ -281,9 +282,8 @@ bool Function::capture_new(const Signature& signature, Frame& frame, const Wante
            name_, earlier.size(), failure);
       return false;
     }
-    explain_recompile(signature, frame);
+    explain_recompile(signature, words, frame);
   }
-  std::vector<Word> words = describe(frame);
   SizeTable sizes = choose_sizes(signature, words, frame);
   LogTimes times(name_);
   // In the background the graph as captured serves until another is compiled: it is needed.

@@ -53,7 +53,7 @@ class Function : public std::enable_shared_from_this<Function> {
   bool capture_new(const Signature& signature, Frame& frame, const Wanted& wanted);
   bool capture_with(const SizeTable& sizes, const Signature& signature, const std::vector<Word>& words, Frame& frame,
                     const Wanted& wanted);
-  void explain_recompile(const Signature& signature, const Frame& frame) const;
+  void explain_recompile(const Signature& signature, const std::vector<Word>& words, const Frame& frame) const;
   SizeTable choose_sizes(const Signature& signature, const std::vector<Word>& words, const Frame& frame,
                          std::span<const TracedDim> traced = {});
   void add(const std::shared_ptr<Entry>& entry);

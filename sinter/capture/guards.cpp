@@ -6,6 +6,23 @@
 
 namespace sinter::capture {
 
+namespace {
+
+// Whether two tensors lie in the same memory; `same`: at the same places.
+bool shares(const TensorImpl& a, const TensorImpl& b, bool same) {
+  return a.buffer == b.buffer && (!same || (a.offset == b.offset && a.sizes == b.sizes && a.strides == b.strides));
+}
+
+std::string tensor_text(DType dtype, Device device, const IntList& sizes, const IntList& strides, bool requires_grad) {
+  return format("{}{} on {}, strides {}{}", dtype, sizes, device, strides, requires_grad ? ", requires grad" : "");
+}
+
+bool same_leaf(const SlotSource& a, const SlotSource& b) {
+  return a.kind == b.kind && a.index == b.index && a.tensor.is_same(b.tensor);
+}
+
+}  // namespace
+
 Guards::Guards(const Signature& signature, std::vector<Word> words, const SizeTable& sizes)
     : signature_(signature), words_(std::move(words)), place_(words_.size(), -1), free_(words_.size(), false) {
   SINTER_INTERNAL_ASSERT(words_.size() == signature_.size(), "{} names for {} words", words_.size(), signature_.size());
@@ -49,19 +66,29 @@ void Guards::add_sharing(const Sharing& sharing) {
   sharings_.push_back(sharing);
 }
 
+void Guards::add_grad_sharing(const GradSharing& sharing) {
+  for (auto& known : grad_sharings_)
+    if (known.argument == sharing.argument && known.captured.is_same(sharing.captured) && same_leaf(known.leaf, sharing.leaf))
+      return;
+  grad_sharings_.push_back(sharing);
+}
+
 void Guards::keep_apart(std::span<const Tensor> written, bool writes_arguments) {
   for (auto& tensor : written) apart_.push_back(tensor.impl().buffer.get());
   if (writes_arguments)
     for (auto& c : captured_) apart_.push_back(c.tensor.impl().buffer.get());
   std::sort(apart_.begin(), apart_.end());
   apart_.erase(std::unique(apart_.begin(), apart_.end()), apart_.end());
+  if (grads_.empty()) return;
+  reached_.clear();
+  for (auto& c : captured_) reached_.push_back(c.tensor.impl().buffer.get());
+  std::sort(reached_.begin(), reached_.end());
 }
 
 std::string Guards::sharing_failure(const Frame& frame) const {
   for (auto& [argument, captured, same] : sharings_) {
     const TensorImpl &a = frame.tensors[size_t(argument)]->impl(), &b = captured.impl();
-    bool holds = a.buffer == b.buffer && (!same || (a.offset == b.offset && a.sizes == b.sizes && a.strides == b.strides));
-    if (!holds) return format("tensor {} of the arguments is no longer one that the function also reaches by itself", argument);
+    if (!shares(a, b, same)) return format("tensor {} of the arguments is no longer one that the function also reaches by itself", argument);
   }
   if (apart_.empty()) return {};
   for (size_t i = 0; i < frame.tensors.size(); ++i) {
@@ -103,18 +130,33 @@ bool Guards::match_state() const {
   return true;
 }
 
-const Tensor* Guards::leaf_of(const GradRead& read, const Frame& frame) const {
-  if (read.leaf.kind == SlotSource::Kind::kArgument) return frame.tensors[size_t(read.leaf.index)];
-  return read.leaf.tensor.defined() ? &read.leaf.tensor : nullptr;
+Tensor Guards::grad_of(const SlotSource& leaf, const Frame& frame) {
+  const Tensor& tensor = leaf.kind == SlotSource::Kind::kArgument ? *frame.tensors[size_t(leaf.index)] : leaf.tensor;
+  auto* state = tensor.defined() ? autograd::state_of(tensor.impl()) : nullptr;
+  return state ? state->grad : Tensor();
 }
 
-bool Guards::match_grads(const Frame& frame) const {
-  for (auto& read : grads_) {
-    auto* leaf = leaf_of(read, frame);
-    auto* state = leaf ? autograd::state_of(leaf->impl()) : nullptr;
-    if ((state && state->grad.defined()) != read.present) return false;
+std::string Guards::grad_failure(const Frame& frame) const {
+  for (auto& [leaf, argument, captured, same] : grad_sharings_) {
+    Tensor grad = grad_of(leaf, frame);
+    const Tensor& other = argument >= 0 ? *frame.tensors[size_t(argument)] : captured;
+    if (!grad.defined() || !other.defined() || !shares(grad.impl(), other.impl(), same))
+      return format("the gradient of {} is no longer in the memory of {}", leaf.name,
+                    argument >= 0 ? format("tensor {} of the arguments", argument) : "one that the function reaches by itself");
   }
-  return true;
+  for (auto& [leaf, present] : grads_) {
+    Tensor grad = grad_of(leaf, frame);
+    if (grad.defined() != present) return format("{} {} a gradient", leaf.name, present ? "no longer has" : "now has");
+    if (!present) continue;
+    bool expected = std::any_of(grad_sharings_.begin(), grad_sharings_.end(),
+                                [&, &its = leaf](auto& sharing) { return same_leaf(sharing.leaf, its); });
+    if (expected) continue;
+    const Buffer* buffer = grad.impl().buffer.get();
+    bool shared = std::binary_search(reached_.begin(), reached_.end(), buffer);
+    for (auto* argument : frame.tensors) shared = shared || (argument->defined() && argument->impl().buffer.get() == buffer);
+    if (shared) return format("the gradient of {} now shares memory with an argument or a tensor that the function uses", leaf.name);
+  }
+  return {};
 }
 
 bool Guards::match(const Signature& signature, const Frame& frame, SmallVector<int64_t, 8>& sizes) const {
@@ -134,17 +176,20 @@ bool Guards::match(const Signature& signature, const Frame& frame, SmallVector<i
     bool holds = fact.op == DimCompare::kEqual ? x == y : fact.op == DimCompare::kLess ? x < y : x <= y;
     if (holds != fact.holds) return false;
   }
-  return match_state() && (grads_.empty() || match_grads(frame)) &&
+  return match_state() && ((grads_.empty() && grad_sharings_.empty()) || grad_failure(frame).empty()) &&
          ((sharings_.empty() && apart_.empty()) || sharing_failure(frame).empty());
 }
 
-std::string Guards::failure(const Signature& signature, const Frame& frame) const {
-  if (signature.size() != signature_.size())
-    return format("the arguments have another structure ({} words, not {})", signature.size(), signature_.size());
-  for (size_t i = 0; i < signature.size(); ++i)
-    if (signature[i] != signature_[i] && place_[i] < 0 && !free_[i])
-      return format("{} was {}, now {}", words_[i].name, word_text(words_[i], signature_[i]),
-                    word_text(words_[i], signature[i]));
+std::string Guards::failure(const Signature& signature, const std::vector<Word>& words, const Frame& frame) const {
+  auto differs = [&](size_t i) { return signature[i] != signature_[i] && place_[i] < 0 && !free_[i]; };
+  auto told = [&](size_t i) { return difference(words_[i], signature_[i], words[i], signature[i]); };
+  for (size_t i : {kGradModeWord, kTypesWord})
+    if (differs(i)) return told(i);
+  // Calls of another structure differ in a word before they do in the number of words: in a length, a rank.
+  for (size_t i = kHeaderWords; i < std::min(signature.size(), signature_.size()); ++i)
+    if (differs(i)) return told(i);
+  for (size_t i = 0; i < kHeaderWords; ++i)
+    if (differs(i)) return told(i);
   SmallVector<int64_t, 8> sizes;
   for (auto& symbol : symbols_)
     if (symbol.word >= 0) sizes.push_back(signature[size_t(symbol.word)]);
@@ -166,16 +211,13 @@ std::string Guards::failure(const Signature& signature, const Frame& frame) cons
     const TensorImpl& impl = c.tensor.impl();
     if (impl.dtype != c.dtype || impl.sizes != c.sizes || impl.strides != c.strides || !(impl.device == c.device) ||
         impl.requires_grad != c.requires_grad)
-      return format("the captured tensor '{}' was {}{}, now {}{}", c.name, c.dtype, c.sizes, impl.dtype, impl.sizes);
+      return format("the captured tensor '{}' was {}, now {}", c.name,
+                    tensor_text(c.dtype, c.device, c.sizes, c.strides, c.requires_grad),
+                    tensor_text(impl.dtype, impl.device, impl.sizes, impl.strides, impl.requires_grad));
   }
   for (auto& [state, stamp] : states_)
     if (state->fingerprint() != std::optional<uint64_t>(stamp)) return format("{} has changed", state->name());
-  for (auto& read : grads_) {
-    auto* leaf = leaf_of(read, frame);
-    auto* state = leaf ? autograd::state_of(leaf->impl()) : nullptr;
-    if ((state && state->grad.defined()) != read.present)
-      return format("{} {} a gradient", read.leaf.name, read.present ? "no longer has" : "now has");
-  }
+  if (std::string grads = grad_failure(frame); !grads.empty()) return grads;
   std::string sharing = sharing_failure(frame);
   return sharing.empty() ? "nothing" : sharing;
 }
@@ -183,7 +225,9 @@ std::string Guards::failure(const Signature& signature, const Frame& frame) cons
 std::vector<Guard> Guards::list() const {
   std::vector<Guard> out;
   for (size_t i = 0; i < words_.size(); ++i) {
-    if (free_[i]) continue;
+    // A text is several words.
+    bool again = i > 0 && !words_[i].text.empty() && words_[i].name == words_[i - 1].name;
+    if (free_[i] || again) continue;
     if (place_[i] < 0)
       out.push_back({format("{} == {}", words_[i].name, word_text(words_[i], signature_[i])), {}});
     else if (symbols_[size_t(place_[i])].word == int(i))
@@ -202,6 +246,10 @@ std::vector<Guard> Guards::list() const {
   for (auto& sharing : sharings_)
     out.push_back({format("tensor {} of the arguments {} one that the function reaches by itself", sharing.argument,
                           sharing.same ? "is" : "shares memory with"), {}});
+  for (auto& sharing : grad_sharings_)
+    out.push_back({format("the gradient of '{}' lies in the memory of {}", sharing.leaf.name,
+                          sharing.argument >= 0 ? format("tensor {} of the arguments", sharing.argument)
+                                                : "one that the function reaches by itself"), {}});
   if (!apart_.empty()) out.push_back({"no other argument shares memory with what the function reaches by itself", {}});
   return out;
 }

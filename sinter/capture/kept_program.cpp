@@ -18,9 +18,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Words of a signature that differ from process to process: the types of the arguments and the state of the function
-// object, which the fingerprint stands for.
-constexpr size_t kTypesWord = 3, kStateWord = 4;
 // Tensors that a program makes of the host's numbers are kept up to this size.
 constexpr int64_t kMaxConstantBytes = 1 << 16;
 
@@ -248,7 +245,7 @@ std::string kept_key(const Vouched& vouched, const CompileOptions& options, cons
   }
   std::string arguments;
   for (size_t i = 0; i < words.size(); ++i) {
-    if (i == kTypesWord || i == kStateWord) continue;
+    if (i == kTypesWord || i == kStateWord) continue;  // the fingerprint stands for them
     if (symbol[i] >= 0)
       arguments += format("s{} ", symbol[i]);
     else

@@ -90,7 +90,7 @@ void walk(V& v, T& given) {
   } else if constexpr (is_text<U>) {
     v.text(std::string_view(x));
   } else if constexpr (std::is_pointer_v<U>) {
-    v.exact(LeafKind::kInt, int64_t(reinterpret_cast<uintptr_t>(x)));
+    v.exact(LeafKind::kObject, int64_t(reinterpret_cast<uintptr_t>(x)));
   } else if constexpr (HasFields<U>) {
     x.visit_fields([&](const char* name, auto& field) {
       v.enter(".", name);
@@ -98,7 +98,7 @@ void walk(V& v, T& given) {
       v.leave();
     });
   } else if constexpr (OptionalLike<U>) {
-    v.exact(LeafKind::kCount, x.has_value());
+    v.exact(LeafKind::kPresent, x.has_value());
     if (x.has_value()) walk(v, *x);
   } else if constexpr (MapLike<U>) {
     v.exact(LeafKind::kCount, int64_t(x.size()));
@@ -110,7 +110,12 @@ void walk(V& v, T& given) {
     }
   } else if constexpr (std::is_same_v<U, std::vector<bool>>) {
     v.exact(LeafKind::kCount, int64_t(x.size()));
-    for (bool element : x) walk(v, element);
+    size_t i = 0;
+    for (bool element : x) {
+      v.enter_index(i++);
+      walk(v, element);
+      v.leave();
+    }
   } else if constexpr (ListLike<U>) {
     v.exact(LeafKind::kCount, int64_t(x.size()));
     size_t i = 0;
@@ -123,7 +128,7 @@ void walk(V& v, T& given) {
     size_t i = 0;
     std::apply([&](auto&... element) { ((v.enter_index(i++), walk(v, element), v.leave()), ...); }, x);
   } else if constexpr (requires { x.ptr(); }) {
-    v.exact(LeafKind::kInt, int64_t(reinterpret_cast<uintptr_t>(x.ptr().get())));  // a module: by identity
+    v.exact(LeafKind::kObject, int64_t(reinterpret_cast<uintptr_t>(x.ptr().get())));  // a module: by identity
   } else {
     static_assert(unsupported<U>,
                   "compile: arguments and results are tensors, numbers, text, and containers or structs of them; list the "
@@ -136,7 +141,7 @@ struct Flatten {
   Frame& frame;
   void tensor(Tensor& t) { frame.tensors.push_back(&t); }
   void argument(TensorArg& a) {
-    exact(LeafKind::kCount, a.is_scalar());
+    exact(LeafKind::kPresent, a.is_scalar());
     if (a.is_scalar())
       number(const_cast<Scalar&>(a.scalar()));
     else
@@ -168,7 +173,7 @@ struct Forward {
   LeafVisitor& to;
   void tensor(Tensor& t) { to.tensor(t); }
   void argument(TensorArg& a) {
-    to.exact(LeafKind::kCount, 1, a.is_scalar() ? "a number" : "a tensor");
+    to.exact(LeafKind::kPresent, 1, a.is_scalar() ? "a number" : "a tensor");
     if (a.is_scalar()) {
       Scalar number = a.scalar();
       to.number(number);
@@ -182,7 +187,7 @@ struct Forward {
   void size(Dim& d) { to.size(d); }
   void number(Scalar& s) { to.number(s); }
   void exact(LeafKind kind, int64_t bits) {
-    to.exact(kind, 1, kind == LeafKind::kFloat ? std::to_string(std::bit_cast<double>(bits)) : std::to_string(bits));
+    to.exact(kind, 1, exact_text(kind, bits));
   }
   void text(std::string_view text) { to.exact(LeafKind::kText, 1 + (text.size() + 7) / 8, '"' + std::string(text) + '"'); }
   void enter(const char* separator, const char* name) { to.enter(std::string(separator) + name); }
@@ -275,7 +280,7 @@ class FrameOf final : public Frame {
     static const char tag = 0;
     types = int64_t(reinterpret_cast<uintptr_t>(&tag));
     state = detail::state_of(f);
-    detail::Flatten flatten{*this};
+    [[maybe_unused]] detail::Flatten flatten{*this};
     (detail::walk(flatten, arguments), ...);
   }
 

@@ -112,9 +112,20 @@ void Recorder::check_alone(const Storage& storage) {
                                  other->source.name)};
 }
 
-void Recorder::note_sharing(const Storage& argument, const Tensor& captured, bool same) {
-  bool is_argument = argument.source.kind == SlotSource::Kind::kArgument || argument.source.kind == SlotSource::Kind::kMemory;
-  if (is_argument) sharings_.push_back({argument.source.index, captured, same});
+static bool is_argument(const SlotSource& source) {
+  return source.kind == SlotSource::Kind::kArgument || source.kind == SlotSource::Kind::kMemory;
+}
+
+void Recorder::note_sharing(const Storage& known, const Tensor& eager, bool same) {
+  if (is_argument(known.source)) sharings_.push_back({known.source.index, eager, same});
+  if (known.leaf) grad_sharings_.push_back({known.leaf->source, -1, eager, same});
+}
+
+void Recorder::note_grad_sharing(const Storage& leaf, const Storage& known, bool same) {
+  if (is_argument(known.source))
+    grad_sharings_.push_back({leaf.source, known.source.index, {}, same});
+  else if (known.source.kind == SlotSource::Kind::kCaptured)
+    grad_sharings_.push_back({leaf.source, -1, known.source.tensor, same});
 }
 
 // A tensor whose detached self was met first: the storage is that of the one with the history.

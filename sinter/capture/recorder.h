@@ -78,6 +78,7 @@ class Recorder final : public Tracer {
   int segments() const { return int(segment_) - 1; }
   // What the guards must know of memory: see Guards::keep_apart.
   const std::vector<Sharing>& sharings() const { return sharings_; }
+  const std::vector<GradSharing>& grad_sharings() const { return grad_sharings_; }
   const TensorList& written_captured() const { return written_captured_; }
   bool writes_arguments() const { return writes_arguments_; }
   // Appends tangents and gradients to the graph of the draft that is being finished.
@@ -137,9 +138,13 @@ class Recorder final : public Tracer {
   void ask_sizes(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs);
   void restore_grads();
   void check_alone(const Storage& storage);
-  void note_sharing(const Storage& argument, const Tensor& captured, bool same);
+  // `eager` lies in the memory of a storage that is known already.
+  void note_sharing(const Storage& known, const Tensor& eager, bool same);
+  // The gradient of a leaf, which does.
+  void note_grad_sharing(const Storage& leaf, const Storage& known, bool same);
   int64_t end_segment(Question question, const Tensor& asked, std::span<const Tensor> results);
-  std::vector<GradEffect> settle_grads(std::vector<Storage*>& needed);
+  std::vector<std::pair<Storage*, Tensor>> settle_grads(std::vector<Storage*>& needed);
+  ResultTensor result_of(const Tensor& tensor);
   void add_output(Storage& storage, bool written, std::vector<Value>& values);
   void begin_segment();
 
@@ -162,6 +167,7 @@ class Recorder final : public Tracer {
   std::vector<std::pair<Dim, std::source_location>> asked_;  // sizes, and where the user last asked for them
   std::optional<Tensor> seed_;                       // of the present segment
   std::vector<Sharing> sharings_;
+  std::vector<GradSharing> grad_sharings_;
   TensorList written_captured_;
   bool writes_arguments_ = false;
   struct GradChange {

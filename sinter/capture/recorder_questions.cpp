@@ -148,17 +148,29 @@ Tensor Recorder::grad_of(const Tensor& leaf, const Tensor& grad) {
   Tensor real = real_state ? real_state->grad : Tensor();
   draft_.segment.grad_reads.push_back({storage.source, real.defined()});
   if (!real.defined()) return {};
-  auto [it, fresh] = captured_.try_emplace(real.impl_ptr().get());
-  if (fresh) {
+  auto known = captured_.find(real.impl_ptr().get());
+  Storage* found = known != captured_.end() ? known->second : nullptr;
+  auto& sharing = by_buffer_[real.impl().buffer.get()];
+  for (auto* other : sharing) {
+    bool same = other->real.defined() && same_geometry(other->real.impl(), real.impl());
+    if (same && !found) found = other;
+    note_grad_sharing(storage, *other, same);
+  }
+  if (!found) {
     auto made = new_storage(type_of(real), real.impl().sizes, real.impl().strides);
     if (real.impl().sizes == storage.sizes) made->type.shape = storage.type.shape;
     made->source = {SlotSource::Kind::kGrad, meet(storage), {}, storage.source.name + ".grad"};
+    made->leaf = &storage;
     made->real = real;
     kept_.push_back(made);
-    it->second = made.get();
+    for (auto* other : sharing)
+      if (other->version) check_alone(*other);
+    sharing.push_back(made.get());
+    found = made.get();
     meet(*made);  // now: once the program has changed it, the leaf holds a traced one
   }
-  return look(IntrusivePtr<Storage>::share(it->second), {}, {}, false);
+  captured_[real.impl_ptr().get()] = found;
+  return look(IntrusivePtr<Storage>::share(found), {}, {}, false);
 }
 
 void Recorder::before_grad_changes(const Tensor& leaf) {

@@ -48,13 +48,17 @@ uint64_t hash_of(const Draft& draft) {
   for (auto& input : segment.inputs) mix(hash_mix(uint64_t(input.kind), uint64_t(input.index)) ^ input.size.hash());
   for (auto& output : segment.outputs) mix(hash_mix(uint64_t(output.slot), output.written));
   for (auto& [slot, source] : segment.met) mix(hash_mix(uint64_t(slot), hash_mix(uint64_t(source.kind), uint64_t(source.index))));
-  for (auto& effect : segment.grads) mix(hash_mix(uint64_t(effect.leaf_slot), uint64_t(effect.grad_slot)));
   mix(hash_mix(uint64_t(segment.question.kind), uint64_t(segment.question.output)));
   mix(hash_mix(segment.question.a.hash(), segment.question.b.hash()));
-  for (auto& result : segment.results) {
+  auto mix_result = [&](const ResultTensor& result) {
     mix(uint64_t(result.slot) * 2 + result.detached);
     mix(hash_text(field_text(result.path)));
+  };
+  for (auto& effect : segment.grads) {
+    mix(uint64_t(effect.leaf_slot));
+    mix_result(effect.grad);
   }
+  for (auto& result : segment.results) mix_result(result);
   for (auto& d : segment.result_sizes) mix(d.hash());
   return h;
 }
@@ -78,28 +82,18 @@ void Recorder::add_output(Storage& storage, bool written, std::vector<Value>& va
   values.push_back(handle_of(root).value);
 }
 
-// The gradients that the program leaves in leaves. Each must be memory of its own.
-std::vector<GradEffect> Recorder::settle_grads(std::vector<Storage*>& needed) {
-  std::vector<GradEffect> effects;
+// The gradients that the program leaves in leaves, as it has set them.
+std::vector<std::pair<Storage*, Tensor>> Recorder::settle_grads(std::vector<Storage*>& needed) {
+  std::vector<std::pair<Storage*, Tensor>> grads;
   NoGradGuard no_history;
   auto settle = [&](Storage& leaf, Tensor grad) {
-    GradEffect effect{meet(leaf), -1};
     if (grad.defined()) {
-      bool own = grad.is_traced() && !handle_of(grad).pinned() && handle_of(grad).path.empty();
-      if (own) {
-        Storage* storage = handle_of(grad).storage.get();
-        bool taken = std::find(needed.begin(), needed.end(), storage) != needed.end();
-        own = !taken && (!storage->real.defined() || storage->source.kind == SlotSource::Kind::kGrad ||
-                         storage->source.kind == SlotSource::Kind::kMade);
-      }
-      if (!own) grad = grad.clone();
-      Storage* storage = handle_of(grad).storage.get();
-      kept_.push_back(handle_of(grad).storage);
-      needed.push_back(storage);
-      if (storage->slot < 0) storage->slot = next_slot_++;
-      effect.grad_slot = storage->slot;
+      if (grad.is_traced() && handle_of(grad).pinned()) grad = grad.clone();
+      auto storage = storage_of(grad);
+      kept_.push_back(storage);
+      needed.push_back(storage.get());
     }
-    effects.push_back(effect);
+    grads.emplace_back(&leaf, std::move(grad));
   };
   for (auto* storage : changed_grads_) {
     auto* state = storage->segment == segment_ ? autograd::state_of(storage->root.impl()) : nullptr;
@@ -109,7 +103,18 @@ std::vector<GradEffect> Recorder::settle_grads(std::vector<Storage*>& needed) {
     auto* state = autograd::state_of(change.leaf.impl());
     settle(*change.storage, state ? state->grad : Tensor());
   }
-  return effects;
+  return grads;
+}
+
+// Where a tensor that outlives the program is found; its storage has a slot where it is a result.
+ResultTensor Recorder::result_of(const Tensor& tensor) {
+  if (!tensor.defined()) return {};
+  auto storage = storage_of(tensor);
+  check(!storage->number, "a number of the arguments cannot be returned as a tensor");
+  ResultTensor found{.slot = meet(*storage)};
+  if (tensor.is_traced()) found.path = handle_of(tensor).path;
+  found.detached = is_detached(tensor);
+  return found;
 }
 
 int64_t Recorder::end_segment(Question question, const Tensor& asked, std::span<const Tensor> results) {
@@ -117,10 +122,11 @@ int64_t Recorder::end_segment(Question question, const Tensor& asked, std::span<
   bool last = question.kind == Question::Kind::kReturn;
   std::vector<Value> values;
   std::vector<Storage*> needed;
+  std::vector<std::pair<Storage*, Tensor>> grads;
   if (last) {
     for (auto& result : results)
       if (result.defined()) needed.push_back(storage_of(result).get());
-    segment.grads = settle_grads(needed);
+    grads = settle_grads(needed);
   } else {
     for (auto& [id, storage] : storages_)
       if (storage->handles > 0) needed.push_back(storage);
@@ -150,17 +156,8 @@ int64_t Recorder::end_segment(Question question, const Tensor& asked, std::span<
     add_output(*storage, written, values);
   }
   if (last) {
-    for (auto& result : results) {
-      ResultTensor found;
-      if (result.defined()) {
-        auto storage = storage_of(result);
-        check(!storage->number, "a number of the arguments cannot be returned as a tensor");
-        found.slot = meet(*storage);
-        if (result.is_traced()) found.path = handle_of(result).path;
-        found.detached = is_detached(result);
-      }
-      segment.results.push_back(std::move(found));
-    }
+    for (auto& [leaf, grad] : grads) segment.grads.push_back({meet(*leaf), result_of(grad)});
+    for (auto& result : results) segment.results.push_back(result_of(result));
   }
   if (answer) {
     question.output = int(values.size());

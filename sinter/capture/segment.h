@@ -50,11 +50,6 @@ struct OutputTarget {
   bool forgets = false;  // written over as a whole: what the tensor was before is no part of its history
 };
 
-// What happens to the gradient of a leaf.
-struct GradEffect {
-  int leaf_slot = -1;
-  int grad_slot = -1;  // -1: it is cleared
-};
 
 // Whether a leaf has a gradient when the program begins.
 struct GradRead {
@@ -65,6 +60,14 @@ struct GradRead {
 // A tensor that the function reaches by itself lies in the memory of an argument, or is that argument.
 struct Sharing {
   int argument = -1;
+  Tensor captured;
+  bool same = false;
+};
+
+// The gradient of a leaf lies in the memory of an argument or of a tensor that the function reaches by itself, or is it.
+struct GradSharing {
+  SlotSource leaf;
+  int argument = -1;  // -1: `captured`
   Tensor captured;
   bool same = false;
 };
@@ -83,8 +86,14 @@ struct Question {
 // How one tensor of the results is found.
 struct ResultTensor {
   int slot = -1;  // -1: undefined
-  ViewPath path;
+  ViewPath path = {};
   bool detached = false;
+};
+
+// What a leaf has as its gradient in the end.
+struct GradEffect {
+  int leaf_slot = -1;
+  ResultTensor grad;
 };
 
 // The compiled backward of a segment.

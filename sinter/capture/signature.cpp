@@ -73,19 +73,20 @@ class Describer final : public LeafVisitor {
 
   void tensor(Tensor&) override { tensors_.push_back(path()); }
   void size(Dim&) override { numbers_.push_back({Word::Kind::kSize, path()}); }
-  void number(Scalar&) override {
-    numbers_.push_back({Word::Kind::kExact, "the kind of " + path()});
+  void number(Scalar& number) override {
+    numbers_.push_back({.kind = Word::Kind::kExact, .name = "the type of " + path(), .text = to_string(number.dtype())});
     numbers_.push_back({Word::Kind::kNumber, path()});
   }
-  void exact(LeafKind kind, size_t words, const std::string&) override {
+  void exact(LeafKind kind, size_t words, const std::string& text) override {
     std::string name = kind == LeafKind::kCount ? "the length of " + path() : path();
-    for (size_t i = 0; i < words; ++i) numbers_.push_back({Word::Kind::kExact, name});
+    auto its = kind == LeafKind::kObject ? Word::Kind::kIdentity : Word::Kind::kExact;
+    for (size_t i = 0; i < words; ++i) numbers_.push_back({.kind = its, .name = name, .text = text});
   }
   void enter(const std::string& part) override { parts_.push_back(part); }
   void leave() override { parts_.pop_back(); }
 
   std::vector<Word> words() const {
-    std::vector<Word> out{{Word::Kind::kCounts, "the arguments"}, {Word::Kind::kExact, "gradients enabled"},
+    std::vector<Word> out{{Word::Kind::kCounts, "the arguments"}, {Word::Kind::kFlag, "gradients enabled"},
                           {Word::Kind::kIdentity, "memory shared by arguments"},
                           {Word::Kind::kIdentity, "the types of the arguments"},
                           {Word::Kind::kIdentity, "the state of the function object"}};
@@ -150,7 +151,19 @@ std::vector<Word> describe(Frame& frame) {
   return describer.words();
 }
 
+std::string exact_text(LeafKind kind, int64_t bits) {
+  switch (kind) {
+    case LeafKind::kFloat: return double_to_string(std::bit_cast<double>(bits));
+    case LeafKind::kBool: return bits ? "true" : "false";
+    case LeafKind::kPresent: return bits ? "given" : "none";
+    case LeafKind::kObject: return {};
+    default: return std::to_string(bits);
+  }
+}
+
 std::string word_text(const Word& word, int64_t value) {
+  if (!word.text.empty()) return word.text;
+  if (word.kind == Word::Kind::kFlag) return value ? "true" : "false";
   if (word.kind == Word::Kind::kProperties) {
     if (value == 0) return "undefined";
     std::string text = format("{}, rank {}, {}", DType(value >> 8 & 0xff), value >> 1 & 0x7f,
@@ -168,6 +181,11 @@ std::string word_text(const Word& word, int64_t value) {
     return "dense in the order [" + order + "]";
   }
   return std::to_string(value);
+}
+
+std::string difference(const Word& before, int64_t value_before, const Word& now, int64_t value_now) {
+  if (before.kind == Word::Kind::kIdentity) return before.name + ": not the same as when it was captured";
+  return format("{} was {}, now {}", before.name, word_text(before, value_before), word_text(now, value_now));
 }
 
 int overlap_leader(const Frame& frame, size_t tensor) {

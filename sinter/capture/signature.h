@@ -12,8 +12,9 @@ namespace sinter::capture {
 // the dimensions.
 using Signature = SmallVector<int64_t, 96>;
 
-// Words before those of the frame.
-inline constexpr size_t kHeaderWords = 5;
+// Words before those of the frame. Among them: whether gradients are enabled; the types of the arguments and the state of
+// the function object, which differ from process to process.
+inline constexpr size_t kHeaderWords = 5, kGradModeWord = 1, kTypesWord = 3, kStateWord = 4;
 
 void sign(const Frame& frame, Signature& out);
 
@@ -25,17 +26,21 @@ struct Word {
     kProperties,
     kLayout,
     kCounts,    // of tensors and of other words
+    kFlag,      // yes or no
     kIdentity   // bits that only tell whether something is the same
   };
   Kind kind = Kind::kExact;
   std::string name;  // "argument 0.size(1)"
   int tensor = -1, dim = -1;
+  std::string text = {};  // the value, where the bits alone do not tell how it is written
 };
 
 // One Word for each word of the signature.
 std::vector<Word> describe(Frame& frame);
 // The value of a word as people write it: "f32, rank 2, cpu, requires_grad".
 std::string word_text(const Word& word, int64_t value);
+// What differs between two calls, of which both have such a word: "argument 1 was 0.5, now 0.25".
+std::string difference(const Word& before, int64_t value_before, const Word& now, int64_t value_now);
 // Whether the arguments overlap in memory without being the same tensor.
 bool has_overlaps(const Frame& frame);
 // The group of arguments with the memory of this one, when they overlap; the first of them.

@@ -28,6 +28,7 @@ struct Storage : RefCounted {
   bool copied = false;     // a copy that the program made because the memory of its source was not in order
   bool needs_grad = false; // the real tensor takes part in the caller's history
   Tensor grad;             // of a leaf, as the program has set it
+  const Storage* leaf = nullptr;  // of a gradient (SlotSource::Kind::kGrad): whose
   int handles = 0;         // tensors of the program that look at it; those of the tape do not count
 };
 

@@ -49,7 +49,7 @@ std::vector<Value> lasting(const Segment& segment, const Graph& graph, const std
   for (size_t i = 0; i < segment.outputs.size(); ++i) {
     auto& target = segment.outputs[i];
     if (target.written || std::any_of(segment.grads.begin(), segment.grads.end(),
-                                      [&](auto& effect) { return effect.grad_slot == target.slot; }))
+                                      [&](auto& effect) { return effect.grad.slot == target.slot; }))
       out.push_back(graph.outputs()[i]);
   }
   for (auto& result : results)
@@ -110,6 +110,7 @@ std::shared_ptr<Entry> Function::trace(Frame& frame, std::span<const TracedDim> 
   std::lock_guard capturing(capturing_);
   // Another thread may have traced it meanwhile.
   if (auto entry = find(signature, frame, sizes)) return entry;
+  std::vector<Word> words = describe(frame);
   auto earlier = entries();
   if (int64_t(earlier.size()) >= int_option(options_, "recompile_limit")) {
     gave_up_ = true;
@@ -117,10 +118,9 @@ std::shared_ptr<Entry> Function::trace(Frame& frame, std::span<const TracedDim> 
         "{} was traced {} times, which is its recompile_limit; calls that fit none of these run eagerly from now on. "
         "The "
         "guard that failed last: {}",
-        name_, earlier.size(), earlier.back()->guards.failure(signature, frame));
+        name_, earlier.size(), earlier.back()->guards.failure(signature, words, frame));
     return nullptr;
   }
-  std::vector<Word> words = describe(frame);
   SizeTable table = choose_sizes(signature, words, frame, dims);
   auto entry = std::make_shared<Entry>(signature, std::move(words), table);
   Call call(frame);

@@ -37,25 +37,35 @@ std::pair<int64_t, int64_t> calculate_fan_in_and_fan_out(const Tensor& weight) {
   return {sizes[1] * window, sizes[0] * window};
 }
 
-const Tensor& uniform_(const Tensor& tensor, double low, double high) {
+const Tensor& uniform_(const Tensor& tensor, double low, double high, Where where) {
+  UserPosition here(where, "init::uniform_");
   NoGradGuard no_grad;
   return tensor.uniform_(low, high);
 }
 
-const Tensor& normal_(const Tensor& tensor, double mean, double std) {
+const Tensor& normal_(const Tensor& tensor, double mean, double std, Where where) {
+  UserPosition here(where, "init::normal_");
   NoGradGuard no_grad;
   return tensor.normal_(mean, std);
 }
 
-const Tensor& constant_(const Tensor& tensor, const Scalar& value) {
+const Tensor& constant_(const Tensor& tensor, const Scalar& value, Where where) {
+  UserPosition here(where, "init::constant_");
   NoGradGuard no_grad;
   return tensor.fill_(value);
 }
 
-const Tensor& zeros_(const Tensor& tensor) { return constant_(tensor, 0); }
-const Tensor& ones_(const Tensor& tensor) { return constant_(tensor, 1); }
+const Tensor& zeros_(const Tensor& tensor, Where where) {
+  UserPosition here(where, "init::zeros_");
+  return constant_(tensor, 0);
+}
+const Tensor& ones_(const Tensor& tensor, Where where) {
+  UserPosition here(where, "init::ones_");
+  return constant_(tensor, 1);
+}
 
-const Tensor& eye_(const Tensor& tensor) {
+const Tensor& eye_(const Tensor& tensor, Where where) {
+  UserPosition here(where, "init::eye_");
   check(tensor.dim() == 2, "init::eye_: expected a matrix, got {}", tensor.sizes());
   NoGradGuard no_grad;
   return tensor.copy_(eye(tensor.size(0), tensor.size(1), tensor.options()));
@@ -67,12 +77,16 @@ static double xavier_std(const Tensor& tensor, double gain) {
 }
 
 // A uniform distribution over (-b, b) has the deviation b / sqrt(3).
-const Tensor& xavier_uniform_(const Tensor& tensor, double gain) {
+const Tensor& xavier_uniform_(const Tensor& tensor, double gain, Where where) {
+  UserPosition here(where, "init::xavier_uniform_");
   double bound = std::sqrt(3.0) * xavier_std(tensor, gain);
   return uniform_(tensor, -bound, bound);
 }
 
-const Tensor& xavier_normal_(const Tensor& tensor, double gain) { return normal_(tensor, 0, xavier_std(tensor, gain)); }
+const Tensor& xavier_normal_(const Tensor& tensor, double gain, Where where) {
+  UserPosition here(where, "init::xavier_normal_");
+  return normal_(tensor, 0, xavier_std(tensor, gain));
+}
 
 static double kaiming_std(const Tensor& tensor, double a, FanMode mode, Nonlinearity nonlinearity) {
   auto [fan_in, fan_out] = calculate_fan_in_and_fan_out(tensor);
@@ -80,12 +94,14 @@ static double kaiming_std(const Tensor& tensor, double a, FanMode mode, Nonlinea
   return fan == 0 ? 0 : calculate_gain(nonlinearity, a) / std::sqrt(double(fan));
 }
 
-const Tensor& kaiming_uniform_(const Tensor& tensor, double a, FanMode mode, Nonlinearity nonlinearity) {
+const Tensor& kaiming_uniform_(const Tensor& tensor, double a, FanMode mode, Nonlinearity nonlinearity, Where where) {
+  UserPosition here(where, "init::kaiming_uniform_");
   double bound = std::sqrt(3.0) * kaiming_std(tensor, a, mode, nonlinearity);
   return uniform_(tensor, -bound, bound);
 }
 
-const Tensor& kaiming_normal_(const Tensor& tensor, double a, FanMode mode, Nonlinearity nonlinearity) {
+const Tensor& kaiming_normal_(const Tensor& tensor, double a, FanMode mode, Nonlinearity nonlinearity, Where where) {
+  UserPosition here(where, "init::kaiming_normal_");
   return normal_(tensor, 0, kaiming_std(tensor, a, mode, nonlinearity));
 }
 
@@ -98,7 +114,8 @@ static double erf_inverse(double x) {
   return y;
 }
 
-const Tensor& trunc_normal_(const Tensor& tensor, double mean, double std, double low, double high) {
+const Tensor& trunc_normal_(const Tensor& tensor, double mean, double std, double low, double high, Where where) {
+  UserPosition here(where, "init::trunc_normal_");
   check(low < high && std > 0, "init::trunc_normal_: [{}, {}] with deviation {} holds nothing", low, high, std);
   NoGradGuard no_grad;
   auto erf_of = [&](double bound) { return std::erf((bound - mean) / (std * std::numbers::sqrt2)); };
@@ -116,7 +133,8 @@ const Tensor& trunc_normal_(const Tensor& tensor, double mean, double std, doubl
   return tensor.copy_(draws);
 }
 
-const Tensor& orthogonal_(const Tensor& tensor, double gain) {
+const Tensor& orthogonal_(const Tensor& tensor, double gain, Where where) {
+  UserPosition here(where, "init::orthogonal_");
   check(tensor.dim() >= 2, "init::orthogonal_: expected at least 2 dimensions, got {}", tensor.sizes());
   NoGradGuard no_grad;
   Tensor matrix = randn({tensor.size(0), tensor.numel() / tensor.size(0)}, TensorOptions(kFloat64));

@@ -14,24 +14,25 @@ double calculate_gain(Nonlinearity nonlinearity, double param = 0.01);
 // Inputs and outputs of one element of a layer with this weight, [out, in, window…].
 std::pair<int64_t, int64_t> calculate_fan_in_and_fan_out(const Tensor& weight);
 
-const Tensor& uniform_(const Tensor& tensor, double low = 0, double high = 1);
-const Tensor& normal_(const Tensor& tensor, double mean = 0, double std = 1);
-const Tensor& constant_(const Tensor& tensor, const Scalar& value);
-const Tensor& zeros_(const Tensor& tensor);
-const Tensor& ones_(const Tensor& tensor);
+const Tensor& uniform_(const Tensor& tensor, double low = 0, double high = 1, Where where = Where::current());
+const Tensor& normal_(const Tensor& tensor, double mean = 0, double std = 1, Where where = Where::current());
+const Tensor& constant_(const Tensor& tensor, const Scalar& value, Where where = Where::current());
+const Tensor& zeros_(const Tensor& tensor, Where where = Where::current());
+const Tensor& ones_(const Tensor& tensor, Where where = Where::current());
 // Ones on the diagonal of a matrix.
-const Tensor& eye_(const Tensor& tensor);
+const Tensor& eye_(const Tensor& tensor, Where where = Where::current());
 // Glorot: variance 2 / (fan_in + fan_out), times gain².
-const Tensor& xavier_uniform_(const Tensor& tensor, double gain = 1);
-const Tensor& xavier_normal_(const Tensor& tensor, double gain = 1);
+const Tensor& xavier_uniform_(const Tensor& tensor, double gain = 1, Where where = Where::current());
+const Tensor& xavier_normal_(const Tensor& tensor, double gain = 1, Where where = Where::current());
 // He: variance gain² / fan; `a` is the slope of the leaky ReLU that follows.
 const Tensor& kaiming_uniform_(const Tensor& tensor, double a = 0, FanMode mode = FanMode::kFanIn,
-                               Nonlinearity nonlinearity = Nonlinearity::kLeakyReLU);
+                               Nonlinearity nonlinearity = Nonlinearity::kLeakyReLU, Where where = Where::current());
 const Tensor& kaiming_normal_(const Tensor& tensor, double a = 0, FanMode mode = FanMode::kFanIn,
-                              Nonlinearity nonlinearity = Nonlinearity::kLeakyReLU);
+                              Nonlinearity nonlinearity = Nonlinearity::kLeakyReLU, Where where = Where::current());
 // The normal distribution without what lies outside [low, high].
-const Tensor& trunc_normal_(const Tensor& tensor, double mean = 0, double std = 1, double low = -2, double high = 2);
+const Tensor& trunc_normal_(const Tensor& tensor, double mean = 0, double std = 1, double low = -2, double high = 2,
+                            Where where = Where::current());
 // A matrix (dimensions after the first merged) with orthonormal rows or columns, whichever are fewer, times gain.
-const Tensor& orthogonal_(const Tensor& tensor, double gain = 1);
+const Tensor& orthogonal_(const Tensor& tensor, double gain = 1, Where where = Where::current());
 
 }  // namespace sinter::nn::init

@@ -81,7 +81,7 @@ void EmbeddingImpl::reset_parameters() {
 }
 
 Tensor EmbeddingImpl::forward(const TensorArg& indices) {
-  return embedding(weight, indices, options.padding_idx().value_or(-1));
+  return embedding({weight, indices.where()}, indices, options.padding_idx().value_or(-1));
 }
 
 std::string EmbeddingImpl::extra_repr() const {

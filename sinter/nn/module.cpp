@@ -188,17 +188,7 @@ void Module::train(bool on) {
   for (auto& [name, module] : modules_) module->train(on);
 }
 
-void Module::zero_grad(bool set_to_none) {
-  NoGradGuard no_grad;
-  for (auto& parameter : parameters()) {
-    Tensor grad = parameter.grad();
-    if (!grad.defined()) continue;
-    if (set_to_none)
-      parameter.set_grad({});
-    else
-      parameter.set_grad(zeros_like(grad));
-  }
-}
+void Module::zero_grad(bool set_to_none) { autograd::zero_grad(parameters(), set_to_none); }
 
 void Module::requires_grad_(bool requires_grad) {
   for (auto& parameter : parameters()) parameter.requires_grad_(requires_grad);

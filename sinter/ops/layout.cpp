@@ -320,7 +320,9 @@ Tensor cat(const TensorList& tensors, int64_t dim, Where where) {
   UserPosition here(where);
   check(!tensors.empty(), "cat: needs at least one tensor");
   std::vector<TensorArg> pieces;
-  auto skipped = [](const Tensor& t) { return t.dim() == 1 && t.size(0).same_as(0); };
+  // An empty vector goes with tensors of any rank, as in PyTorch; among them its size may be for the data to decide.
+  bool mixed = std::any_of(tensors.begin(), tensors.end(), [](const Tensor& t) { return t.dim() != 1; });
+  auto skipped = [&](const Tensor& t) { return t.dim() == 1 && (mixed ? t.size(0) == 0 : t.size(0).same_as(0)); };
   DType dtype = tensors[0].dtype();
   for (auto& t : tensors) {
     dtype = promote_types(dtype, t.dtype());
@@ -436,20 +438,6 @@ Tensor as_strided_scatter(const TensorArg& x, const TensorArg& source, const Int
 // --- memory formats
 
 namespace {
-
-// The strides a copy keeps: those of a tensor that fills its memory without gaps or overlaps, in whatever order.
-IntList preserved_strides(const IntList& sizes, const IntList& strides) {
-  IntList order;
-  for (size_t d = 0; d < sizes.size(); ++d)
-    if (sizes[d] != 1) order.push_back(int64_t(d));
-  std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return strides[size_t(a)] < strides[size_t(b)]; });
-  int64_t expected = 1;
-  for (int64_t d : order) {
-    if (strides[size_t(d)] != expected) return contiguous_strides(sizes);
-    expected *= sizes[size_t(d)];
-  }
-  return strides;
-}
 
 const Op& clone_op() {
   static const Op* op = find_op("clone");

@@ -54,12 +54,7 @@ void Optimizer::check_not_captured(const char* what) {
 }
 
 void Optimizer::zero_grad(bool set_to_none) {
-  NoGradGuard no_grad;
-  for (size_t g = 0; g < num_groups(); ++g)
-    for (auto& param : params(g)) {
-      Tensor grad = param.grad();
-      if (grad.defined()) param.set_grad(set_to_none ? Tensor() : zeros_like(grad));
-    }
+  for (size_t g = 0; g < num_groups(); ++g) autograd::zero_grad(params(g), set_to_none);
 }
 
 void Optimizer::set_lr(double lr) {

@@ -1,5 +1,6 @@
 #include "sinter/tensor/memory_format.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "sinter/base/error.h"
@@ -72,6 +73,19 @@ bool has_format(std::span<const int64_t> sizes, std::span<const int64_t> strides
   for (int d : order)
     if (!fits(size_t(d))) return false;
   return !order.empty();
+}
+
+IntList preserved_strides(const IntList& sizes, const IntList& strides) {
+  IntList order;
+  for (size_t d = 0; d < sizes.size(); ++d)
+    if (sizes[d] != 1) order.push_back(int64_t(d));
+  std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return strides[size_t(a)] < strides[size_t(b)]; });
+  int64_t expected = 1;
+  for (int64_t d : order) {
+    if (strides[size_t(d)] != expected) return contiguous_strides(sizes);
+    expected *= sizes[size_t(d)];
+  }
+  return strides;
 }
 
 void copy_packed(const Tensor& tensor, void* out) {

@@ -13,6 +13,10 @@ IntList format_strides(const char* op, std::span<const int64_t> sizes, MemoryFor
 // Whether the elements lie in that order without gaps. Dimensions of size 1 may have any stride.
 bool has_format(std::span<const int64_t> sizes, std::span<const int64_t> strides, MemoryFormat format);
 
+// The strides of a copy that keeps the order of these elements: the same where they fill their memory without gaps or
+// overlaps, in whatever order, else row by row.
+IntList preserved_strides(const IntList& sizes, const IntList& strides);
+
 // The elements of an eager tensor in row-major order, without gaps; `out` has room for them all.
 void copy_packed(const Tensor& tensor, void* out);
 

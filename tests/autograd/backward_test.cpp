@@ -43,7 +43,8 @@ TEST(Backward, AccumulatesIntoLeaves) {
   Tensor held = x.grad();
   (x * 4).sum().backward();
   EXPECT_EQ(x.grad().to_vector<float>(), (Floats{7, 7}));
-  EXPECT_EQ(held.to_vector<float>(), (Floats{3, 3}));
+  EXPECT_TRUE(held.is_same(x.grad()));
+  EXPECT_EQ(held.to_vector<float>(), (Floats{7, 7}));
   x.set_grad({});
   EXPECT_FALSE(x.grad().defined());
 }
@@ -61,6 +62,82 @@ TEST(Backward, GivenGradientIsNotTaken) {
   (x + 1).backward(g);
   x.grad().zero_();
   EXPECT_EQ(g.to_vector<float>(), (Floats{5, 6}));
+}
+
+TEST(Backward, AGradientSetByTheUserIsAddedTo) {
+  Tensor x = leaf({1, 2}), given = tensor({10.0, 20.0});
+  x.set_grad(given);
+  (x * x).sum().backward();
+  EXPECT_EQ(given.to_vector<float>(), (Floats{12, 24}));
+}
+
+TEST(Backward, WhatAHookKeepsIsNotTaken) {
+  Tensor x = leaf({1, 2}), seen, replaced = tensor({3.0, 4.0});
+  bool replace = false;
+  autograd::register_hook(x, [&](const Tensor& g) {
+    seen = g;
+    return replace ? replaced : Tensor();
+  });
+  for (int i = 0; i < 2; ++i) (x * 2).sum().backward();
+  EXPECT_EQ(seen.to_vector<float>(), (Floats{2, 2}));
+  EXPECT_EQ(x.grad().to_vector<float>(), (Floats{4, 4}));
+  x.set_grad({});
+  replace = true;
+  for (int i = 0; i < 2; ++i) (x * 2).sum().backward();
+  EXPECT_EQ(replaced.to_vector<float>(), (Floats{3, 4}));
+  EXPECT_EQ(x.grad().to_vector<float>(), (Floats{6, 8}));
+}
+
+TEST(Backward, ADifferentiableGradientIsMadeAnew) {
+  Tensor x = leaf({2});
+  (x * x).sum().backward();
+  Tensor held = x.grad();
+  (x * x * x).sum().backward({}, false, true);
+  EXPECT_EQ(held.item<float>(), 4);
+  EXPECT_EQ(x.grad().item<float>(), 16);
+  EXPECT_EQ(autograd::grad({x.grad()}, {x})[0].item<float>(), 12);  // 6 x
+
+  // A gradient that only passes through is a copy too.
+  Tensor y = leaf({5}), given = tensor({1.0}).requires_grad_();
+  autograd::backward({y + 0}, {given}, {}, true);
+  EXPECT_FALSE(y.grad().is_alias_of(given));
+  EXPECT_EQ(autograd::grad({y.grad() * 3}, {given})[0].item<float>(), 3);
+}
+
+TEST(Backward, GradientsLieAsTheirLeaves) {
+  auto strides = [](const Tensor& leaf) {
+    leaf.requires_grad_();
+    (leaf * 2).sum().backward();
+    Tensor first = leaf.grad();
+    (leaf * leaf.detach().contiguous()).sum().backward();
+    EXPECT_TRUE(first.is_same(leaf.grad()));
+    EXPECT_EQ(leaf.grad().to_vector<float>(), (leaf.detach() + 2).to_vector<float>());
+    return leaf.grad().strides();
+  };
+  EXPECT_EQ(strides(ones({2, 3, 4, 5}).contiguous(kChannelsLast)), (IntList{60, 1, 15, 3}));
+  EXPECT_EQ(strides(ones({3, 4}).t()), (IntList{1, 4}));
+  EXPECT_EQ(strides(ones({3, 8}).slice(1, 0, 8, 2)), (IntList{4, 1}));  // gaps: row by row
+  EXPECT_EQ(strides(ones({3, 1}).expand({3, 4})), (IntList{4, 1}));
+}
+
+TEST(Backward, ZeroGradForgetsOrZeroesInPlace) {
+  Tensor x = leaf({1, 2}), y = leaf({3});
+  (x * 2).sum().backward();
+  Tensor held = x.grad();
+  autograd::zero_grad({x, y}, false);
+  EXPECT_TRUE(held.is_same(x.grad()));
+  EXPECT_EQ(held.to_vector<float>(), (Floats{0, 0}));
+  EXPECT_FALSE(y.grad().defined());
+  (x * 3).sum().backward();
+  EXPECT_EQ(held.to_vector<float>(), (Floats{3, 3}));
+  autograd::zero_grad({x});
+  EXPECT_FALSE(x.grad().defined());
+  EXPECT_EQ(held.to_vector<float>(), (Floats{3, 3}));
+
+  (x * x).sum().backward({}, false, true);
+  EXPECT_TRUE(x.grad().requires_grad());
+  autograd::zero_grad({x}, false);
+  EXPECT_FALSE(x.grad().requires_grad());
 }
 
 TEST(Backward, UsedTwiceSumsBothPaths) {

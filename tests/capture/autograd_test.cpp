@@ -200,6 +200,123 @@ TEST(CompiledAutograd, BackwardInsideLeavesGradients) {
   EXPECT_EQ(compiler::explain(f, x, w).break_count(), 0);
 }
 
+// What is held of a gradient outside sees the compiled step as it would see the eager one.
+TEST(CompiledAutograd, BackwardInsideAddsInPlace) {
+  Tensor w = wave({4}, 1).requires_grad_();
+  auto by_argument = compile([](const Tensor& x, const Tensor& w) { (x * w).sum().backward(); });
+  auto by_capture = compile([w](const Tensor& x) { (x * w).sum().backward(); });
+  Tensor x = wave({4});
+  auto check = [&](auto&& step) {
+    w.set_grad({});
+    step();
+    Tensor held = w.grad();
+    for (int i = 2; i < 5; ++i) {
+      step();
+      EXPECT_TRUE(held.is_same(w.grad()));
+      EXPECT_TRUE(close(held, x * i)) << i;
+    }
+  };
+  check([&] { by_argument(x, w); });
+  check([&] { by_capture(x); });
+  EXPECT_EQ(programs_of(by_argument), 2);  // the first step finds no gradient
+  EXPECT_EQ(programs_of(by_capture), 2);
+}
+
+TEST(CompiledAutograd, ZeroGradInsideZeroesInPlace) {
+  nn::Linear layer(3, 2);
+  auto f = compile([&](const Tensor& x, bool forget) {
+    layer->zero_grad(forget);
+    layer(x).sum().backward();
+  });
+  Tensor x = wave({4, 3});
+  f(x, false);
+  Tensor held = layer->weight.grad(), want = held.clone();
+  for (int i = 0; i < 2; ++i) {
+    f(x, false);
+    EXPECT_TRUE(held.is_same(layer->weight.grad()));
+    EXPECT_TRUE(close(held, want));
+  }
+  f(x, true);
+  EXPECT_FALSE(held.is_same(layer->weight.grad()));
+  EXPECT_TRUE(close(layer->weight.grad(), want));
+}
+
+// Two backward() in one program, and what the program itself holds of a gradient in between.
+TEST(CompiledAutograd, GradientsInsideAreMemoryOfTheirOwn) {
+  auto body = [](const Tensor& x, const Tensor& y, const Tensor& g) {
+    (x + y).backward(g);
+    Tensor held = x.grad();
+    held.mul_(10);
+    (x * 3).sum().backward();
+    return std::tuple(held.clone(), y.grad().clone(), g * 1);
+  };
+  auto f = compile(body, {.fullgraph = true});
+  Tensor x = wave({3}).requires_grad_(), y = wave({3}, 1).requires_grad_();
+  for (int i = 0; i < 3; ++i) {
+    Tensor g = wave({3}, 2), before = g.clone();
+    x.set_grad({});
+    y.set_grad({});
+    auto [a, b, c] = f(x, y, g);
+    EXPECT_TRUE(close(a, before * 10 + 3));
+    EXPECT_TRUE(close(x.grad(), before * 10 + 3));
+    EXPECT_TRUE(close(b, before));
+    EXPECT_TRUE(close(c, before));
+    EXPECT_TRUE(same(g, before));
+    EXPECT_FALSE(y.grad().is_alias_of(g));
+  }
+}
+
+// A gradient may also be an argument, or a tensor that the function reaches by itself, and stop being it.
+TEST(CompiledAutograd, GradientsThatAreOtherTensorsToo) {
+  Tensor x = wave({3}), w = wave({3}, 1).requires_grad_();
+  auto by_argument = [&](const Tensor& other) {
+    (x * w).sum().backward();
+    return other * 1;
+  };
+  auto f = compile(by_argument);
+  auto set = [&](const Tensor& grad) { w.set_grad(grad); };
+  for (int i = 0; i < 2; ++i) {
+    Tensor grad = wave({3}, i);
+    set(grad.clone());
+    EXPECT_TRUE(close(f(w.grad()), grad + x)) << i;
+    set(grad.clone());
+    EXPECT_TRUE(close(f(grad), grad)) << i;
+    EXPECT_TRUE(close(w.grad(), grad + x)) << i;
+    set(grad.clone());
+    EXPECT_TRUE(close(f(w.grad().view({3, 1})), (grad + x).view({3, 1}))) << i;
+  }
+  Tensor kept = wave({3}, 5);
+  for (bool read_first : {false, true}) {
+    auto g = compile([&, read_first] {
+      Tensor before = read_first ? kept + 0 : x + 0;
+      (x * w).sum().backward();
+      return kept - before;
+    });
+    for (int i = 0; i < 2; ++i) {
+      Tensor was = kept.clone();
+      set(kept);
+      EXPECT_TRUE(close(g(), read_first ? x : was)) << read_first << i;
+      EXPECT_TRUE(close(kept, was + x));
+      set(wave({3}, 7));
+      EXPECT_TRUE(close(g(), read_first ? x * 0 : kept - x)) << read_first << i;
+      EXPECT_TRUE(close(kept, was + x));
+    }
+  }
+}
+
+TEST(CompiledAutograd, SetGradInsideSharesMemory) {
+  auto f = compile([](const Tensor& x, const Tensor& w) { w.set_grad(x.slice(0, 0, 3)); });
+  Tensor x = wave({5}), w = wave({3}, 1).requires_grad_();
+  for (int i = 0; i < 2; ++i) {
+    w.set_grad({});
+    f(x, w);
+    Tensor want = x.clone();
+    want.slice(0, 0, 3).add_(2);
+    (w * 2).sum().backward();
+    EXPECT_TRUE(close(x, want));
+  }
+}
+
 TEST(CompiledAutograd, LeavesMadeInside) {
   auto body = [](const Tensor& x) {
     Tensor w = x.detach().clone().requires_grad_();

@@ -17,7 +17,9 @@ static TensorList gradients_of(const TensorList& parameters) {
   return grads;
 }
 
-Tensor clip_grad_norm_(const TensorList& parameters, double max_norm, double norm_type, bool error_if_nonfinite) {
+Tensor clip_grad_norm_(const TensorList& parameters, double max_norm, double norm_type, bool error_if_nonfinite,
+                       Where where) {
+  UserPosition here(where);
   NoGradGuard no_grad;
   TensorList grads = gradients_of(parameters);
   if (grads.empty()) return tensor(0.0);
@@ -34,7 +36,8 @@ Tensor clip_grad_norm_(const TensorList& parameters, double max_norm, double nor
   return total;
 }
 
-void clip_grad_value_(const TensorList& parameters, double clip_value) {
+void clip_grad_value_(const TensorList& parameters, double clip_value, Where where) {
+  UserPosition here(where);
   NoGradGuard no_grad;
   for (auto& grad : gradients_of(parameters)) grad.clamp_(-clip_value, clip_value);
 }
