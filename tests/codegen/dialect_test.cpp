@@ -76,6 +76,25 @@ TEST(Dialect, IntegersAndMasks) {
       {numbers({3, 45}), numbers({3, 45}, 2)});
 }
 
+// A select of x and of a value with the sign of x: LLVM joins them (prelude.embed: opaque).
+TEST(Dialect, SelectsMeetBitOperations) {
+  for (DType dtype : {kFloat32, kFloat64, kBFloat16})
+    expect_agreement(
+        [](const TensorList& x) {
+          Tensor a = x[0];
+          return TensorList{elu(a) + 1, elu(a).sum(), celu(a).mean(), where(a > 0, a, a.tanh()) + 1, where(a > 0, a, sinh(a)) * x[1]};
+        },
+        {numbers({6, 45}, 0, dtype), numbers({6, 45}, 1, dtype)}, dtype == kBFloat16 ? 1e-2 : 1e-5);
+  for (DType dtype : {kInt32, kInt64})
+    expect_agreement(
+        [](const TensorList& x) {
+          Tensor a = x[0], b = x[1], m = a > b;
+          return TensorList{where(m, a, (a & 15) | (b & ~15)) + 1, where(m, b, (a & 15) + (b & ~15)),
+                            where(m, a, floor_divide(a, 16) * 16 + remainder(b, 16))};
+        },
+        {numbers({6, 45}).mul(1000).to(dtype), numbers({6, 45}, 1).mul(1000).to(dtype)}, 0);
+}
+
 TEST(Dialect, DoublePrecision) {
   expect_agreement([](const TensorList& x) { return TensorList{x[0].exp() * x[0].sqrt() + 1, x[0].sum({1})}; },
                    {numbers({4, 19}).abs().to(kFloat64)}, 1e-12);

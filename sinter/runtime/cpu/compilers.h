@@ -17,6 +17,11 @@ class CompilerFailure : public Error {
 std::string clang_identity();
 std::string gxx_identity();
 
+// Its release in full, which decides whether it is right; that of clang is known to the plugin, which this loads. Throws
+// CompilerFailure.
+std::string clang_release();
+inline std::string gxx_release() { return gxx_identity(); }
+
 // Clang in process, from the plugin: returns the bytes of a relocatable object.
 std::string compile_with_clang(const std::string& source, const std::string& label, const CpuTarget& target);
 

@@ -20,6 +20,9 @@ namespace {
 // A part of every key: raise it when the flags of a compiler or the demands of a loader change.
 constexpr int kCodeFormat = 2;
 
+// What a prelude asks before it checks its compiler.
+constexpr std::string_view kSelfCheckMacro = "SINTER_SELF_CHECK";
+
 class ObjectCode : public CpuCode {
  public:
   explicit ObjectCode(const std::string& bytes) : image_(ElfImage::load(bytes)) {}
@@ -62,6 +65,7 @@ struct Toolchain::Compiler {
   CpuCompiler kind;
   std::string_view family;    // what an identity begins with
   std::string (*identity)();  // empty where the compiler is missing
+  std::string (*release)();
   std::string (*compile)(const std::string& source, const std::string& label, const CpuTarget& target);
   std::shared_ptr<const CpuCode> (*load)(const std::string& bytes);
 };
@@ -100,40 +104,53 @@ std::shared_ptr<const CpuCode> Toolchain::compile(const std::string& source, con
 std::shared_ptr<const CpuCode> Toolchain::build(const std::string& text, const std::string& label,
                                                 std::string_view prelude) {
   static constexpr Compiler kCompilers[] = {
-      {CpuCompiler::kClang, "clang", clang_identity, compile_with_clang, load_object},
-      {CpuCompiler::kGxx, "g++", gxx_identity, compile_with_gxx, load_library},
+      {CpuCompiler::kClang, "clang", clang_identity, clang_release, compile_with_clang, load_object},
+      {CpuCompiler::kGxx, "g++", gxx_identity, gxx_release, compile_with_gxx, load_library},
   };
-  auto key_for = [&](const std::string& identity) {
+  auto key_for = [&](const std::string& identity, const CpuTarget& target) {
     return make_key({{"kind", "cpu-code"},
                      {"source", text_part(prelude.empty() ? text : text.substr(text.find('\n') + 1))},
                      {"prelude", prelude.empty() ? "none" : text_part(prelude)},
                      {"compiler", identity},
-                     {"target", options_.target.name},
+                     {"target", target.name},
                      {"format", format("{}", kCodeFormat)}});
   };
-  if (auto key = CodeStore::mounted_key(key_for("")))
+  if (auto key = CodeStore::mounted_key(key_for("", options_.target)))
     for (auto& compiler : kCompilers)
       if (key_part(*key, "compiler").starts_with(compiler.family))
         if (auto code = from_disk(compiler, *key)) return code;
-  std::string problems;
-  for (auto& compiler : kCompilers) {
-    if (options_.compiler != CpuCompiler::kAuto && options_.compiler != compiler.kind) continue;
-    std::string identity = compiler.identity();
-    if (identity.empty()) continue;
-    std::string key = key_for(identity);
-    if (auto code = from_disk(compiler, key)) return code;
-    // Of processes that start together one compiles, and the others find its work.
-    CodeStore::Lock lock = store_.lock(key);
-    if (auto code = from_disk(compiler, key)) return code;
-    try {
-      // The line that names the prelude makes way for the prelude itself.
-      std::string source = prelude.empty() ? text : std::string(prelude) + text.substr(text.find('\n') + 1);
-      return from_compiler(compiler, key, source, label);
-    } catch (const CompilerFailure& failure) {
-      problems += format("\n{}: {}", identity, failure.message());
-      if (options_.compiler == CpuCompiler::kAuto && compiler.kind == CpuCompiler::kClang)
-        warn_fallback(failure.message());
+  std::string problems, distrust;
+  // Code for a target without AVX-512 takes the same text: its vectors are then two registers.
+  std::vector<CpuTarget> targets = {options_.target};
+  if (options_.target.isa == CpuIsa::kAvx512) targets.push_back(detect_cpu(CpuIsa::kAvx2));
+  for (auto& target : targets) {
+    for (auto& compiler : kCompilers) {
+      if (options_.compiler != CpuCompiler::kAuto && options_.compiler != compiler.kind) continue;
+      std::string identity = compiler.identity();
+      if (identity.empty()) continue;
+      std::string key = key_for(identity, target);
+      if (auto code = from_disk(compiler, key)) return code;
+      // Of processes that start together one compiles, and the others find its work.
+      CodeStore::Lock lock = store_.lock(key);
+      if (auto code = from_disk(compiler, key)) return code;
+      try {
+        Verdict verdict = verdict_on(compiler, target, prelude);
+        // The line that names the prelude makes way for the prelude itself.
+        std::string source = prelude.empty() ? text : std::string(prelude) + text.substr(text.find('\n') + 1);
+        if (auto code = from_compiler(compiler, target, key, source, label, verdict)) {
+          if (!distrust.empty()) warn_fallback(format("{} for {}", identity, target.name), distrust);
+          return code;
+        }
+        std::string fault = format("{} computes {} wrongly for {}", compiler.release(), verdict.get(), target.name);
+        problems += "\n" + fault;
+        distrust += (distrust.empty() ? "" : "; ") + fault;
+      } catch (const CompilerFailure& failure) {
+        problems += format("\n{}: {}", identity, failure.message());
+        if (options_.compiler == CpuCompiler::kAuto && compiler.kind == CpuCompiler::kClang)
+          warn_fallback("g++", failure.message());
+      }
     }
+    if (distrust.empty()) break;
   }
   throw_error(format("no compiler could make the CPU kernel '{}'{}\n"
                      "Sinter needs its clang plugin with clang {} (Debian: libclang-cpp{}), or g++ in PATH.{}",
@@ -153,18 +170,28 @@ std::shared_ptr<const CpuCode> Toolchain::from_disk(const Compiler& compiler, co
   }
 }
 
-std::shared_ptr<const CpuCode> Toolchain::from_compiler(const Compiler& compiler, const std::string& key,
-                                                        const std::string& source, const std::string& label) {
+std::string Toolchain::run_compiler(const Compiler& compiler, const CpuTarget& target, std::string source,
+                                    const std::string& label) const {
+  if (options_.tamper) source = options_.tamper(compiler.kind, target, std::move(source));
+  return compiler.compile(source, label, target);
+}
+
+std::shared_ptr<const CpuCode> Toolchain::from_compiler(const Compiler& compiler, const CpuTarget& target,
+                                                        const std::string& key, const std::string& source,
+                                                        const std::string& label, const Verdict& verdict) {
+  // A verdict that is still being found is waited for after the compile.
+  if (verdict.wait_for(std::chrono::seconds(0)) == std::future_status::ready && !verdict.get().empty()) return nullptr;
   auto begin = std::chrono::steady_clock::now();
   std::string bytes;
   try {
-    bytes = compiler.compile(source, label, options_.target);
+    bytes = run_compiler(compiler, target, source, label);
   } catch (const CompilerFailure&) {
     throw;
   } catch (const Error& error) {
     throw_error(format("the CPU kernel '{}' does not compile:\n{}", label, error.message()));
   }
   std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
+  if (!verdict.get().empty()) return nullptr;
   std::shared_ptr<const CpuCode> code;
   try {
     code = compiler.load(bytes);
@@ -179,13 +206,50 @@ std::shared_ptr<const CpuCode> Toolchain::from_compiler(const Compiler& compiler
   return code;
 }
 
-void Toolchain::warn_fallback(const std::string& reason) {
+Toolchain::Verdict Toolchain::verdict_on(const Compiler& compiler, const CpuTarget& target, std::string_view prelude) {
+  auto found = [](const std::string& wrong) {
+    std::promise<std::string> promise;
+    promise.set_value(wrong);
+    return promise.get_future().share();
+  };
+  if (prelude.find(kSelfCheckMacro) == std::string_view::npos) return found("");
+  std::string key = make_key({{"kind", "self-check"},
+                              {"compiler", compiler.release()},
+                              {"target", target.name},
+                              {"prelude", text_part(prelude)},
+                              {"format", format("{}", kCodeFormat)}});
+  std::lock_guard lock(verdicts_mutex_);
+  auto& verdict = verdicts_[key];
+  if (verdict.valid()) return verdict;
+  if (auto wrong = store_.load(key)) return verdict = found(*wrong);
+  return verdict = std::async(std::launch::async, [this, &compiler, target, prelude = std::string(prelude), key] {
+           return self_check(compiler, target, prelude, key);
+         });
+}
+
+std::string Toolchain::self_check(const Compiler& compiler, const CpuTarget& target, const std::string& prelude,
+                                  const std::string& key) const {
+  CodeStore::Lock lock = store_.lock(key);
+  if (auto wrong = store_.load(key)) return *wrong;
+  std::string wrong;
+  try {
+    auto bytes = run_compiler(compiler, target, format("#define {}\n{}", kSelfCheckMacro, prelude), "self_check");
+    auto code = compiler.load(bytes);
+    if (const char* text = code->function<const char* (*)()>("sinter_self_check")()) wrong = text;
+  } catch (const Error&) {
+    return "";  // the kernel that follows tells why it does not compile
+  }
+  store_.save(key, wrong, "self-check");
+  return wrong;
+}
+
+void Toolchain::warn_fallback(const std::string& way, const std::string& reason) {
   {
     std::lock_guard lock(mutex_);
     if (warned_) return;
     warned_ = true;
   }
-  warn("compiling CPU kernels with g++, which is slower: {}", reason);
+  warn("compiling CPU kernels with {}, which is slower: {}", way, reason);
 }
 
 ToolchainStats Toolchain::stats() const {

@@ -1,6 +1,9 @@
 #pragma once
 // C++ kernel text → code that can be called, on the CPU: from memory, else from disk, else from a compiler.
 #include <cstdint>
+#include <functional>
+#include <future>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -34,7 +37,7 @@ struct ToolchainStats {
 };
 
 enum class CpuCompiler {
-  kAuto,   // clang; g++ when the clang plugin is missing or fails
+  kAuto,   // clang; g++ when the clang plugin is missing, fails or computes wrongly
   kClang,  // clang or an Error
   kGxx,    // g++ or an Error
 };
@@ -43,6 +46,8 @@ struct ToolchainOptions {
   CpuTarget target = host_target();
   std::string cache_directory;  // empty: nothing is kept on disk
   CpuCompiler compiler = CpuCompiler::kAuto;
+  // For tests: what this compiler is given in place of a text, so that it seems to be at fault.
+  std::function<std::string(CpuCompiler compiler, const CpuTarget& target, std::string source)> tamper = {};
 };
 
 // Thread-safe. Requests for the same text wait for one compile; different texts compile side by side.
@@ -55,7 +60,9 @@ class Toolchain {
   // types. `label` names the text in messages. Throws Error with the diagnostics when the text does not compile, or
   // with what to install when there is no compiler.
   // `prelude` goes before the source; keys know it by its hash alone, so that a long text shared by many kernels is kept
-  // once.
+  // once. Where it speaks of SINTER_SELF_CHECK, it defines with that macro sinter_self_check(), which gives null or what
+  // the compiler got wrong. Each release is asked once for each target, beside the first compile, and the answer is kept in
+  // the store. A compiler that fails makes way for the next, and if none is left, the target for one without AVX-512.
   std::shared_ptr<const CpuCode> compile(const std::string& source, const std::string& label, std::string_view prelude = {});
 
   ToolchainStats stats() const;
@@ -66,12 +73,21 @@ class Toolchain {
     std::weak_ptr<const CpuCode> code;
   };
   struct Compiler;
+  // What is wrong with a compiler's code; empty when nothing is.
+  using Verdict = std::shared_future<std::string>;
 
   std::shared_ptr<const CpuCode> build(const std::string& text, const std::string& label, std::string_view prelude);
   std::shared_ptr<const CpuCode> from_disk(const Compiler& compiler, const std::string& key);
-  std::shared_ptr<const CpuCode> from_compiler(const Compiler& compiler, const std::string& key,
-                                               const std::string& source, const std::string& label);
-  void warn_fallback(const std::string& reason);
+  // Null when the verdict is against the compiler.
+  std::shared_ptr<const CpuCode> from_compiler(const Compiler& compiler, const CpuTarget& target, const std::string& key,
+                                               const std::string& source, const std::string& label,
+                                               const Verdict& verdict);
+  std::string run_compiler(const Compiler& compiler, const CpuTarget& target, std::string source,
+                           const std::string& label) const;
+  Verdict verdict_on(const Compiler& compiler, const CpuTarget& target, std::string_view prelude);
+  std::string self_check(const Compiler& compiler, const CpuTarget& target, const std::string& prelude,
+                         const std::string& key) const;
+  void warn_fallback(const std::string& way, const std::string& reason);
 
   ToolchainOptions options_;
   CodeStore store_;
@@ -79,6 +95,8 @@ class Toolchain {
   std::unordered_map<std::string, std::shared_ptr<Slot>> slots_;
   ToolchainStats stats_;
   bool warned_ = false;
+  std::mutex verdicts_mutex_;  // guards what follows
+  std::map<std::string, Verdict> verdicts_;
 };
 
 // The toolchain of the process: host_target(), CodeStore::default_directory(), and the compiler that the environment

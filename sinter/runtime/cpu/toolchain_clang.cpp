@@ -24,6 +24,7 @@ std::string plugin_path() {
 struct Plugin {
   DynamicLibrary* library = nullptr;
   ClangCompile compile = nullptr;
+  ClangRelease release = nullptr;
   std::string problem;
 };
 
@@ -35,10 +36,15 @@ const Plugin& plugin() {
     if (!library) return plugin;
     plugin->library = new DynamicLibrary(std::move(*library));
     plugin->compile = reinterpret_cast<ClangCompile>(plugin->library->find_symbol(kClangCompileSymbol));
-    if (!plugin->compile) plugin->problem = format("{} is of another version of Sinter", plugin->library->path());
+    plugin->release = reinterpret_cast<ClangRelease>(plugin->library->find_symbol(kClangReleaseSymbol));
+    if (!plugin->compile || !plugin->release) plugin->problem = format("{} is of another version of Sinter", plugin->library->path());
     return plugin;
   }();
   return *loaded;
+}
+
+void check_loaded() {
+  if (!plugin().problem.empty()) throw CompilerFailure("the clang plugin cannot be loaded: " + plugin().problem);
 }
 
 struct Outcome {
@@ -50,8 +56,13 @@ struct Outcome {
 
 std::string clang_identity() { return elf_loader_supported() ? format("clang {}", kClangVersion) : ""; }
 
+std::string clang_release() {
+  check_loaded();
+  return plugin().release();
+}
+
 std::string compile_with_clang(const std::string& source, const std::string& label, const CpuTarget& target) {
-  if (!plugin().compile) throw CompilerFailure("the clang plugin cannot be loaded: " + plugin().problem);
+  check_loaded();
   std::string features;
   for (auto& feature : target.features) features += (features.empty() ? "+" : ",+") + feature;
   ClangRequest request{source.data(), source.size(),    label.c_str(),           target.triple.c_str(),

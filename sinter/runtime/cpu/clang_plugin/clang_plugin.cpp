@@ -161,3 +161,8 @@ extern "C" __attribute__((visibility("default"))) void sinter_clang_compile_v1(
   else
     sink(context, survived ? kClangRejected : kClangCrashed, text.data(), text.size());
 }
+
+extern "C" __attribute__((visibility("default"))) const char* sinter_clang_release_v1() {
+  static const std::string release = clang::getClangFullVersion();
+  return release.c_str();
+}

@@ -30,8 +30,11 @@ enum ClangStatus : int {
 // Receives the outcome, exactly once, before the compile function returns. `bytes` live only during the call.
 using ClangSink = void (*)(void* context, int status, const char* bytes, size_t size);
 
-// The one symbol of the plugin. Callable from any thread, many at a time. Renamed whenever this interface changes.
+// The symbols of the plugin. Callable from any thread, many at a time. Renamed whenever this interface changes.
 using ClangCompile = void (*)(const ClangRequest* request, ClangSink sink, void* context);
 inline constexpr char kClangCompileSymbol[] = "sinter_clang_compile_v1";
+// The release of the clang that is loaded, in full: "Debian clang version 19.1.7 (3)".
+using ClangRelease = const char* (*)();
+inline constexpr char kClangReleaseSymbol[] = "sinter_clang_release_v1";
 
 }  // namespace sinter::runtime
