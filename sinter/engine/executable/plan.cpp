@@ -225,20 +225,26 @@ class Planner {
     auto& attrs = node.attrs.as<FusedAttrs>();
     std::set<int> taken_storages;
     if (holds_siblings(attrs)) {
-      // Results come in the order of the kernels inside.
-      int result = 0;
+      auto& inputs = attrs.body->inputs();
+      std::vector<int> readers(inputs.size(), 0);
+      std::vector<std::pair<const Node*, std::vector<size_t>>> kernels;
       for (auto& inner : attrs.body->nodes()) {
         if (inner.op != &fused_op()) continue;
-        std::vector<size_t> own;
-        for (auto& v : inner.inputs)
-          own.push_back(size_t(std::find(attrs.body->inputs().begin(), attrs.body->inputs().end(), v) - attrs.body->inputs().begin()));
-        for (size_t r = 0; r < inner.types.size(); ++r)
-          add_fused_result(node, step, result++, inner.attrs.as<FusedAttrs>(), int(r), own, taken_storages);
+        auto& own = kernels.emplace_back(&inner, std::vector<size_t>()).second;
+        for (auto& v : inner.inputs) own.push_back(size_t(std::find(inputs.begin(), inputs.end(), v) - inputs.begin()));
+        for (size_t i : std::set<size_t>(own.begin(), own.end())) ++readers[i];
       }
+      // Results come in the order of the kernels inside.
+      int result = 0;
+      for (auto& [inner, own] : kernels)
+        for (size_t r = 0; r < inner->types.size(); ++r)
+          add_fused_result(node, step, result++, inner->attrs.as<FusedAttrs>(), int(r), own, readers, taken_storages);
     } else {
       std::vector<size_t> own(step.inputs.size());
       for (size_t i = 0; i < own.size(); ++i) own[i] = i;
-      for (size_t r = 0; r < node.types.size(); ++r) add_fused_result(node, step, int(r), attrs, int(r), own, taken_storages);
+      std::vector<int> readers(own.size(), 1);
+      for (size_t r = 0; r < node.types.size(); ++r)
+        add_fused_result(node, step, int(r), attrs, int(r), own, readers, taken_storages);
     }
     std::vector<const TensorImpl*> operands, outputs;
     for (auto& o : step.inputs) operands.push_back(o.slot < 0 ? nullptr : &geometry(o.slot));
@@ -247,11 +253,11 @@ class Planner {
   }
 
   // A result of the kernel `attrs`, its r-th, which reads the operands `own` of the step; others read the rest at the same
-  // time.
-  void add_fused_result(const Node& node, Step& step, int result, const FusedAttrs& attrs, int r,
-                        const std::vector<size_t>& own, std::set<int>& taken_storages) {
+  // time. `readers` counts the kernels that read each operand: one that several read stays as it is.
+  void add_fused_result(const Node& node, Step& step, int result, const FusedAttrs& attrs, int r, const std::vector<size_t>& own,
+                        const std::vector<int>& readers, std::set<int>& taken_storages) {
     if (const Node* last = attrs.body->outputs()[size_t(r)].node; last->op->kind == OpKind::kScatter)
-      return add_scattered(node, step, result, *attrs.body, *last, own, taken_storages);
+      return add_scattered(node, step, result, *attrs.body, *last, own, readers, taken_storages);
     // A product writes partial sums where its result will be.
     auto contractions = contractions_of(*attrs.body);
     bool product = !contractions.empty();
@@ -275,7 +281,7 @@ class Planner {
         const Operand& o = step.inputs[i];
         if (o.slot < 0 || plan_->slots[size_t(o.slot)].storage != storage) continue;
         size_t n = size_t(std::find(own.begin(), own.end(), i) - own.begin());
-        if (n == own.size() || elsewhere[n] || !same_place(geometry(o.slot), geometry(slot))) return false;
+        if (n == own.size() || readers[i] > 1 || elsewhere[n] || !same_place(geometry(o.slot), geometry(slot))) return false;
       }
       return true;
     };
@@ -304,13 +310,13 @@ class Planner {
 
   // A kernel that ends with a scatter changes what the scatter's first operand is, or a copy.
   void add_scattered(const Node& node, Step& step, int result, const Graph& body, const Node& scatter,
-                     const std::vector<size_t>& own, std::set<int>& taken_storages) {
+                     const std::vector<size_t>& own, const std::vector<int>& readers, std::set<int>& taken_storages) {
     auto& inputs = body.inputs();
     size_t at = size_t(std::find(inputs.begin(), inputs.end(), scatter.inputs[0]) - inputs.begin());
     SINTER_INTERNAL_ASSERT(at < inputs.size(), "a fused scatter changes what it computes itself");
     const Operand& self = step.inputs[own[at]];
     int storage = plan_->slots[size_t(self.slot)].storage;
-    bool apart = !taken_storages.contains(storage) && is_writable(self.slot, node.id);
+    bool apart = !taken_storages.contains(storage) && is_writable(self.slot, node.id) && readers[own[at]] == 1;
     for (auto& n : body.nodes())
       for (size_t i = 0; i < n.inputs.size(); ++i)
         apart = apart && (n.inputs[i] != scatter.inputs[0] || (&n == &scatter && i == 0));
