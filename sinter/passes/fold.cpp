@@ -15,11 +15,16 @@ namespace {
 // What is evaluated element by element, operands and result each.
 constexpr int64_t kMostElements = 1024;
 
-// The constants a node works on; nothing when an operand is no constant.
+bool is_empty(const Type& type) {
+  return std::any_of(type.shape.begin(), type.shape.end(), [](auto& d) { return d.same_as(0); });
+}
+
+// The constants a node works on; nothing when an operand is no constant. No element at all is filled with any number.
 std::optional<std::vector<Scalar>> constants_of(const std::vector<Value>& inputs) {
   std::vector<Scalar> out;
   for (auto& v : inputs) {
     auto number = constant_of(v);
+    if (!number && is_empty(v.type())) number = Scalar(0);
     if (!number) return std::nullopt;
     out.push_back(*number);
   }
@@ -90,6 +95,12 @@ std::optional<Scalar> folded(const Node& node, const std::vector<Value>& inputs)
   if (node.op == &known_ops().full) {
     auto attrs = CreationAttrs{{}, result.dtype, result.device};
     return filling(evaluate(*node.op, attrs, types, *numbers));
+  }
+  // What is combined of nothing is the same everywhere: a kernel would read what does not exist.
+  if (node.op->kind == OpKind::kReduce && is_empty(types[0]) && !is_empty(result)) {
+    for (auto& d : types[0].shape)
+      if (!d.same_as(0)) d = 1;
+    return filling(evaluate(*node.op, node.attrs, types, *numbers));
   }
   for (auto& type : types)
     if (!is_small(type)) return std::nullopt;

@@ -287,6 +287,9 @@ class Fuser : Groups {
       if (product_in(group, reading.root) || (!whole && shape.size() < rows)) return false;
       for (size_t d = 0; d < (whole ? shape.size() : rows); ++d)
         if (!reading.at[d].same_as(shape[d].same_as(1) ? Dim(0) : Dim::symbol("i" + std::to_string(d)))) return false;
+      // A row value has one place along the inner dimensions; a pad, say, asks for others and gives zero there.
+      for (size_t d = rows; !whole && d < shape.size(); ++d)
+        if (!reading.at[d].same_as(0)) return false;
     }
     return true;
   }
