@@ -302,6 +302,31 @@ void zero_grad(const TensorList& leaves, bool set_to_none) {
   }
 }
 
+std::vector<std::vector<bool>> leads_to(const TensorList& roots, const TensorList& targets) {
+  auto from = edges_to(roots), to = edges_to(targets);
+  std::unordered_map<const Node*, std::vector<bool>> behind;  // by node: the targets that its edges lead to
+  std::vector<const Node*> reached;
+  for (auto& root : from)
+    if (root.node && behind.try_emplace(root.node.get(), to.size(), false).second) reached.push_back(root.node.get());
+  for (size_t at = 0; at < reached.size(); ++at)
+    for (auto& edge : reached[at]->edges())
+      if (edge.node && behind.try_emplace(edge.node.get(), to.size(), false).second) reached.push_back(edge.node.get());
+  auto add = [&](std::vector<bool>& into, const Edge& edge) {
+    const std::vector<bool>* further = edge.node ? &behind.at(edge.node.get()) : nullptr;
+    for (size_t i = 0; i < to.size(); ++i) {
+      bool here = edge.node ? edge.node == to[i].node && edge.index == to[i].index : edge.leaf && edge.leaf == to[i].leaf;
+      if (here || (further && (*further)[i])) into[i] = true;
+    }
+  };
+  // Operands before results, so that one sweep tells.
+  std::sort(reached.begin(), reached.end(), [](auto* a, auto* b) { return a->sequence() < b->sequence(); });
+  for (auto* node : reached)
+    for (auto& edge : node->edges()) add(behind.at(node), edge);
+  std::vector<std::vector<bool>> out(from.size(), std::vector<bool>(to.size(), false));
+  for (size_t i = 0; i < from.size(); ++i) add(out[i], from[i]);
+  return out;
+}
+
 void register_hook(const Tensor& tensor, Hook hook) {
   Edge edge = gradient_edge(tensor);
   check(bool(edge), "register_hook: the tensor does not require a gradient");

@@ -25,6 +25,8 @@ Tensor attached(const Tensor& tensor, const Edge& history);
 // Where the tensor's gradient goes. The history of a view is made anew when its base's has changed.
 Edge gradient_edge(const Tensor& tensor);
 bool needs_gradient(const Tensor& tensor);
+// For each root, whether a gradient of it flows to each of the targets.
+std::vector<std::vector<bool>> leads_to(const TensorList& roots, const TensorList& targets);
 
 // The value at this moment without history, for the tape alone: a traced tensor's later writes do not reach it.
 Tensor kept_value(const Tensor& tensor);

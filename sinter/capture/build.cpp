@@ -179,6 +179,7 @@ std::shared_ptr<Segment> build(Recorder& recorder, Draft& draft, const SizeTable
     segment->backward->targets = joint.targets;
     segment->backward->tangents = joint.tangents;
     for (auto& saved : parts.saved) segment->backward->saved.push_back({saved.input, saved.output});
+    segment->backward->follows = joint.follows;
     segment->backward->text = parts.backward.text();
     for (auto& input : parts.backward.inputs()) segment->backward->operands.push_back(input.type());
     segment->backward->run = make_ready(std::move(parts.backward), {}, making, label + ".backward");

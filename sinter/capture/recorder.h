@@ -25,6 +25,7 @@ struct Draft {
 struct Joint {
   std::vector<int> targets;   // operands of the forward graph
   std::vector<int> tangents;  // its differentiable results
+  std::vector<std::vector<bool>> follows;  // for each target which of them lead to it
   std::string failure;        // not empty: why there are none
 };
 

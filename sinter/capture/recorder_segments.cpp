@@ -257,10 +257,13 @@ Joint Recorder::differentiate(Draft& draft) {
     joint.failure = error.message();
     return joint;
   }
+  auto leads = autograd::leads_to(results, targets);
   std::vector<Value> values = draft.graph.outputs();
   std::vector<int> kept;
   for (size_t i = 0; i < grads.size(); ++i)
     if (grads[i].defined()) {
+      auto& follows = joint.follows.emplace_back();
+      for (auto& led : leads) follows.push_back(led[i]);
       kept.push_back(joint.targets[i]);
       values.push_back(value_of(grads[i]));
     }

@@ -105,6 +105,7 @@ struct Backward {
   std::vector<Saved> saved;
   std::vector<int> targets;   // for each gradient the operand of the forward graph that it belongs to
   std::vector<int> tangents;  // the differentiable results of the forward graph, in order
+  std::vector<std::vector<bool>> follows;  // for each gradient which of them lead to it
   std::vector<Type> operands;  // of `run`: what is saved, then the tangents
   std::string text;
 };

@@ -57,8 +57,13 @@ TensorList SegmentNode::backward(TensorList grads, const std::vector<bool>& need
   for (size_t i = 0; i < grads.size(); ++i) inputs.push_back(grads[i].defined() ? TensorArg(grads[i]) : shapes_[i]);
   TensorList out(segment_->backward->targets.size());
   segment_->backward->run->run(inputs, sizes_, out);
-  for (size_t i = 0; i < out.size(); ++i)
-    if (!needed[i]) out[i] = {};
+  // As in eager, what nothing has flowed into has no gradient, which is not one of zeros: an optimiser passes it over.
+  for (size_t i = 0; i < out.size(); ++i) {
+    auto& follows = segment_->backward->follows[i];
+    bool flowed = false;
+    for (size_t t = 0; t < grads.size(); ++t) flowed = flowed || (follows[t] && grads[t].defined());
+    if (!needed[i] || !flowed) out[i] = {};
+  }
   return out;
 }
 
