@@ -250,5 +250,70 @@ TEST(FuzzRegressions, AValueComputedAgainHasTheSameBits) {
   EXPECT_TRUE(got.allclose(expected, 1e-4, 1e-5)) << got << expected;
 }
 
+// A sum over all, padded to the size of what was summed: a kernel must not take the pad's place for the sum's.
+TEST(FuzzRegressions, ARowValueIsReadInItsOwnPlaceOnly) {
+  auto f = [](const Tensor& w, const Tensor& x) { return (w * -1.5).select(0, 1) - x; };
+  auto compiled = compile(f);
+  Tensor w = ramp({6}).requires_grad_(), x = ramp({6}).mul(0.5).requires_grad_();
+  Tensor want = f(w, x), got = compiled(w, x);
+  expect_same(got, want);
+  Tensor weights = cos(ramp({6}));
+  auto want_grads = autograd::grad({(want * weights).sum()}, {w, x}), got_grads = autograd::grad({(got * weights).sum()}, {w, x});
+  for (size_t i = 0; i < 2; ++i) expect_same(got_grads[i], want_grads[i]);
+}
+
+// Zeros would let an optimiser decay a parameter that the loss does not depend on.
+TEST(FuzzRegressions, WhatNothingFlowsIntoHasNoGradient) {
+  Tensor w = ramp({3}).requires_grad_(), unused = ramp({3}).requires_grad_();
+  auto f = compile([=](const Tensor& x) {
+    NoGradGuard none;
+    unused.mul_(0.5);
+    AutoGradMode on(true);
+    return TensorList{x * w, unused * 2};
+  });
+  f(ramp({3}))[0].sum().backward();
+  EXPECT_TRUE(w.grad().defined());
+  EXPECT_FALSE(unused.grad().defined());
+}
+
+TEST(FuzzRegressions, AGradientOfZerosIsOne) {
+  auto f = [](const Tensor& x) {
+    x.detach().add_(1);
+    return floor(x) * 2;
+  };
+  Tensor x = ramp({3}).requires_grad_(), y = ramp({3}).requires_grad_();
+  f(x).sum().backward();
+  compile(f)(y).sum().backward();
+  ASSERT_TRUE(y.grad().defined());
+  expect_same(y.grad(), x.grad());
+}
+
+// Neither the sum nor the gradient may read an element of what has none.
+TEST(FuzzRegressions, SumsOfNothing) {
+  auto f = [](const Tensor& x) {
+    Tensor none = x.repeat({0});
+    return TensorList{none.view({4, 0}).abs().sum({1}), scatter_add(x, 0, none.to(kInt64), none), none.view({0, 3}).tanh().mean({0})};
+  };
+  auto compiled = compile(f);
+  Tensor x = ramp({6}).requires_grad_(), y = ramp({6}).requires_grad_();
+  TensorList want = f(x), got = compiled(y);
+  for (size_t i = 0; i < 2; ++i) expect_same(got[i], want[i]);
+  EXPECT_TRUE(got[2].isnan().all().item<bool>());
+  (want[0].sum() + want[1].sum()).backward();
+  (got[0].sum() + got[1].sum()).backward();
+  expect_same(y.grad(), x.grad());
+}
+
+// Kernels that run side by side must not overwrite what another one of them reads: the gradient of the norm's weight was
+// computed from what the gradient of the convolution had replaced.
+TEST(FuzzRegressions, SiblingKernelsLeaveTheirCommonOperand) {
+  nn::Sequential net(nn::Conv2d(2, 3, 2), nn::BatchNorm2d(3), nn::GELU(), nn::Flatten(), nn::Linear(48, 2));
+  net->eval();
+  Tensor x = sin(ramp({2, 2, 5, 5})), weights = cos(ramp({2, 2}));
+  auto gradients = [&](auto f) { return autograd::grad({(f(x) * weights).sum()}, net->parameters()); };
+  TensorList want = gradients(net), got = gradients(compile(net));
+  for (size_t i = 0; i < want.size(); ++i) expect_same(got[i], want[i]);
+}
+
 }  // namespace
 }  // namespace sinter

@@ -6,7 +6,7 @@ namespace sinter::fuzz {
 namespace {
 
 // One token stream is run and printed.
-#define SINTER_FUZZ_OPERANDS [[maybe_unused]] const auto& [a, b, c, x, m, t, i, j, n, s] = operands;
+#define SINTER_FUZZ_OPERANDS [[maybe_unused]] const auto& [a, b, c, x, m, t, i, j, n, s, l, o, r, p] = operands;
 #define FORM(...)                                                    \
   Form{#__VA_ARGS__, [](const Operands& operands) -> Tensor {        \
          SINTER_FUZZ_OPERANDS return __VA_ARGS__;                    \
@@ -16,17 +16,16 @@ namespace {
               SINTER_FUZZ_OPERANDS return __VA_ARGS__;               \
             }}
 
-// --- element by element
+// --- element by element, as C++ writes it; the ops themselves come from the registry
 const std::vector<Form> kPointwise = {
     FORM(a + b), FORM(a - b), FORM(a * b), FORM(a * 0.5 + b), FORM(a / (abs(b) + 1.0)), FORM(n - a), FORM(a * n),
-    FORM(a * s), FORM(add(a, b, n)), FORM(maximum(a, b)), FORM(minimum(a, n)), FORM(fmax(a, b)), FORM(atan2(a, b + 4.0)),
+    FORM(a * s), FORM(add(a, b, n)), FORM(minimum(a, n)), FORM(atan2(a, b + 4.0)),
     FORM(lerp(a, b, 0.3)), FORM(addcmul(a, b, c, 0.5)), FORM(where(m, a, b)), FORM(where(a > b, a, n)),
-    FORM(masked_fill(a, m, n)), FORM(clamp(a, -1.0, n)), FORM(tanh(a)), FORM(sin(a)), FORM(sigmoid(a)), FORM(abs(a)), FORM(neg(a)),
-    FORM(exp(clamp(a, -3.0, 3.0))), FORM(log(abs(a) + 1.0)), FORM(sqrt(abs(a) + 0.5)), FORM(rsqrt(square(a) + 1.0)),
-    FORM(erf(a)), FORM(floor(a)), FORM(round(a)), FORM(relu(a)), FORM(gelu(a)), FORM(silu(a)), FORM(leaky_relu(a, 0.1)), FORM(softplus(a)),
-    FORM(pow(abs(a) + 0.5, 1.5)), FORM(remainder(a, 3.0)), FORM(a > b), FORM(a <= n), FORM(isfinite(a)), FORM(x + 1), FORM(x * 2 - x),
-    FORM(x % 3), FORM(x == 1), FORM(m & (a > n)), FORM(~m), FORM(m | m), FORM(a + x), FORM(a * m), FORM(x.to(kFloat32)),
-    FORM(m.to(kFloat32)), FORM(a.to(kFloat64)), FORM(a.to(kFloat32)), FORM(a.to(kBFloat16)), FORM((a * 2.0).to(kInt64)), FORM(m.to(kInt64)),
+    FORM(masked_fill(a, m, n)), FORM(clamp(a, -1.0, n)), FORM(exp(clamp(a, -3.0, 3.0))), FORM(log(abs(a) + 1.0)),
+    FORM(sqrt(abs(a) + 0.5)), FORM(rsqrt(square(a) + 1.0)), FORM(pow(abs(a) + 0.5, 1.5)), FORM(remainder(a, 3.0)), FORM(a > b), FORM(a <= n),
+    FORM(x + 1), FORM(x * 2 - x), FORM(x % 3), FORM(x == 1), FORM(m & (a > n)), FORM(~m), FORM(m | m), FORM(a + x), FORM(a * m),
+    FORM(x.to(kFloat32)), FORM(m.to(kFloat32)), FORM(a.to(kFloat64)), FORM(a.to(kFloat32)), FORM(a.to(kBFloat16)), FORM((a * 2.0).to(kInt64)),
+    FORM(m.to(kInt64)),
 };
 
 // --- over dimensions, products
@@ -78,27 +77,64 @@ const std::vector<Form> kWrites = {
     FORM(a.reshape({-1}).add_(1)),
 };
 
-// --- numbers, draws, gradients
-const std::vector<Form> kOther = {
+// --- numbers that the host reads and gives back, as a factor, a size, a dimension
+const std::vector<Form> kNumbers = {
     FORM(a * b.sum().item()), FORM(a + b.mean().item<double>()), FORM(a * (b.sum().item() * 0.25 + 1.0)), FORM(full({2}, b.sum().item(), kFloat32)),
-    FORM(a.add_(b.mean().item())), FORM(a + int64_t(a.size(0))), FORM(a / a.size(i)), FORM(a * x.sum().item<int64_t>()), FORM(rand_like(a)),
-    FORM(a + randn_like(a)), FORM(dropout(a, 0.5)), FORM(bernoulli(sigmoid(a))), FORM(randn({2, 3})), FORM(rand({a.size(i)})), FORM(randperm(a.size(i))),
+    FORM(a.add_(b.mean().item())), FORM(a + int64_t(a.size(0))), FORM(a / a.size(i)), FORM(a * x.sum().item<int64_t>()),
+    FORM(a / (1 + x.abs().sum().item<int64_t>())), FORM(a * (m.any().item<bool>() ? 2.0 : 0.5)), FORM(clamp(a, -b.abs().max().item<double>(), n)),
+    FORM(where(m, a, b.mean().item<double>())), FORM(a.sum({x.abs().sum().item<int64_t>() % 2})), FORM(a.slice(0, 0, 1 + x.abs().sum().item<int64_t>() % 2)),
+    FORM(zeros({1 + x.abs().max().item<int64_t>() % 3, 2}) + n), FORM(a.select(0, x.abs().sum().item<int64_t>() % 2)),
+    FORM(arange(1 + m.sum().item<int64_t>() % 5)), FORM(a.fill_(b.amin().item<float>())), FORM(pow(abs(a) + 0.5, 1 + x.abs().max().item<int64_t>() % 3)),
+    FORM(a * double(b.to(kFloat32).contiguous().data_ptr<float>()[0])), FORM(a + b.to_vector<float>().at(0)),
+    FORM(from_data(b.to_vector<float>(), {b.numel()})), FORM(from_data(b.to_vector<float>(), {b.numel()}).view(b.sizes()) * a),
+    FORM(a * double(x.contiguous().data_ptr<int64_t>()[0] + 1)), FORM([&] { Tensor y = a; for (int64_t k = 0; k < 1 + x.abs().sum().item<int64_t>() % 3; ++k) y = y * 0.5 + b; return y; }()),
+    FORM([&] { double k = b.mean().item<double>(); return a * k + k * k; }()),
+};
+
+// --- draws, gradients, seeds
+const std::vector<Form> kOther = {
+    FORM(rand_like(a)), FORM(a + randn_like(a)), FORM(dropout(a, 0.5)), FORM(bernoulli(sigmoid(a))), FORM(randn({2, 3})), FORM(rand({a.size(i)})),
+    FORM(randperm(a.size(i))), FORM(randint(0, 5, {a.size(i), 2})), FORM(multinomial(sigmoid(a) + 0.1, 2)), FORM(a.normal_()), FORM(a.bernoulli_(0.3)),
+    FORM([&] { manual_seed(7); return rand_like(a); }()), FORM([&] { manual_seed(11); return t; }()), FORM([&] { Tensor y = rand_like(a); manual_seed(3); return y + randn_like(a); }()),
+    FORM([&] { manual_seed(uint64_t(a.size(0))); return dropout(a, 0.3); }()), FORM([&] { manual_seed(uint64_t(1 + x.abs().sum().item<int64_t>())); return rand({2}); }()),
     FORM(autograd::grad({sin(a).sum()}, {a})[0]), FORM(autograd::grad({b.sum()}, {a}, {}, true)[0]),
     FORM(autograd::grad({(a * a * b).sum()}, {a, b}, {}, {}, true)[1]), FORM([&] { NoGradGuard none; return a * b; }()),
     FORM([&] { (a * b).sum().backward(); return a; }()),
     FORM([&] { Tensor w = a.detach().clone().requires_grad_(); (w * b).sum().backward(); return w.grad(); }()),
+    FORM([&] { Tensor w = a.detach().clone().requires_grad_(); square(w).sum().backward(); (w * b).sum().backward(); return w.grad(); }()),
 };
+
+// --- layers, training steps, rates; where a layer is named, a is what it takes
+const std::vector<Form> kState = {
+    FORM(l(a)), FORM(l(a)), FORM(l(a)), FORM(l(a)), FORM(tanh(l(a))), FORM(l(a) + n), FORM(square(l(a)).mean()),
+    FORM([&] { NoGradGuard none; return l(a); }()), FORM(l(a) * l(a)), FORM([&] { Tensor y = l(a); l.ptr()->train(false); return y; }()),
+    FORM([&] { l.ptr()->eval(); Tensor y = l(a); l.ptr()->train(); return y; }()), FORM([&] { square(l(a)).mean().backward(); return t; }()),
+    FORM([&] { l.ptr()->zero_grad(); return t; }()), FORM([&] { l.ptr()->zero_grad(false); return t; }()),
+    FORM(p.at(0) * n), FORM(p.at(0).sum()), FORM([&] { NoGradGuard none; p.at(0).mul_(0.5); return t; }()),
+    FORM([&] { nn::utils::clip_grad_norm_(p, 0.5); return t; }()), FORM([&] { nn::utils::clip_grad_value_(p, 0.1); return t; }()),
+    FORM([&] { o.zero_grad(); return t; }()), FORM([&] { o.zero_grad(false); return t; }()), FORM([&] { o.step(); return t; }()),
+    FORM([&] { o.set_lr(0.03); return t; }()), FORM([&] { o.set_lr(o.lr() * 0.5); return t; }()), FORM(t * o.lr()), FORM([&] { r.step(); return t; }()),
+    FORM([&] { o.zero_grad(); Tensor loss = square(l(a)).mean(); loss.backward(); o.step(); return loss; }()),
+    FORM([&] { o.zero_grad(false); Tensor loss = mse_loss(l(a), ones_like(l(a))); loss.backward(); nn::utils::clip_grad_norm_(p, 1.0); o.step(); r.step(); return loss.detach(); }()),
+    FORM([&] { square(l(a)).mean().backward(); abs(l(a)).sum().backward(); o.step(); return t; }()),
+};
+
+// In the order of FormGroup.
+std::span<const std::vector<Form>* const> groups() {
+  static const std::vector<Form>* const all[] = {&kPointwise, &kReduce, &kMove, &kViews, &kWrites, &kNumbers, &kOther, &kState};
+  return all;
+}
 
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
 }  // namespace
 
-// Where the text has the name of an operand: a word of one letter that is neither a member nor called.
+// Where the text has the name of an operand: a word of one letter that is no member.
 size_t find_operand(std::string_view text, char name, size_t from) {
   for (size_t at = text.find(name, from); at != std::string_view::npos; at = text.find(name, at + 1)) {
     char before = at > 0 ? text[at - 1] : ' ', after = at + 1 < text.size() ? text[at + 1] : ' ';
     bool member = before == '.' && (at < 2 || text[at - 2] != '.');
-    if (!is_word(before) && !member && !is_word(after) && after != '(') return at;
+    if (!is_word(before) && !member && !is_word(after)) return at;
   }
   return std::string_view::npos;
 }
@@ -109,24 +145,16 @@ bool Condition::names(char operand) const { return find_operand(text, operand, 0
 const std::vector<Form>& forms() {
   static const std::vector<Form> all = [] {
     std::vector<Form> joined;
-    for (auto* some : {&kPointwise, &kReduce, &kMove, &kViews, &kWrites, &kOther})
-      joined.insert(joined.end(), some->begin(), some->end());
+    for (auto* some : groups()) joined.insert(joined.end(), some->begin(), some->end());
     return joined;
   }();
   return all;
 }
 
-const std::vector<std::pair<int, int>>& form_groups() {
-  static const std::vector<std::pair<int, int>> groups = [] {
-    std::vector<std::pair<int, int>> out;
-    int begin = 0;
-    for (auto* some : {&kPointwise, &kReduce, &kMove, &kViews, &kWrites, &kOther}) {
-      out.emplace_back(begin, begin + int(some->size()));
-      begin = out.back().second;
-    }
-    return out;
-  }();
-  return groups;
+std::pair<int, int> forms_of(FormGroup group) {
+  int begin = 0;
+  for (int k = 0; k < int(group); ++k) begin += int(groups()[size_t(k)]->size());
+  return {begin, begin + int(groups()[size_t(group)]->size())};
 }
 
 const std::vector<Condition>& conditions() {
@@ -134,7 +162,8 @@ const std::vector<Condition>& conditions() {
       CONDITION(a.sum().item() > n), CONDITION(a.mean().item<double>() < n), CONDITION((a > n).any().item<bool>()),
       CONDITION(a.sum().item<float>() * 2 > n), CONDITION(x.sum().item<int64_t>() > 3), CONDITION(m.all().item<bool>()), CONDITION(s > n),
       CONDITION(a.size(0) > 4), CONDITION(a.size(0) == a.size(-1)), CONDITION(a.size(0) % 2 == 0), CONDITION(a.requires_grad()),
-      CONDITION(a.sum().item() * s < b.sum().item()),
+      CONDITION(a.sum().item() * s < b.sum().item()), CONDITION(a.to(kFloat32).contiguous().data_ptr<float>()[0] > n),
+      CONDITION(x.abs().max().item<int64_t>() % 2 == 0), CONDITION(l.ptr()->is_training()), CONDITION(o.lr() > 0.03),
   };
   return all;
 }

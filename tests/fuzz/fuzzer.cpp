@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 #include "sinter/base/format.h"
+#include "sinter/runtime/cpu/toolchain.h"
+#include "tests/fuzz/pairs.h"
 
 namespace sinter::fuzz {
 
@@ -41,30 +43,36 @@ void watch_for_crashes() {
 
 }  // namespace
 
-int fuzz(const Kind& kind, Limits limits) {
+int fuzz(int shard, Limits limits) {
   limits.programs = int(from_environment("SINTER_FUZZ_PROGRAMS", limits.programs));
   limits.seconds = from_environment("SINTER_FUZZ_SECONDS", limits.seconds);
   auto seed = uint32_t(from_environment("SINTER_FUZZ_SEED", 1));
+  bool gradients = from_environment("SINTER_FUZZ_GRADIENTS", 0) != 0;
+  std::string how = gradients ? "SINTER_FUZZ_GRADIENTS=1 " : "";
   watch_for_crashes();
   auto began = std::chrono::steady_clock::now();
   auto passed = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count(); };
   int count = 0, failed = 0;
   int most = int(from_environment("SINTER_FUZZ_FAILURES", kMostFailures));
-  for (; count < limits.programs && passed() < limits.seconds && failed < most; ++count) {
-    uint32_t its_seed = seed + uint32_t(count);
-    Program program = generate(its_seed, kind);
-    std::string crash = format("SINTER_FUZZ_SEED={} crashes:\n{}", its_seed, print(program, "", {{}}));
+  for (int at = shard; at < limits.programs && passed() < limits.seconds && failed < most; at += kShards, ++count) {
+    uint32_t its_seed = seed + uint32_t(at);
+    Program program = generate(its_seed, {.gradients = gradients || its_seed / kShards % 2 == 1, .training = gradients});
+    std::string crash = format("{}SINTER_FUZZ_SEED={} crashes:\n{}", how, its_seed, print(program, "", {{}}));
     crash_text[crash.copy(crash_text, sizeof(crash_text) - 1)] = 0;
     auto failure = check(program);
     if (!failure) continue;
     ++failed;
     std::string first = failure->what;
     Program small = shrink(program, *failure);
-    std::string text = format("SINTER_FUZZ_SEED={}: {}\n{}", its_seed, first, first == failure->what ? "" : failure->what + "\n");
+    std::string text =
+        format("{}SINTER_FUZZ_SEED={}: {}\n{}", how, its_seed, first, first == failure->what ? "" : failure->what + "\n");
     text += print(small, failure->options, failure->rounds) + "\n";
     std::cout << text << std::flush;
   }
-  std::cout << format("SINTER_FUZZ_SEED={}: {} programs, {} failed, {} s\n", seed, count, failed, int(passed()));
+  auto stats = runtime::toolchain_stats();
+  std::cout << format("{}SINTER_FUZZ_SEED={}, every {}th from {}: {} programs, {} failed, {} s ({} programs a minute); {} kernels compiled in {} s of all threads\n{}\n",
+                      how, seed, kShards, shard, count, failed, int(passed()), int(count / std::max(passed(), 1e-9) * 60),
+                      stats.compiles, int(stats.seconds), pair_report());
   return failed;
 }
 

@@ -8,6 +8,7 @@ namespace sinter::fuzz {
 
 struct Kind {
   bool gradients = false;
+  bool training = false;  // with layers in every program, and mostly an optimiser
 };
 
 // A program that runs eagerly on the first round, the same for the same seed.
@@ -27,11 +28,13 @@ std::optional<Failure> check(const Program& program, const Failure* only = nullp
 Program shrink(Program program, Failure& failure);
 
 // Generates and checks programs until the environment's limits (or these) are reached, or a few have failed; how many
-// have. Each is printed as it is found.
+// have. Each is printed as it is found. Of several shards each takes every so-manieth program. Half of the programs have
+// gradients; SINTER_FUZZ_GRADIENTS=1 makes that all of them, with layers and optimisers.
 struct Limits {
   int programs = 1000000;
   double seconds = 25;
 };
-int fuzz(const Kind& kind, Limits limits);
+inline constexpr int kShards = 2;
+int fuzz(int shard, Limits limits);
 
 }  // namespace sinter::fuzz

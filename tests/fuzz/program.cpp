@@ -6,18 +6,50 @@ namespace sinter::fuzz {
 
 namespace {
 
-template <class F>
-auto with_operands(const Choice& choice, const TensorList& variables, const Scalar& s, F f) {
-  static const Tensor none;
-  auto at = [&](size_t place) -> const Tensor& {
-    int variable = choice.variables[place];
-    return variable < 0 ? none : variables[size_t(variable)];
-  };
-  return f(Operands{at(0), at(1), at(2), at(3), at(4), at(5), choice.i, choice.j, choice.n, s});
+// A size or limit as Fit codes it.
+Dim resolve(int64_t code, const Fit& fit, const TensorList& variables) {
+  return code >= 0 ? Dim(code) : variables[size_t(fit.like)].size(-1 - code);
 }
 
-Tensor run(const Call& call, const TensorList& variables, const Scalar& s) {
-  return with_operands(call.choice, variables, s, forms()[size_t(call.form)].run);
+Tensor fitted(const Operand& operand, const TensorList& variables) {
+  if (operand.variable < 0) return {};
+  const Fit& how = operand.fit;
+  Tensor t = variables[size_t(operand.variable)];
+  if (how.sizes) {
+    Shape sizes;
+    for (int64_t code : *how.sizes) sizes.push_back(resolve(code, how, variables));
+    t = fit(t, sizes);
+  }
+  if (how.below) t = t.to(kInt64).abs() % resolve(*how.below, how, variables);
+  if (how.dtype) t = *how.dtype == kBool ? t > 0 : t.to(*how.dtype);
+  if (how.domain) t = t.clamp(how.domain->low, how.domain->high);
+  if (how.contiguous) t = t.contiguous();
+  return t;
+}
+
+template <class F>
+auto with_operands(const Choice& choice, const TensorList& variables, const Scalar& s, const State& state, F f) {
+  Tensor tensors[kTensorNames.size()];
+  for (size_t place = 0; place < kTensorNames.size(); ++place) tensors[place] = fitted(choice.tensors[place], variables);
+  auto& [a, b, c, x, m, t] = tensors;
+  return f(Operands{a, b, c, x, m, t, choice.i, choice.j, choice.n, s, state.layers[size_t(std::max(choice.layer, 0))],
+                    *state.optimizer, *state.schedule, state.parameters});
+}
+
+Tensor run(const OpUse& use, const TensorList& variables) {
+  TensorList tensors;
+  for (auto& argument : use.arguments) tensors.push_back(fitted(argument.tensor, variables));
+  std::vector<TensorArg> operands;
+  for (size_t k = 0; k < tensors.size(); ++k) {
+    auto& number = use.arguments[k].number;
+    operands.push_back(number ? TensorArg(*number) : TensorArg(tensors[k]));
+  }
+  return op(use.op->name.data(), operands, use.attributes.c_str()).at(size_t(use.result));
+}
+
+Tensor run(const Call& call, const TensorList& variables, const Scalar& s, const State& state) {
+  if (call.use.op) return run(call.use, variables);
+  return with_operands(call.choice, variables, s, state, forms()[size_t(call.form)].run);
 }
 
 int64_t size_of(int size, const Round& round) {
@@ -25,11 +57,10 @@ int64_t size_of(int size, const Round& round) {
 }
 
 Tensor draw(const Input& input, const Shape& shape, double disturbance) {
-  if (input.dtype == kInt64) return randint(0, 2, shape);
-  if (input.dtype == kBool) return randint(0, 2, shape).to(kBool);
+  if (!is_floating(input.dtype)) return randint(0, 2, shape).to(input.dtype);
   Tensor values = rand(shape) * 4 - 2;
-  if (disturbance == 0) return values;
-  return values * (1 + disturbance * sin(7.3 * arange(values.numel(), kFloat32)).view(shape));
+  if (disturbance != 0) values = disturbed(values, disturbance);
+  return values.to(input.dtype);
 }
 
 Tensor lay_out(const Input& input, const Round& round) {
@@ -78,16 +109,17 @@ Data make_inputs(const std::vector<Input>& inputs, const Round& round, uint32_t 
 
 Scalar make_number(const Round& round) { return 0.5 + double(round.values % 3); }
 
-Tensor run(const Statement& statement, const TensorList& variables, const Scalar& s) {
-  if (statement.condition < 0) return run(statement.call, variables, s);
-  bool holds = with_operands(statement.asked, variables, s, conditions()[size_t(statement.condition)].holds);
-  return run(holds ? statement.call : statement.otherwise, variables, s);
+Tensor run(const Statement& statement, const TensorList& variables, const Scalar& s, const State& state) {
+  if (statement.condition < 0) return run(statement.call, variables, s, state);
+  bool holds = with_operands(statement.asked, variables, s, state, conditions()[size_t(statement.condition)].holds);
+  return run(holds ? statement.call : statement.otherwise, variables, s, state);
 }
 
-TensorList run(const Program& program, const TensorList& arguments, const TensorList& captured, const Scalar& s) {
+TensorList run(const Program& program, const TensorList& arguments, const TensorList& captured, const Scalar& s,
+               const State& state) {
   TensorList variables = arguments, results;
   variables.insert(variables.end(), captured.begin(), captured.end());
-  for (auto& statement : program.statements) variables.push_back(run(statement, variables, s));
+  for (auto& statement : program.statements) variables.push_back(run(statement, variables, s, state));
   for (int result : program.results) results.push_back(variables[size_t(result)]);
   return results;
 }

@@ -1,4 +1,5 @@
 // Makes failing programs smaller, one change at a time, as long as they fail.
+#include <algorithm>
 #include <chrono>
 
 #include "tests/fuzz/fuzzer.h"
@@ -60,14 +61,21 @@ class Shrinker {
 
   template <class F>
   static void each_variable(Program& program, F f) {
-    auto visit = [&](Choice& choice) {
-      for (int& variable : choice.variables)
-        if (variable >= 0) f(variable);
+    auto visit = [&](Operand& operand) {
+      if (operand.variable >= 0) f(operand.variable);
+      if (operand.fit.like >= 0) f(operand.fit.like);
+    };
+    auto visit_choice = [&](Choice& choice) {
+      for (auto& operand : choice.tensors) visit(operand);
+    };
+    auto visit_call = [&](Call& call) {
+      visit_choice(call.choice);
+      for (auto& argument : call.use.arguments) visit(argument.tensor);
     };
     for (auto& statement : program.statements) {
-      visit(statement.call.choice);
-      visit(statement.asked);
-      visit(statement.otherwise.choice);
+      visit_call(statement.call);
+      visit_choice(statement.asked);
+      visit_call(statement.otherwise);
     }
     for (int& result : program.results) f(result);
   }
@@ -84,8 +92,11 @@ class Shrinker {
     if (k >= int(program_.statements.size())) return false;
     int variable = program_.inputs() + k;
     std::vector<int> stand_ins;
-    for (int operand : program_.statements[size_t(k)].call.choice.variables)
-      if (operand >= 0) stand_ins.push_back(operand);
+    const Call& call = program_.statements[size_t(k)].call;
+    for (auto& operand : call.choice.tensors)
+      if (operand.variable >= 0) stand_ins.push_back(operand.variable);
+    for (auto& argument : call.use.arguments)
+      if (argument.tensor.variable >= 0) stand_ins.push_back(argument.tensor.variable);
     for (int v = 0; v < variable; ++v) stand_ins.push_back(v);
     for (int by : stand_ins)
       if (attempt([&](Program& p) {
@@ -132,6 +143,7 @@ class Shrinker {
       try_set([&](Program& p) -> int64_t& { return p.statements[k].call.choice.i; }, int64_t(0));
       try_set([&](Program& p) -> int64_t& { return p.statements[k].call.choice.j; }, int64_t(0));
     }
+    any |= simplify_state(try_set);
     for (bool captured : {false, true})
       for (size_t k = 0; k < (captured ? program_.captured : program_.arguments).size(); ++k) {
         auto input = [=](Program& p) -> Input& { return (captured ? p.captured : p.arguments)[k]; };
@@ -143,6 +155,42 @@ class Shrinker {
         if (now.sizes.size() > 1) any |= attempt([&](Program& p) { input(p).sizes.pop_back(); });
       }
     return any;
+  }
+
+  // Operands as they are, less state around the program.
+  template <class F>
+  bool simplify_state(F try_set) {
+    bool any = false;
+    for (size_t k = 0; k < program_.statements.size(); ++k)
+      for (size_t o = 0; o < program_.statements[k].call.use.arguments.size(); ++o) {
+        if (program_.statements[k].call.use.arguments[o].tensor.variable < 0) continue;
+        auto fit = [=](Program& p) -> Fit& { return p.statements[k].call.use.arguments[o].tensor.fit; };
+        any |= attempt_if(bool(fit(program_).domain), [&](Program& p) { fit(p).domain.reset(); });
+        any |= attempt_if(fit(program_).sizes && !fit(program_).contiguous, [&](Program& p) { fit(p).sizes.reset(); });
+      }
+    using Before = StateSpec::Before;
+    try_set([](Program& p) -> bool& { return p.as_module; }, false);
+    try_set([](Program& p) -> bool& { return p.state.steps_around; }, false);
+    try_set([](Program& p) -> bool& { return p.state.clips; }, false);
+    try_set([](Program& p) -> Before& { return p.state.before; }, Before::kSetToNone);
+    if (!names_state("r")) try_set([](Program& p) -> int& { return p.state.schedule; }, -1);
+    bool steps = program_.state.steps_around || names_state("or");
+    if (!steps) try_set([](Program& p) -> int& { return p.state.optimizer; }, -1);
+    if (!steps && !names_state("lp")) any |= attempt_if(!program_.state.layers.empty(), [](Program& p) { p.state = {}; });
+    return any;
+  }
+
+  template <class F>
+  bool attempt_if(bool worthwhile, F change) {
+    return worthwhile && attempt(change);
+  }
+
+  bool names_state(std::string_view letters) const {
+    auto names = [&](const auto& form) { return std::any_of(letters.begin(), letters.end(), [&](char c) { return form.names(c); }); };
+    auto in_call = [&](const Call& call) { return !call.use.op && names(forms()[size_t(call.form)]); };
+    return std::any_of(program_.statements.begin(), program_.statements.end(), [&](const Statement& s) {
+      return in_call(s.call) || (s.condition >= 0 && (in_call(s.otherwise) || names(conditions()[size_t(s.condition)])));
+    });
   }
 
   const std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();

@@ -109,13 +109,14 @@ bool Sample::accepted() const {
 }
 
 
+std::vector<std::string> sample_texts(const Op& op) {
+  if (op.kind == OpKind::kPointwise) return pointwise_texts(op);
+  return {op.samples.begin(), op.samples.end()};
+}
+
 std::vector<Sample> samples_of(const Op& op, DType dtype) {
   std::vector<Sample> out;
-  if (op.kind == OpKind::kPointwise) {
-    for (auto& text : pointwise_texts(op)) out.push_back(sample_from(op, text, dtype));
-  } else {
-    for (auto text : op.samples) out.push_back(sample_from(op, text, dtype));
-  }
+  for (auto& text : sample_texts(op)) out.push_back(sample_from(op, text, dtype));
   return out;
 }
 

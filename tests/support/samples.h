@@ -30,6 +30,8 @@ struct Sample {
 // One sample from its text, `x` being of this dtype: "x[2, 3], i64[4]<3, 1.5 | dim=1".
 Sample sample_from(const Op& op, std::string_view text, DType dtype);
 
+// The texts of an op's samples; those of pointwise ops follow from their arity.
+std::vector<std::string> sample_texts(const Op& op);
 // The op's samples with `x` of this dtype. Values are drawn from the op's domain, the same in every run.
 std::vector<Sample> samples_of(const Op& op, DType dtype);
 
