@@ -8,6 +8,7 @@
 #include "sinter/codegen/cpu/emit.h"
 #include "sinter/graph/trace.h"
 #include "sinter/loops/lower.h"
+#include "sinter/loops/parameter_names.h"
 #include "sinter/loops/schedule.h"
 #include "sinter/ops/sample.h"
 #include "sinter/runtime/cpu/cpu_features.h"
@@ -70,7 +71,7 @@ class Application {
   Dim symbol_of(const Dim& size) {
     if (options_.fixed_sizes || !size.is_number() || size.number() <= 1) return size;
     auto it = std::find(sizes_.begin(), sizes_.end(), size.number());
-    std::string name = "n" + std::to_string(it - sizes_.begin());
+    std::string name = size_name(it - sizes_.begin());
     if (it == sizes_.end()) sizes_.push_back(size.number());
     tracer_.set_hint(name, size.number());
     return Dim::symbol(name);

@@ -22,9 +22,11 @@ std::string type_text(DType compute, bool vector) {
 
 std::string memory_text(DType dtype) { return dtype == kBool ? "bool" : "k::" + to_string(dtype); }
 
+std::string local_text(const std::string& name) { return name + "_"; }
+
 std::string index_text(const Dim& d) {
   static const Dim::Visitor visitor{
-      .floor_div = "floor_divide((i64)({}), (i64)({}))", .mod = "remainder((i64)({}), (i64)({}))",
+      .symbol = local_text, .floor_div = "floor_divide((i64)({}), (i64)({}))", .mod = "remainder((i64)({}), (i64)({}))",
       .max = "maximum((i64)({}), (i64)({}))", .min = "minimum((i64)({}), (i64)({}))"};
   return d.text(visitor);
 }
@@ -41,9 +43,9 @@ std::string conditions_text(const Conditions& conditions) {
 }
 
 std::string operand_text(const LoopNest& nest, int operand) {
-  if (!nest.operands[size_t(operand)].output) return "in" + std::to_string(operand);
+  if (!nest.operands[size_t(operand)].output) return local_text("in" + std::to_string(operand));
   // A nest of one op has one output; a fused one names them by their place.
-  return nest.output >= 0 ? "out" : "out" + std::to_string(operand);
+  return local_text(nest.output >= 0 ? "out" : "out" + std::to_string(operand));
 }
 
 std::string cast_text(const std::string& value, DType from, DType to) {
@@ -153,7 +155,7 @@ std::string BodyWriter::load(const Instr& instr) const {
   else if (m == Movement::kStrided)
     text = format("load_strided<{}>({}, {}, {})", dtype, name, at, index_text(*instr.offset.coefficient_of(axis_)));
   else if (mode_ == LaneMode::kPartial)
-    text = format("load_partial<{}>({}, {}, m)", dtype, name, at);
+    text = format("load_partial<{}>({}, {}, m_)", dtype, name, at);
   else
     text = format("load<{}>({}, {})", dtype, name, at);
   if (instr.conditions.empty()) return text;
@@ -201,28 +203,28 @@ std::string BodyWriter::statement(int id) const {
   switch (instr.kind) {
     case InstrKind::kLoad:
       if (std::find(turned_.begin(), turned_.end(), id) != turned_.end())
-        return left + format("load<k::f32>(turned{}, turned_row * kLanes);", id);
+        return left + format("load<k::f32>(turned{}_, turned_row_ * kLanes);", id);
       return left + load(instr) + ";";
     case InstrKind::kLoadIndex: {
       if (!instr.args.empty()) {
         int from = instr.args[0];
-        std::string index = format("checked_index({}, {}, error)",
+        std::string index = format("checked_index({}, {}, error_)",
                                    cast_text(variable(from), compute_dtype(nest_.body[size_t(from)].dtype), kInt64),
                                    index_text(instr.extent));
         if (!instr.conditions.empty()) index = format("({}) ? {} : 0", conditions(instr), index);
-        return format("const i64 {} = {};", instr.symbol, index);
+        return format("const i64 {} = {};", index_text(instr.symbol), index);
       }
       std::string dtype = memory_text(nest_.operands[size_t(instr.operand)].dtype);
-      return format("const i64 {} = checked_index(cast_i64(load1<{}>({}, {})), {}, error);", instr.symbol, dtype,
+      return format("const i64 {} = checked_index(cast_i64(load1<{}>({}, {})), {}, error_);", index_text(instr.symbol), dtype,
                     operand_text(nest_, instr.operand), index_text(instr.offset), index_text(instr.extent));
     }
     case InstrKind::kConstant: return left + literal_text(instr.value, compute) + ";";
     case InstrKind::kTile: {
-      std::string memory = memory_text(compute), at = format("{} - col", axis_);
-      if (mode_ == LaneMode::kPartial) return left + format("load_partial<{}>(tile{}, {}, m);", memory, instr.operand, at);
-      return left + format("{}<{}>(tile{}, {});", lanes ? "load" : "load1", memory, instr.operand, at);
+      std::string memory = memory_text(compute), at = index_text(axis_) + " - col_";
+      if (mode_ == LaneMode::kPartial) return left + format("load_partial<{}>(tile{}_, {}, m_);", memory, instr.operand, at);
+      return left + format("{}<{}>(tile{}_, {});", lanes ? "load" : "load1", memory, instr.operand, at);
     }
-    case InstrKind::kOuter: return left + format("row{};", instr.operand);
+    case InstrKind::kOuter: return left + format("row{}_;", instr.operand);
     case InstrKind::kIndex:
       if (!lanes) return left + index_text(instr.offset) + ";";
       return left + format("splat_i64({}) + iota_i64() * splat_i64({});", index_text(instr.offset),

@@ -18,8 +18,12 @@ enum class LaneMode : uint8_t {
 
 // "f32" → "float" or "f32v"; bool → "bool" or "maskv".
 std::string type_text(DType compute, bool vector);
-// The type of an element in memory. Qualified, since with nine axes a coordinate is called i8.
+// The type of an element in memory.
 std::string memory_text(DType dtype);
+// A name that a kernel's text gives to something of its own (a value, an operand, a size, a loop's variable, a parameter). All
+// of these end with an underscore and nothing of a prelude does, so that none hides a function or a type.
+std::string local_text(const std::string& name);
+// Symbols are such names.
 std::string index_text(const Dim& d);
 std::string conditions_text(const Conditions& conditions);
 std::string operand_text(const LoopNest& nest, int operand);
@@ -51,7 +55,7 @@ class BodyWriter {
   // Whether it holds one number for all lanes.
   bool uniform(int id) const;
 
-  static std::string variable(int id) { return "t" + std::to_string(id); }
+  static std::string variable(int id) { return local_text("t" + std::to_string(id)); }
 
  private:
   std::string load(const Instr& instr) const;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sinter/loops/fused.h"
+#include "sinter/loops/parameter_names.h"
 #include "sinter/tensor/tensor.h"
 
 namespace sinter {
@@ -17,7 +18,7 @@ class KernelParameters {
     if (!d.is_number() || d.number() < 2) return d;
     auto [it, fresh] = sizes_.try_emplace(d.number(), Dim());
     if (fresh) {
-      std::string name = "n" + std::to_string(sizes_.size() - 1);
+      std::string name = size_name(int64_t(sizes_.size()) - 1);
       it->second = Dim::symbol(name);
       values_[name] = d.number();
     }
@@ -29,7 +30,7 @@ class KernelParameters {
 
   Dim stride(int operand, size_t axis, int64_t value) {
     if (value == 0 || value == 1 || (value == 2 && two_is_text_)) return value;
-    std::string name = "p" + std::to_string(operand) + "_" + std::to_string(axis);
+    std::string name = stride_name(operand, int64_t(axis));
     values_[name] = value;
     return Dim::symbol(name);
   }

@@ -3,24 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <functional>
-#include <optional>
 #include <set>
 
 #include "sinter/codegen/cuda/emit.h"
 #include "sinter/codegen/cuda/geometry.h"
-#include "sinter/engine/kernel_parameters.h"
-#include "sinter/graph/trace.h"
-#include "sinter/ops/activation.h"
-#include "sinter/ops/binary.h"
-#include "sinter/ops/layout.h"
-#include "sinter/ops/matmul.h"
-#include "sinter/ops/norm.h"
-#include "sinter/ops/reduce.h"
-#include "sinter/ops/view.h"
-#include "sinter/passes/fuse.h"
-#include "sinter/passes/pipeline.h"
 #include "sinter/runtime/cuda/module.h"
-#include "tests/support/samples.h"
+#include "tests/codegen/nests.h"
 
 namespace sinter {
 namespace {
@@ -32,79 +20,6 @@ using codegen::CudaLaunch;
 using codegen::CudaSpread;
 using testing::Sample;
 
-bool is_loops(const Op& op) {
-  switch (op.kind) {
-    case OpKind::kPointwise:
-    case OpKind::kLoop:
-    case OpKind::kReduce:
-    case OpKind::kScatter:
-    case OpKind::kScan: return true;
-    case OpKind::kView: return !op.alias;
-    default: return false;
-  }
-}
-
-// The nest of a sample with row-major operands; nothing where it has no elements.
-std::optional<LoopNest> nest_of(const Sample& sample) {
-  auto types = sample.types();
-  OpCall call{*sample.op, types, sample.attrs};
-  Type result = sample.op->infer(call)[0];
-  std::vector<Layout> layouts;
-  for (size_t i = 0; i < types.size(); ++i)
-    layouts.push_back(sample.operands[i].scalar ? Layout{.scalar = true, .strides = {}} : contiguous_layout(types[i].shape));
-  layouts.push_back(contiguous_layout(result.shape));
-  LoopNest nest = lower(call, result, layouts);
-  for (auto* axes : {&nest.parallel, &nest.sequential})
-    for (auto& axis : *axes)
-      if (axis.extent.same_as(0)) return std::nullopt;
-  return nest;
-}
-
-LoopNest nest_of(std::string_view op, std::string_view text, DType dtype) {
-  return *nest_of(testing::sample_from(*find_op(op), text, dtype));
-}
-
-// The nest of a program that fuses into one kernel, with names for its sizes.
-FusedNest fused_nest(const std::function<TensorList(const TensorList&)>& f, const std::vector<Type>& types) {
-  FuseOptions options;
-  options.takes_epilogue = [](const Node& node) { return is_contraction(node); };
-  Graph graph = fuse(run_passes(trace(f, types), PipelineOptions()), options);
-  for (auto& node : graph.nodes()) {
-    if (node.op != &fused_op()) continue;
-    KernelParameters parameters;
-    Attrs named = node.attrs.map_dims([&](const Dim& d) { return parameters.size(d); });
-    auto& attrs = named.as<FusedAttrs>();
-    std::vector<Layout> layouts;
-    for (auto& v : attrs.body->inputs()) layouts.push_back(contiguous_layout(v.type().shape));
-    for (auto& v : attrs.body->outputs()) layouts.push_back(contiguous_layout(v.type().shape));
-    return lower_fused(attrs, layouts);
-  }
-  ADD_FAILURE() << "nothing was fused in\n" << graph.text();
-  return {};
-}
-
-FusedNest softmax_nest(DType dtype) {
-  return fused_nest([](const TensorList& x) { return TensorList{x[0].softmax(-1)}; }, {{dtype, {7, 264}, Device()}});
-}
-FusedNest rotary_nest(DType dtype) {
-  auto program = [](const TensorList& x) {
-    auto halves = x[0].chunk(2, -1);
-    return TensorList{x[0] * x[1] + cat({-halves[1], halves[0]}, -1) * x[2]};
-  };
-  return fused_nest(program, std::vector<Type>(3, {dtype, {7, 64}, Device()}));
-}
-FusedNest padded_sum_nest() {
-  auto program = [](const TensorList& x) {
-    Tensor row = cat({x[0], x[1] * 2}, -1);
-    return TensorList{row / row.sum({-1}, true)};
-  };
-  return fused_nest(program, std::vector<Type>(2, {kFloat32, {7, 61}, Device()}));
-}
-FusedNest epilogue_nest() {
-  auto program = [](const TensorList& x) { return TensorList{gelu(matmul(x[0], x[1]) + x[2])}; };
-  return fused_nest(program, {{kBFloat16, {16, 64}, Device()}, {kBFloat16, {64, 48}, Device()}, {kBFloat16, {48}, Device()}});
-}
-
 // ---- texts ----
 TEST(CudaDialect, MapInVectors) {
   auto kernel = codegen::emit_cuda(nest_of("add", "x[3, 10], x[3, 10]", kBFloat16), "add");
@@ -114,38 +29,38 @@ TEST(CudaDialect, MapInVectors) {
   EXPECT_TRUE(kernel.range.same_as(30));
   EXPECT_EQ(kernel.text, R"(namespace k {
 struct add_kernel : Vectors<8> {
-template <class A>
-static __device__ __forceinline__ void run(const A& a, i64 begin, i64 end, const Rows& b) {
-  const void* in0 = (const void*)a[0];
-  const void* in1 = (const void*)a[1];
-  void* out2 = (void*)a[2];
-  const i32 vectors = (10 + kLanes - 1) / kLanes;
-  const i64 steps = (i64)(3) * (vectors);
-  for (i64 step = first_step(b); step < steps; step += all_threads(b)) {
-    const u32 at = (u32)step / (u32)(vectors);
-    const i32 i1 = (i32)((u32)step - at * (u32)(vectors)) * kLanes;
-    const i32 i0 = (i32)at;
-    if (i1 + kLanes <= 10 && fits<k::bf16>(in0, 10*i0 + i1) && fits<k::bf16>(in1, 10*i0 + i1) && fits<k::bf16>(out2, 10*i0 + i1)) {
-      const f32v t0 = load<k::bf16>(in0, 10*i0 + i1);
-      const f32v t1 = load<k::bf16>(in1, 10*i0 + i1);
-      const f32v t2 = t0 + t1;
-      store<k::bf16>(out2, 10*i0 + i1, t2);
+template <class A_>
+static __device__ __forceinline__ void run_(const A_& a_, i64 begin_, i64 end_, const Rows& b_) {
+  const void* in0_ = (const void*)a_[0];
+  const void* in1_ = (const void*)a_[1];
+  void* out2_ = (void*)a_[2];
+  const i32 vectors_ = (10 + kLanes - 1) / kLanes;
+  const i64 steps_ = (i64)(3) * (vectors_);
+  for (i64 step_ = first_step(b_); step_ < steps_; step_ += all_threads(b_)) {
+    const u32 at_ = (u32)step_ / (u32)(vectors_);
+    const i32 i1_ = (i32)((u32)step_ - at_ * (u32)(vectors_)) * kLanes;
+    const i32 i0_ = (i32)at_;
+    if (i1_ + kLanes <= 10 && fits<k::bf16>(in0_, 10*i0_ + i1_) && fits<k::bf16>(in1_, 10*i0_ + i1_) && fits<k::bf16>(out2_, 10*i0_ + i1_)) {
+      const f32v t0_ = load<k::bf16>(in0_, 10*i0_ + i1_);
+      const f32v t1_ = load<k::bf16>(in1_, 10*i0_ + i1_);
+      const f32v t2_ = t0_ + t1_;
+      store<k::bf16>(out2_, 10*i0_ + i1_, t2_);
     }
     else {
-      for (i32 tail = i1, last = minimum(i1 + (i32)kLanes, (i32)(10)); tail < last; ++tail) {
-        const i32 i1 = tail;
-        const float t0 = load1<k::bf16>(in0, 10*i0 + i1);
-        const float t1 = load1<k::bf16>(in1, 10*i0 + i1);
-        const float t2 = t0 + t1;
-        store1<k::bf16>(out2, 10*i0 + i1, t2);
+      for (i32 tail_ = i1_, last_ = minimum(i1_ + (i32)kLanes, (i32)(10)); tail_ < last_; ++tail_) {
+        const i32 i1_ = tail_;
+        const float t0_ = load1<k::bf16>(in0_, 10*i0_ + i1_);
+        const float t1_ = load1<k::bf16>(in1_, 10*i0_ + i1_);
+        const float t2_ = t0_ + t1_;
+        store1<k::bf16>(out2_, 10*i0_ + i1_, t2_);
       }
     }
   }
 }
 };
-extern "C" __global__ void __launch_bounds__(256) add(const __grid_constant__ Args<4> a) {
+extern "C" __global__ void __launch_bounds__(256) add(const __grid_constant__ Args<4> a_) {
   wait_for_previous();
-  add_kernel::run(a, 0, a.range, this_block<Rows>());
+  add_kernel::run_(a_, 0, a_.range, this_block<Rows>());
 }
 }  // namespace k
 )");
@@ -155,39 +70,39 @@ TEST(CudaDialect, RowReduction) {
   auto kernel = codegen::emit_cuda(nest_of("sum", "x[5, 9] | dims=[1]", kFloat32), "sum", {.wide = true});
   EXPECT_EQ(kernel.spread, CudaSpread::kRows);
   EXPECT_TRUE(kernel.along);
-  EXPECT_EQ(kernel.members, R"(template <class A>
-static __device__ __forceinline__ void run(const A& a, i64 begin, i64 end, const Rows& b) {
-  const void* in0 = (const void*)a[0];
-  void* out1 = (void*)a[1];
-  float row0;
-  for (i64 base = begin + (i64)b.index * b.rows; base < end; base += (i64)b.count * b.rows) {
-    const bool valid = base + b.row < end;
-    const i64 at = valid ? base + b.row : end - 1;
-    const i64 i0 = (i64)at;
+  EXPECT_EQ(kernel.members, R"(template <class A_>
+static __device__ __forceinline__ void run_(const A_& a_, i64 begin_, i64 end_, const Rows& b_) {
+  const void* in0_ = (const void*)a_[0];
+  void* out1_ = (void*)a_[1];
+  float row0_;
+  for (i64 base_ = begin_ + (i64)b_.index * b_.rows; base_ < end_; base_ += (i64)b_.count * b_.rows) {
+    const bool valid_ = base_ + b_.row < end_;
+    const i64 at_ = valid_ ? base_ + b_.row : end_ - 1;
+    const i64 i0_ = (i64)at_;
     {
-      float tail0 = (float)(0.0);
-      f32v acc0 = splat_f32((float)(0.0));
-      const i64 stop = valid ? (i64)(9) : 0;
-      i64 k0 = (i64)b.member * kLanes;
-      const bool whole = true && fits<k::f32>(in0, 9*i0 + k0);
+      float tail0_ = (float)(0.0);
+      f32v acc0_ = splat_f32((float)(0.0));
+      const i64 stop_ = valid_ ? (i64)(9) : 0;
+      i64 k0_ = (i64)b_.member * kLanes;
+      const bool whole_ = true && fits<k::f32>(in0_, 9*i0_ + k0_);
       #pragma unroll 2
-      for (; whole && k0 + kLanes <= stop; k0 += (i64)b.members * kLanes) {
-        const f32v t0 = load<k::f32>(in0, 9*i0 + k0);
-        acc0 = acc0 + t0;
+      for (; whole_ && k0_ + kLanes <= stop_; k0_ += (i64)b_.members * kLanes) {
+        const f32v t0_ = load<k::f32>(in0_, 9*i0_ + k0_);
+        acc0_ = acc0_ + t0_;
       }
-      for (; k0 < stop; k0 += (i64)b.members * kLanes) {
-        for (i64 tail = k0, last = minimum(k0 + (i64)kLanes, (i64)(stop)); tail < last; ++tail) {
-          const i64 k0 = tail;
-          const float t0 = load1<k::f32>(in0, 9*i0 + k0);
-          tail0 = tail0 + t0;
+      for (; k0_ < stop_; k0_ += (i64)b_.members * kLanes) {
+        for (i64 tail_ = k0_, last_ = minimum(k0_ + (i64)kLanes, (i64)(stop_)); tail_ < last_; ++tail_) {
+          const i64 k0_ = tail_;
+          const float t0_ = load1<k::f32>(in0_, 9*i0_ + k0_);
+          tail0_ = tail0_ + t0_;
         }
       }
-      row0 = join<Sum>(b, Sum::join(join_lanes<Sum>(acc0), tail0), (float)(0.0));
+      row0_ = join<Sum>(b_, Sum::join(join_lanes<Sum>(acc0_), tail0_), (float)(0.0));
     }
     {
-      if (valid && b.member == 0) {
-        const float t0 = row0;
-        store1<k::f32>(out1, i0, t0);
+      if (valid_ && b_.member == 0) {
+        const float t0_ = row0_;
+        store1<k::f32>(out1_, i0_, t0_);
       }
     }
   }
@@ -200,31 +115,31 @@ TEST(CudaDialect, FusedSoftmax) {
   EXPECT_EQ(kernel.spread, CudaSpread::kRows);
   EXPECT_EQ(to_string(kernel.range), "n0");
   EXPECT_EQ(to_string(kernel.work), "n1");
-  EXPECT_NE(kernel.text.find("row0 = join<Max>(b, tail0,"), std::string::npos) << kernel.text;
-  EXPECT_NE(kernel.text.find("row1 = join<Sum>(b, tail1,"), std::string::npos) << kernel.text;
-  EXPECT_NE(kernel.text.find("for (i32 place = (i32)b.member; place < stop; place += (i32)b.members) {"), std::string::npos);
+  EXPECT_NE(kernel.text.find("row0_ = join<Max>(b_, tail0_,"), std::string::npos) << kernel.text;
+  EXPECT_NE(kernel.text.find("row1_ = join<Sum>(b_, tail1_,"), std::string::npos) << kernel.text;
+  EXPECT_NE(kernel.text.find("for (i32 place_ = (i32)b_.member; place_ < stop_; place_ += (i32)b_.members) {"), std::string::npos);
 }
 
 TEST(CudaDialect, RowsStayInRegisters) {
   auto kernel = codegen::emit_cuda(softmax_nest(kFloat32), "softmax", {.keep = 4});
-  EXPECT_NE(kernel.text.find("Kept<k::f32> kept0[4];"), std::string::npos) << kernel.text;
-  EXPECT_NE(kernel.text.find("kept0[turn] = keep<k::f32>(in0, "), std::string::npos) << kernel.text;
-  EXPECT_NE(kernel.text.find("const Kept<k::f32>& turned0 = kept0[turn];"), std::string::npos) << kernel.text;
+  EXPECT_NE(kernel.text.find("Kept<k::f32> kept0_[4];"), std::string::npos) << kernel.text;
+  EXPECT_NE(kernel.text.find("kept0_[turn_] = keep<k::f32>(in0_, "), std::string::npos) << kernel.text;
+  EXPECT_NE(kernel.text.find("const Kept<k::f32>& turned0_ = kept0_[turn_];"), std::string::npos) << kernel.text;
 }
 
 // A vector that lies on one side of every cut is taken whole; the others element by element.
 TEST(CudaDialect, VectorsBetweenCuts) {
   auto kernel = codegen::emit_cuda(rotary_nest(kBFloat16), "rope");
   EXPECT_EQ(kernel.lanes, 8);
-  for (auto* part : {"&& alike(i1 - n1, n1) && alike(i1, n1) &&",
-                     "(!((u64)(i1) < (u64)(n1)) || fits<k::bf16>(in0, i0*n1 + i1))",
-                     "load_if<k::bf16>((u64)(i1) < (u64)(n1), "})
+  for (auto* part : {"&& alike(i1_ - n1_, n1_) && alike(i1_, n1_) &&",
+                     "(!((u64)(i1_) < (u64)(n1_)) || fits<k::bf16>(in0_, i0_*n1_ + i1_))",
+                     "load_if<k::bf16>((u64)(i1_) < (u64)(n1_), "})
     EXPECT_NE(kernel.text.find(part), std::string::npos) << part << "\n" << kernel.text;
   // A sum over such a row.
   auto rows = codegen::emit_cuda(padded_sum_nest(), "rows", {.keep = 4});
   EXPECT_EQ(rows.lanes, 4);
   EXPECT_NE(rows.text.find("if (alike("), std::string::npos) << rows.text;
-  EXPECT_EQ(rows.text.find("kept"), std::string::npos) << rows.text;
+  EXPECT_EQ(rows.text.find("kept0_"), std::string::npos) << rows.text;
 }
 
 TEST(CudaDialect, SearchInVectors) {
@@ -232,8 +147,8 @@ TEST(CudaDialect, SearchInVectors) {
   EXPECT_EQ(kernel.lanes, 4);
   EXPECT_EQ(kernel.most, 1024);
   EXPECT_NE(kernel.text.find("__launch_bounds__(1024)"), std::string::npos);
-  EXPECT_NE(kernel.text.find("const f32v t0 = load<k::f32>(in0, "), std::string::npos) << kernel.text;
-  EXPECT_NE(kernel.text.find("if (!may_beat<true>(values[u], best)) continue;"), std::string::npos) << kernel.text;
+  EXPECT_NE(kernel.text.find("const f32v t0_ = load<k::f32>(in0_, "), std::string::npos) << kernel.text;
+  EXPECT_NE(kernel.text.find("if (!may_beat<true>(values_[u_], best_)) continue;"), std::string::npos) << kernel.text;
   EXPECT_EQ(codegen::emit_cuda(nest_of("argmax", "x[5, 9] | dims=[0]", kFloat32), "f").lanes, 1);
 }
 
@@ -342,7 +257,7 @@ TEST(CudaDialect, EveryKindCompilesForEveryArchitecture) {
                format("namespace k {\nextern \"C\" __global__ void {}(const __grid_constant__ Args<32> a) {\n", name) +
                format("  {}_rows(a, 0, a.range);\n  const float tiles[] = {1.0f};\n", name) +
                format("  {}_element(SubArgs<Args<32>, {}>{a}, tiles, threadIdx.x, 3);\n", name, rows.slots) +
-               format("  {}_neighbours_run::finish(SubArgs<Args<32>, {}>{a}, (const float*)a[0], 64, threadIdx.x, 8);\n}\n}\n", name, rows.slots);
+               format("  {}_neighbours_run::finish_(SubArgs<Args<32>, {}>{a}, (const float*)a[0], 64, threadIdx.x, 8);\n}\n}\n", name, rows.slots);
     return out;
   });
   for (const char* architecture : {"sm_80", "sm_86", "sm_89", "sm_90"}) kernels.compile(architecture);

@@ -138,42 +138,42 @@ struct product_shape {
   };
   static constexpr bool mma = false, resident = true, bulk = false;
   struct Weights {
-    const char* b0;
-    i64 s0;
-    const char* b1;
-    i64 s1;
-    template <class X>
-    __device__ __forceinline__ explicit Weights(const X& a) : b0((const char*)a[1]), s0(i64(512) * 2), b1((const char*)a[2]), s1(a[7] * 2) {}
-    __device__ __forceinline__ bool is_aligned(int bytes) const {
-      return (((i64)b0 | s0 | (i64)b1 | s1) & (bytes - 1)) == 0;
+    const char* b0_;
+    i64 s0_;
+    const char* b1_;
+    i64 s1_;
+    template <class X_>
+    __device__ __forceinline__ explicit Weights(const X_& a_) : b0_((const char*)a_[1]), s0_(i64(512) * 2), b1_((const char*)a_[2]), s1_(a_[7] * 2) {}
+    __device__ __forceinline__ bool is_aligned(int bytes_) const {
+      return (((i64)b0_ | s0_ | (i64)b1_ | s1_) & (bytes_ - 1)) == 0;
     }
-    __device__ __forceinline__ const char* start(i64 column, int) const {
-      return column < 96 ? b0 + column * s0 : b1 + (column - 96) * s1;
+    __device__ __forceinline__ const char* start(i64 column_, int) const {
+      return column_ < 96 ? b0_ + column_ * s0_ : b1_ + (column_ - 96) * s1_;
     }
-    __device__ __forceinline__ i64 step(i64 column, int) const { return column < 96 ? s0 : s1; }
+    __device__ __forceinline__ i64 step(i64 column_, int) const { return column_ < 96 ? s0_ : s1_; }
   };
-  template <class X>
-  static __device__ __forceinline__ const A* left(const X& a, char* own) {
-    twice(gemv::Slots<X, 10, 2>{a, (i64)own}, 0, 2);
+  template <class X_>
+  static __device__ __forceinline__ const A* left(const X_& a_, char* own_) {
+    twice(gemv::Slots<X_, 10, 2>{a_, (i64)own_}, 0, 2);
     __syncthreads();
-    return (const A*)own;
+    return (const A*)own_;
   }
-  template <class X>
-  static __device__ __forceinline__ i64 left_stride(const X& a) {
-    (void)a;
+  template <class X_>
+  static __device__ __forceinline__ i64 left_stride(const X_& a_) {
+    (void)a_;
     return i64(512);
   }
-  template <class X>
-  static __device__ __forceinline__ void finish(const X& a, const float* tiles, i64 row, i64 column) {
-    if (column < 96) {
-      gemv::store<gemv::Bf16>(a[4], row * i64(96) + column, tiles[0]);
+  template <class X_>
+  static __device__ __forceinline__ void finish(const X_& a_, const float* tiles_, i64 row_, i64 column_) {
+    if (column_ < 96) {
+      gemv::store<gemv::Bf16>(a_[4], row_ * i64(96) + column_, tiles_[0]);
       return;
     }
-    residual(gemv::Slots<X, 8>{a}, tiles, row, column - 96);
+    residual(gemv::Slots<X_, 8>{a_}, tiles_, row_, column_ - 96);
   }
 };
-extern "C" __global__ void __launch_bounds__(128, 3) product(const __grid_constant__ Args<16> a) {
-  gemv::product_of_rows<product_shape>(a);
+extern "C" __global__ void __launch_bounds__(128, 3) product(const __grid_constant__ Args<16> a_) {
+  gemv::product_of_rows<product_shape>(a_);
 }
 }  // namespace k
 )");

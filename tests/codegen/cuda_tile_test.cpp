@@ -31,14 +31,14 @@ const char* const kFunctions = R"(
 namespace k {
 struct gate_run {
   template <class X>
-  static __device__ void finish(const X& a, const float* tiles, int apart, i64 row, i64 column) {
+  static __device__ void finish_(const X& a, const float* tiles, int apart, i64 row, i64 column) {
     for (int i = 0; i < 4 && column + i < a[1]; ++i)
       ((float*)a[0])[row * a[1] + column + i] = tiles[i] * tiles[apart + i];
   }
 };
 struct residual_run {
   template <class X>
-  static __device__ void finish(const X& a, const float* tiles, int, i64 row, i64 column) {
+  static __device__ void finish_(const X& a, const float* tiles, int, i64 row, i64 column) {
     ((float*)a[0])[row * a[1] + column] = 1 + tiles[0];
   }
 };

@@ -25,7 +25,7 @@ class KernelWriter : TextWriter {
     bool inner_last = nest_.kind == NestKind::kMap || schedule_.mode == VectorMode::kColumns;
     result_.split_last = inner_last && nest_.parallel.size() > 1;
     if (schedule_.mode == VectorMode::kColumns && !result_.split_last) result_.lanes_per_step = kStripLanes;
-    open("extern \"C\" void " + name + "(const i64* a, i64 begin, i64 end) {");
+    open("extern \"C\" void " + name + "(const i64* a_, i64 begin_, i64 end_) {");
     prologue();
     if (schedule_.mode == VectorMode::kColumns)
       over_inner_axis([&](auto lo, auto hi) { columns(lo, hi); });
@@ -45,13 +45,13 @@ class KernelWriter : TextWriter {
   void prologue() {
     size_t slot = take_arguments(nest_, nest_.params());
     for (auto& instr : nest_.body)
-      if (instr.kind == InstrKind::kLoadIndex) return line(format("i64* error = (i64*)a[{}];", slot));
+      if (instr.kind == InstrKind::kLoadIndex) return line(format("i64* error_ = (i64*)a_[{}];", slot));
   }
 
   template <class F>
   void over_inner_axis(F&& f) {
-    if (!result_.split_last) return f("begin", "end");
-    open("for (i64 at = begin; at < end; ++at) {");
+    if (!result_.split_last) return f("begin_", "end_");
+    open("for (i64 at_ = begin_; at_ < end_; ++at_) {");
     unpack(nest_.parallel, nest_.parallel.size() - 1);
     f("0", index_text(nest_.parallel.back().extent));
     close();
@@ -59,7 +59,7 @@ class KernelWriter : TextWriter {
 
   template <class F>
   void over_all_parallel(F&& f) {
-    open("for (i64 at = begin; at < end; ++at) {");
+    open("for (i64 at_ = begin_; at_ < end_; ++at_) {");
     unpack(nest_.parallel, nest_.parallel.size());
     f();
     close();
@@ -68,7 +68,8 @@ class KernelWriter : TextWriter {
   void open_loops(const std::vector<Axis>& axes, size_t count) {
     for (size_t i = 0; i < count; ++i) {
       auto& axis = axes[i];
-      open(format("for (i64 {} = 0; {} < {}; ++{}) {", axis.symbol, axis.symbol, index_text(axis.extent), axis.symbol));
+      open(format("for (i64 {} = 0; {} < {}; ++{}) {", index_text(axis.symbol), index_text(axis.symbol), index_text(axis.extent),
+                  index_text(axis.symbol)));
     }
   }
   void close_loops(size_t count) {
@@ -83,14 +84,14 @@ class KernelWriter : TextWriter {
     if (m == Movement::kStrided) {
       std::string stride = index_text(*nest_.offset.coefficient_of(schedule_.vector_axis));
       if (mode == LaneMode::kPartial)
-        return format("store_strided_partial<{}>(out, {}, {}, m, {});", dtype, at, stride, value);
-      return format("store_strided<{}>(out, {}, {}, {});", dtype, at, stride, value);
+        return format("store_strided_partial<{}>(out_, {}, {}, m_, {});", dtype, at, stride, value);
+      return format("store_strided<{}>(out_, {}, {}, {});", dtype, at, stride, value);
     }
-    if (mode == LaneMode::kPartial) return format("store_partial<{}>(out, {}, m, {});", dtype, at, value);
-    return format("{}<{}>(out, {}, {});", schedule_.stream ? "stream" : "store", dtype, at, value);
+    if (mode == LaneMode::kPartial) return format("store_partial<{}>(out_, {}, m_, {});", dtype, at, value);
+    return format("{}<{}>(out_, {}, {});", schedule_.stream ? "stream" : "store", dtype, at, value);
   }
   std::string store_one(const std::string& value) const {
-    return format("store1<{}>(out, {}, {});", memory_text(out_dtype()), index_text(nest_.offset), value);
+    return format("store1<{}>(out_, {}, {});", memory_text(out_dtype()), index_text(nest_.offset), value);
   }
 
   bool any_strided() const {
@@ -102,7 +103,7 @@ class KernelWriter : TextWriter {
 
   void map(const std::string& lo, const std::string& hi) {
     const Axis& axis = nest_.parallel.back();
-    std::string i = to_string(axis.symbol);
+    std::string i = index_text(axis.symbol);
     DType out = compute_dtype(out_dtype());
     BodyWriter scalar(nest_, axis.symbol, LaneMode::kScalar);
     if (schedule_.mode == VectorMode::kScalar) {
@@ -127,7 +128,7 @@ class KernelWriter : TextWriter {
       return close();
     }
     open(format("if ({} < {}) {", i, hi));
-    line(format("const i64 m = {} - {};", hi, i));
+    line(format("const i64 m_ = {} - {};", hi, i));
     lines(partial.write({axis.symbol}, true));
     line(store_lanes(partial.value(nest_.value, out), LaneMode::kPartial));
     close();
@@ -167,40 +168,40 @@ class KernelWriter : TextWriter {
     if (in_lanes) return rows();
     DType acc = nest_.accumulator;
     std::string type = type_text(acc, false), identity = identity_text(nest_.combine, acc);
-    line(format("{} acc = {};", type, identity));
+    line(format("{} acc_ = {};", type, identity));
     BodyWriter body(nest_, Dim(), LaneMode::kScalar);
     lines(body.write(inner_symbols({}), false));
     if (nest_.sequential.empty()) {
-      accumulate("acc", body.value(nest_.value, acc));
+      accumulate("acc_", body.value(nest_.value, acc));
     } else {
       // Runs of the innermost axis are added apart: one by one, small terms would be lost in a large sum.
       const Axis& last = nest_.sequential.back();
-      std::string k = to_string(last.symbol), extent = index_text(last.extent);
+      std::string k = index_text(last.symbol), extent = index_text(last.extent);
       open_loops(nest_.sequential, nest_.sequential.size() - 1);
-      open(format("for (i64 start = 0; start < {}; start += {}) {", extent, kScalarRun));
-      line(format("const i64 stop = minimum((i64)({}), start + {});", extent, kScalarRun));
-      line(format("{} run = {};", type, identity));
-      open(format("for (i64 {} = start; {} < stop; ++{}) {", k, k, k));
+      open(format("for (i64 start_ = 0; start_ < {}; start_ += {}) {", extent, kScalarRun));
+      line(format("const i64 stop_ = minimum((i64)({}), start_ + {});", extent, kScalarRun));
+      line(format("{} run_ = {};", type, identity));
+      open(format("for (i64 {} = start_; {} < stop_; ++{}) {", k, k, k));
       lines(body.write(inner_symbols({}), true));
-      accumulate("run", body.value(nest_.value, acc));
+      accumulate("run_", body.value(nest_.value, acc));
       close();
-      accumulate("acc", "run");
+      accumulate("acc_", "run_");
       close();
       close_loops(nest_.sequential.size() - 1);
     }
-    line(store_one(cast_text("acc", acc, compute_dtype(out_dtype()))));
+    line(store_one(cast_text("acc_", acc, compute_dtype(out_dtype()))));
   }
 
   const char* beats_text() const { return nest_.combine == Combine::kArgMax ? "beats<true>" : "beats<false>"; }
 
   // The payload of the first element: what wins when nothing beats the neutral element.
   void start_with_first(DType acc) {
-    open("auto first = [&] {");
-    for (auto& axis : nest_.sequential) line(format("const i64 {} = 0;", axis.symbol));
+    open("auto first_ = [&] {");
+    for (auto& axis : nest_.sequential) line(format("const i64 {} = 0;", index_text(axis.symbol)));
     line(format("return {};", index_text(nest_.body[size_t(nest_.payload)].offset)));
     close("};");
-    line(format("{} best = {};", type_text(acc, false), identity_text(nest_.combine, acc)));
-    line("i64 winner = first();");
+    line(format("{} best_ = {};", type_text(acc, false), identity_text(nest_.combine, acc)));
+    line("i64 winner_ = first_();");
   }
 
   void arg_reduce() {
@@ -210,80 +211,80 @@ class KernelWriter : TextWriter {
     start_with_first(acc);
     open_loops(nest_.sequential, nest_.sequential.size());
     lines(body.write(inner_symbols({}), true));
-    line(format("const {} value = {};", type_text(acc, false), body.value(nest_.value, acc)));
-    open(format("if ({}(value, best)) {", beats_text()));
-    line("best = value;");
-    line(format("winner = {};", BodyWriter::variable(nest_.payload)));
+    line(format("const {} value_ = {};", type_text(acc, false), body.value(nest_.value, acc)));
+    open(format("if ({}(value_, best_)) {", beats_text()));
+    line("best_ = value_;");
+    line(format("winner_ = {};", BodyWriter::variable(nest_.payload)));
     close();
     close_loops(nest_.sequential.size());
-    line(store_one(cast_text("winner", kInt64, compute_dtype(out_dtype()))));
+    line(store_one(cast_text("winner_", kInt64, compute_dtype(out_dtype()))));
   }
 
   // The same with lanes along the last sequential axis, each with a winner of its own.
   void arg_rows() {
     const Axis& axis = nest_.sequential.back();
-    std::string k = to_string(axis.symbol), n = index_text(axis.extent);
+    std::string k = index_text(axis.symbol), n = index_text(axis.extent);
     DType acc = nest_.accumulator;
     std::string type = type_text(acc, true);
     BodyWriter full(nest_, axis.symbol, LaneMode::kFull), partial(nest_, axis.symbol, LaneMode::kPartial);
     lines(full.write(inner_symbols({}), false));
     start_with_first(acc);
-    line(format("{} bests = splat_{}(best);", type, acc));
-    line("i64v winners = splat_i64(winner);");
+    line(format("{} bests_ = splat_{}(best_);", type, acc));
+    line("i64v winners_ = splat_i64(winner_);");
     open_loops(nest_.sequential, nest_.sequential.size() - 1);
     line(format("i64 {} = 0;", k));
     open(format("for (; {} + kLanes <= {}; {} += kLanes) {", k, n, k));
     take_winners(full, full.value(nest_.value, acc), type);
     close();
     open(format("if ({} < {}) {", k, n));
-    line(format("const i64 m = {} - {};", n, k));
-    take_winners(partial, format("select(first_lanes(m), {}, splat_{}({}))", partial.value(nest_.value, acc), acc, identity_text(nest_.combine, acc)), type);
+    line(format("const i64 m_ = {} - {};", n, k));
+    take_winners(partial, format("select(first_lanes(m_), {}, splat_{}({}))", partial.value(nest_.value, acc), acc, identity_text(nest_.combine, acc)), type);
     close();
     close_loops(nest_.sequential.size() - 1);
-    line(format("winner = join_winners<{}>(bests, winners);", nest_.combine == Combine::kArgMax));
-    line(store_one(cast_text("winner", kInt64, compute_dtype(out_dtype()))));
+    line(format("winner_ = join_winners<{}>(bests_, winners_);", nest_.combine == Combine::kArgMax));
+    line(store_one(cast_text("winner_", kInt64, compute_dtype(out_dtype()))));
   }
 
   void take_winners(BodyWriter& body, const std::string& value, const std::string& type) {
     lines(body.write(inner_symbols({}), true));
-    line(format("const {} values = {};", type, value));
-    line(format("const maskv better = {}(values, bests);", beats_text()));
-    line("bests = select(better, values, bests);");
-    line(format("winners = select(better, {}, winners);", body.value(nest_.payload, kInt64)));
+    line(format("const {} values_ = {};", type, value));
+    line(format("const maskv better_ = {}(values_, bests_);", beats_text()));
+    line("bests_ = select(better_, values_, bests_);");
+    line(format("winners_ = select(better_, {}, winners_);", body.value(nest_.payload, kInt64)));
   }
 
   // Lanes along the last sequential axis; kTile accumulators, joined in a fixed order.
   void rows() {
     const Axis& axis = nest_.sequential.back();
-    std::string k = to_string(axis.symbol), n = index_text(axis.extent);
+    std::string k = index_text(axis.symbol), n = index_text(axis.extent);
     DType acc = nest_.accumulator;
     std::string type = type_text(acc, true), identity = format("splat_{}({})", acc, identity_text(nest_.combine, acc));
     BodyWriter full(nest_, axis.symbol, LaneMode::kFull), partial(nest_, axis.symbol, LaneMode::kPartial);
     lines(full.write(inner_symbols({}), false));
-    for (int u = 0; u < kTile; ++u) line(format("{} acc{} = {};", type, u, identity));
+    for (int u = 0; u < kTile; ++u) line(format("{} acc{}_ = {};", type, u, identity));
     open_loops(nest_.sequential, nest_.sequential.size() - 1);
-    open(format("auto lanes = [&](const i64 {}) __attribute__((always_inline)) {", k));
+    open(format("auto lanes_ = [&](const i64 {}) __attribute__((always_inline)) {", k));
     lines(full.write(inner_symbols({}), true));
     line(format("return {};", full.value(nest_.value, acc)));
     close("};");
     line(format("i64 {} = 0;", k));
     open(format("for (; {} + {} * kLanes <= {}; {} += {} * kLanes) {", k, kTile, n, k, kTile));
-    for (int u = 0; u < kTile; ++u) accumulate(format("acc{}", u), format("lanes({} + {} * kLanes)", k, u));
+    for (int u = 0; u < kTile; ++u) accumulate(format("acc{}_", u), format("lanes_({} + {} * kLanes)", k, u));
     close();
     open(format("for (; {} + kLanes <= {}; {} += kLanes) {", k, n, k));
-    accumulate("acc0", format("lanes({})", k));
+    accumulate("acc0_", format("lanes_({})", k));
     close();
     open(format("if ({} < {}) {", k, n));
-    line(format("const i64 m = {} - {};", n, k));
+    line(format("const i64 m_ = {} - {};", n, k));
     lines(partial.write(inner_symbols({}), true));
-    line(format("const {} last = select(first_lanes(m), {}, {});", type, partial.value(nest_.value, acc), identity));
-    accumulate("acc0", "last");
+    line(format("const {} last_ = select(first_lanes(m_), {}, {});", type, partial.value(nest_.value, acc), identity));
+    accumulate("acc0_", "last_");
     close();
     close_loops(nest_.sequential.size() - 1);
-    accumulate("acc0", "acc1");
-    accumulate("acc2", "acc3");
-    accumulate("acc0", "acc2");
-    line(store_one(cast_text(format("{}(acc0)", horizontal_text(nest_.combine)), acc, compute_dtype(out_dtype()))));
+    accumulate("acc0_", "acc1_");
+    accumulate("acc2_", "acc3_");
+    accumulate("acc0_", "acc2_");
+    line(store_one(cast_text(format("{}(acc0_)", horizontal_text(nest_.combine)), acc, compute_dtype(out_dtype()))));
   }
 
   // Lanes along the last parallel axis: each lane has its own sum. A few rows at a time are added along a strip of columns
@@ -292,36 +293,36 @@ class KernelWriter : TextWriter {
   void columns(const std::string& lo, const std::string& hi) {
     const Axis &axis = nest_.parallel.back(), &rows = nest_.sequential.back();
     DType acc = nest_.accumulator;
-    std::string type = type_text(acc, true), k = to_string(rows.symbol), extent = index_text(rows.extent);
+    std::string type = type_text(acc, true), k = index_text(rows.symbol), extent = index_text(rows.extent);
     std::string identity = format("splat_{}({})", acc, identity_text(nest_.combine, acc));
-    std::string each = "for (i64 c = 0; c < width; c += kLanes) ";
+    std::string each = "for (i64 c_ = 0; c_ < width_; c_ += kLanes) ";
     BodyWriter full(nest_, axis.symbol, LaneMode::kFull), partial(nest_, axis.symbol, LaneMode::kPartial);
     lines(full.write(inner_symbols(axis.symbol), false));
-    open(format("for (i64 strip = {}; strip < {}; strip += {} * kLanes) {", lo, hi, kStripLanes));
-    line(format("const i64 width = minimum((i64)({} - strip), (i64)({} * kLanes));", hi, kStripLanes));
-    line(format("{} sums[{}], blocks[{}];", type, kStripLanes, kStripLanes));
-    line(each + format("sums[c / kLanes] = {};", identity));
+    open(format("for (i64 strip_ = {}; strip_ < {}; strip_ += {} * kLanes) {", lo, hi, kStripLanes));
+    line(format("const i64 width_ = minimum((i64)({} - strip_), (i64)({} * kLanes));", hi, kStripLanes));
+    line(format("{} sums_[{}], blocks_[{}];", type, kStripLanes, kStripLanes));
+    line(each + format("sums_[c_ / kLanes] = {};", identity));
     open_loops(nest_.sequential, nest_.sequential.size() - 1);
-    open(format("for (i64 start = 0; start < {}; start += {}) {", extent, kStripRows * kBlockStrips));
-    line(format("const i64 stop = minimum((i64)({}), start + {});", extent, kStripRows * kBlockStrips));
-    line(each + format("blocks[c / kLanes] = {};", identity));
-    open(format("for (i64 top = start; top < stop; top += {}) {", kStripRows));
-    line(format("const i64 bottom = minimum(stop, top + {});", kStripRows));
+    open(format("for (i64 start_ = 0; start_ < {}; start_ += {}) {", extent, kStripRows * kBlockStrips));
+    line(format("const i64 stop_ = minimum((i64)({}), start_ + {});", extent, kStripRows * kBlockStrips));
+    line(each + format("blocks_[c_ / kLanes] = {};", identity));
+    open(format("for (i64 top_ = start_; top_ < stop_; top_ += {}) {", kStripRows));
+    line(format("const i64 bottom_ = minimum(stop_, top_ + {});", kStripRows));
     over_strip([&](LaneMode mode) {
       BodyWriter& body = mode == LaneMode::kFull ? full : partial;
-      line(format("{} acc = {};", type, identity));
-      open(format("for (i64 {} = top; {} < bottom; ++{}) {", k, k, k));
+      line(format("{} acc_ = {};", type, identity));
+      open(format("for (i64 {} = top_; {} < bottom_; ++{}) {", k, k, k));
       lines(body.write(inner_symbols(axis.symbol), true));
-      accumulate("acc", body.value(nest_.value, acc));
+      accumulate("acc_", body.value(nest_.value, acc));
       close();
-      accumulate("blocks[c / kLanes]", "acc");
+      accumulate("blocks_[c_ / kLanes]", "acc_");
     });
     close();
-    line(each + format("sums[c / kLanes] = {};", combine_text(nest_.combine, "sums[c / kLanes]", "blocks[c / kLanes]")));
+    line(each + format("sums_[c_ / kLanes] = {};", combine_text(nest_.combine, "sums_[c_ / kLanes]", "blocks_[c_ / kLanes]")));
     close();
     close_loops(nest_.sequential.size() - 1);
     over_strip([&](LaneMode mode) {
-      line(store_lanes(cast_text("sums[c / kLanes]", acc, compute_dtype(out_dtype())), mode));
+      line(store_lanes(cast_text("sums_[c_ / kLanes]", acc, compute_dtype(out_dtype())), mode));
     });
     close();
   }
@@ -329,15 +330,15 @@ class KernelWriter : TextWriter {
   // f at every vector of the strip: whole ones, then a last that may be partial.
   template <class F>
   void over_strip(F&& f) {
-    std::string here = format("const i64 {} = strip + c;", nest_.parallel.back().symbol);
+    std::string here = format("const i64 {} = strip_ + c_;", index_text(nest_.parallel.back().symbol));
     open("{");
-    line("i64 c = 0;");
-    open("for (; c + kLanes <= width; c += kLanes) {");
+    line("i64 c_ = 0;");
+    open("for (; c_ + kLanes <= width_; c_ += kLanes) {");
     line(here);
     f(LaneMode::kFull);
     close();
-    open("if (c < width) {");
-    line("const i64 m = width - c;");
+    open("if (c_ < width_) {");
+    line("const i64 m_ = width_ - c_;");
     line(here);
     f(LaneMode::kPartial);
     close();
@@ -354,19 +355,19 @@ class KernelWriter : TextWriter {
     BodyWriter body(nest_, Dim(), LaneMode::kScalar);
     lines(body.write(inner_symbols({}), false));
     if (nest_.kind == NestKind::kMap) return line(store_one(body.value(nest_.value, out)));
-    if (nest_.kind == NestKind::kScan) line(format("{} acc = {};", type_text(acc, false), identity_text(nest_.combine, acc)));
+    if (nest_.kind == NestKind::kScan) line(format("{} acc_ = {};", type_text(acc, false), identity_text(nest_.combine, acc)));
     open_loops(nest_.sequential, nest_.sequential.size());
     lines(body.write(inner_symbols({}), true));
     if (nest_.kind == NestKind::kScan) {
-      accumulate("acc", body.value(nest_.value, acc));
-      line(store_one(cast_text("acc", acc, out)));
+      accumulate("acc_", body.value(nest_.value, acc));
+      line(store_one(cast_text("acc_", acc, out)));
     } else if (nest_.combine == Combine::kReplace) {
       line(store_one(body.value(nest_.value, out)));
     } else {
-      line(format("const i64 to = {};", index_text(nest_.offset)));
-      std::string old = cast_text(format("load1<{}>(out, to)", memory_text(out_dtype())), out, acc);
+      line(format("const i64 to_ = {};", index_text(nest_.offset)));
+      std::string old = cast_text(format("load1<{}>(out_, to_)", memory_text(out_dtype())), out, acc);
       std::string sum = combine_text(nest_.combine, old, body.value(nest_.value, acc));
-      line(format("store1<{}>(out, to, {});", memory_text(out_dtype()), cast_text(sum, acc, out)));
+      line(format("store1<{}>(out_, to_, {});", memory_text(out_dtype()), cast_text(sum, acc, out)));
     }
     close_loops(nest_.sequential.size());
   }

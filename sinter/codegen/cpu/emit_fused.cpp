@@ -18,17 +18,17 @@ class FusedWriter : TextWriter {
 
   KernelText write(const std::string& name) {
     if (nest_.tiles) return write_epilogue(name);
-    open("extern \"C\" void " + name + "(const i64* a, i64 begin, i64 end) {");
+    open("extern \"C\" void " + name + "(const i64* a_, i64 begin_, i64 end_) {");
     prologue();
     if (nest_.rows.empty() && is_map()) {
       // No rows: the range is a piece of the inner axis itself.
-      common_cuts("begin", "end");
-      sweep(nest_.sweeps[0], "begin", "end");
+      common_cuts("begin_", "end_");
+      sweep(nest_.sweeps[0], "begin_", "end_");
     } else if (turns()) {
       turned_map();
     } else {
       common_cuts("0", inner_extent());
-      open("for (i64 at = begin; at < end; ++at) {");
+      open("for (i64 at_ = begin_; at_ < end_; ++at_) {");
       unpack();
       for (auto& s : nest_.sweeps) {
         open("{");
@@ -46,15 +46,15 @@ class FusedWriter : TextWriter {
  private:
   // Called on each finished piece of a contraction's result.
   KernelText write_epilogue(const std::string& name) {
-    open("extern \"C\" void " + name + "(const i64* a, void* const* tiles, i64 row, i64 col, i64 rows, i64 cols, i64 stride) {");
+    open("extern \"C\" void " + name + "(const i64* a_, void* const* tiles_, i64 row_, i64 col_, i64 rows_, i64 cols_, i64 stride_) {");
     prologue();
-    common_cuts("col", "col + cols");
-    open("for (i64 t = 0; t < rows; ++t) {");
-    line("const i64 r = row + t, at = r;");
+    common_cuts("col_", "col_ + cols_");
+    open("for (i64 t_ = 0; t_ < rows_; ++t_) {");
+    line("const i64 r_ = row_ + t_, at_ = r_;");
     for (int i = 0; i < nest_.tiles; ++i)
-      line(format("void* tile{} = (char*)tiles[{}] + t * stride * (i64)sizeof({});", i, i, tile_memory()));
+      line(format("void* tile{}_ = (char*)tiles_[{}] + t_ * stride_ * (i64)sizeof({});", i, i, tile_memory()));
     unpack();
-    for (auto& s : nest_.sweeps) sweep(s, "col", "col + cols");
+    for (auto& s : nest_.sweeps) sweep(s, "col_", "col_ + cols_");
     close();
     close();
     result_.text = std::move(text_);
@@ -128,7 +128,7 @@ class FusedWriter : TextWriter {
   void common_cuts(const std::string& lo, const std::string& hi) {
     for (size_t i = 0; i < nest_.sweeps.size(); ++i) {
       auto places = cuts(nest_.sweeps[i]);
-      if (!places.empty() && are_common(places)) write_cuts(places, format("cuts{}", i), lo, hi);
+      if (!places.empty() && are_common(places)) write_cuts(places, format("cuts{}_", i), lo, hi);
     }
   }
 
@@ -175,10 +175,10 @@ class FusedWriter : TextWriter {
 
   void prologue() {
     size_t slot = take_arguments(nest_.as_nest({}), nest_.params());
-    if (!nest_.indexing.empty()) line(format("i64* error = (i64*)a[{}];", slot));
+    if (!nest_.indexing.empty()) line(format("i64* error_ = (i64*)a_[{}];", slot));
     // What sweeps find for the row.
     for (auto& s : nest_.sweeps)
-      for (auto& r : s.reductions) line(format("{} row{};", type_text(compute_dtype(r.dtype), false), r.outer));
+      for (auto& r : s.reductions) line(format("{} row{}_;", type_text(compute_dtype(r.dtype), false), r.outer));
   }
 
   void unpack() { TextWriter::unpack(nest_.rows, nest_.rows.size()); }
@@ -204,19 +204,20 @@ class FusedWriter : TextWriter {
     begin_reductions(s);
     for (size_t d = 0; d + 1 < nest_.inner.size(); ++d) {
       auto& outer = nest_.inner[d];
-      open(format("for (i64 {} = 0; {} < {}; ++{}) {", outer.symbol, outer.symbol, index_text(outer.extent), outer.symbol));
+      open(format("for (i64 {} = 0; {} < {}; ++{}) {", index_text(outer.symbol), index_text(outer.symbol), index_text(outer.extent),
+                  index_text(outer.symbol)));
     }
-    std::string k = to_string(axis);
+    std::string k = index_text(axis);
     auto places = cuts(s);
     if (!places.empty()) {
-      std::string name = format("cuts{}", &s - nest_.sweeps.data());
+      std::string name = format("cuts{}_", &s - nest_.sweeps.data());
       if (!are_common(places)) write_cuts(places, name, lo, hi);
       full.decide_at(Dim::symbol("cut"));
       partial.decide_at(Dim::symbol("cut"));
-      open(format("for (i64 piece = 0; piece <= {}; ++piece) {", places.size()));
-      line(format("const i64 cut = {}[piece], stop = {}[piece + 1];", name, name));
-      line("if (cut >= stop) continue;");
-      walk_lanes(s, full, partial, scalar, k, "cut", "stop");
+      open(format("for (i64 piece_ = 0; piece_ <= {}; ++piece_) {", places.size()));
+      line(format("const i64 cut_ = {}[piece_], stop_ = {}[piece_ + 1];", name, name));
+      line("if (cut_ >= stop_) continue;");
+      walk_lanes(s, full, partial, scalar, k, "cut_", "stop_");
       close();
     } else if (in_lanes_)
       walk_lanes(s, full, partial, scalar, k, lo, hi);
@@ -229,7 +230,7 @@ class FusedWriter : TextWriter {
   void walk(const Sweep& s, BodyWriter& scalar, const std::string& k, const std::string& lo, const std::string& hi) {
     open(format("for (i64 {} = {}; {} < {}; ++{}) {", k, lo, k, hi, k));
     lines(scalar.write(inside(), true));
-    for (auto& r : s.reductions) accumulate(r, format("acc{}", r.outer), scalar.value(r.value, r.accumulator));
+    for (auto& r : s.reductions) accumulate(r, format("acc{}_", r.outer), scalar.value(r.value, r.accumulator));
     for (auto& store : s.stores) line(store_one(store, scalar));
     close();
   }
@@ -254,23 +255,23 @@ class FusedWriter : TextWriter {
       // A tail in lanes cannot stop a strided access short.
       open(format("for (; {} < {}; ++{}) {", k, hi, k));
       lines(scalar.write(inside(), true));
-      for (auto& r : s.reductions) accumulate(r, format("tail{}", r.outer), scalar.value(r.value, r.accumulator));
+      for (auto& r : s.reductions) accumulate(r, format("tail{}_", r.outer), scalar.value(r.value, r.accumulator));
       for (auto& store : s.stores) line(store_one(store, scalar));
       return close();
     }
     open(format("if ({} < {}) {", k, hi));
-    line(format("const i64 m = {} - {};", hi, k));
+    line(format("const i64 m_ = {} - {};", hi, k));
     lines(partial.write(inside(), true));
     for (auto& r : s.reductions)
-      accumulate(r, format("acc{}_0", r.outer),
-                 format("select(first_lanes(m), {}, {})", partial.value(r.value, r.accumulator), identity_lanes(r)));
+      accumulate(r, format("acc{}_0_", r.outer),
+                 format("select(first_lanes(m_), {}, {})", partial.value(r.value, r.accumulator), identity_lanes(r)));
     for (auto& store : s.stores) line(store_lanes(store, partial, LaneMode::kPartial));
     close();
   }
 
   void full_step(const Sweep& s, BodyWriter& full, int u) {
     lines(full.write(inside(), true));
-    for (auto& r : s.reductions) accumulate(r, format("acc{}_{}", r.outer, u), full.value(r.value, r.accumulator));
+    for (auto& r : s.reductions) accumulate(r, format("acc{}_{}_", r.outer, u), full.value(r.value, r.accumulator));
     for (size_t i = 0; i < s.stores.size(); ++i) {
       bool paired = i + 1 < s.stores.size() && is_pair(s.stores[i], s.stores[i + 1]);
       line(paired ? store_pair(s.stores[i], s.stores[i + 1], full) : store_lanes(s.stores[i], full, LaneMode::kFull));
@@ -286,7 +287,7 @@ class FusedWriter : TextWriter {
 
   std::string store_pair(const FusedStore& even, const FusedStore& odd, const BodyWriter& body) const {
     DType dtype = dtype_of(even), compute = compute_dtype(dtype);
-    return format("store_pairs<{}>(out{}, {}, {}, {});", memory_text(dtype), even.operand, index_text(even.offset),
+    return format("store_pairs<{}>(out{}_, {}, {}, {});", memory_text(dtype), even.operand, index_text(even.offset),
                   body.value(even.value, compute), body.value(odd.value, compute));
   }
 
@@ -298,27 +299,27 @@ class FusedWriter : TextWriter {
     for (auto& r : s.reductions) {
       std::string identity = identity_text(r.combine, r.accumulator);
       if (!in_lanes_) {
-        line(format("{} acc{} = {};", type_text(r.accumulator, false), r.outer, identity));
+        line(format("{} acc{}_ = {};", type_text(r.accumulator, false), r.outer, identity));
         continue;
       }
       for (int u = 0; u < kAccumulators; ++u)
-        line(format("{} acc{}_{} = {};", type_text(r.accumulator, true), r.outer, u, identity_lanes(r)));
-      if (any_strided(s)) line(format("{} tail{} = {};", type_text(r.accumulator, false), r.outer, identity));
+        line(format("{} acc{}_{}_ = {};", type_text(r.accumulator, true), r.outer, u, identity_lanes(r)));
+      if (any_strided(s)) line(format("{} tail{}_ = {};", type_text(r.accumulator, false), r.outer, identity));
     }
   }
 
   void end_reductions(const Sweep& s) {
     for (auto& r : s.reductions) {
-      std::string value = format("acc{}", r.outer);
+      std::string value = format("acc{}_", r.outer);
       if (in_lanes_) {
-        auto acc = [&](int u) { return format("acc{}_{}", r.outer, u); };
+        auto acc = [&](int u) { return format("acc{}_{}_", r.outer, u); };
         accumulate(r, acc(0), acc(1));
         accumulate(r, acc(2), acc(3));
         accumulate(r, acc(0), acc(2));
         value = format("{}({})", horizontal_text(r.combine), acc(0));
-        if (any_strided(s)) value = combine_text(r.combine, value, format("tail{}", r.outer));
+        if (any_strided(s)) value = combine_text(r.combine, value, format("tail{}_", r.outer));
       }
-      line(format("row{} = {};", r.outer, cast_text(value, r.accumulator, compute_dtype(r.dtype))));
+      line(format("row{}_ = {};", r.outer, cast_text(value, r.accumulator, compute_dtype(r.dtype))));
     }
   }
 
@@ -340,9 +341,9 @@ class FusedWriter : TextWriter {
   std::string store_one(const FusedStore& store, const BodyWriter& body) const {
     DType dtype = dtype_of(store);
     if (store.operand == nest_.back)
-      return format("store1<{}>(tile0, {} - col, {});", tile_memory(), nest_.inner.back().symbol,
+      return format("store1<{}>(tile0_, {} - col_, {});", tile_memory(), index_text(nest_.inner.back().symbol),
                     body.value(store.value, tile_dtype()));
-    return format("store1<{}>(out{}, {}, {});", memory_text(dtype), store.operand, index_text(store.offset),
+    return format("store1<{}>(out{}_, {}, {});", memory_text(dtype), store.operand, index_text(store.offset),
                   body.value(store.value, compute_dtype(dtype)));
   }
 
@@ -351,17 +352,17 @@ class FusedWriter : TextWriter {
     Dim axis = nest_.inner.back().symbol;
     // The contraction rounds and stores it.
     if (store.operand == nest_.back) {
-      std::string value = body.value(store.value, tile_dtype()), at = format("{} - col", axis);
-      if (mode == LaneMode::kPartial) return format("store_partial<{}>(tile0, {}, m, {});", tile_memory(), at, value);
-      return format("store<{}>(tile0, {}, {});", tile_memory(), at, value);
+      std::string value = body.value(store.value, tile_dtype()), at = index_text(axis) + " - col_";
+      if (mode == LaneMode::kPartial) return format("store_partial<{}>(tile0_, {}, m_, {});", tile_memory(), at, value);
+      return format("store<{}>(tile0_, {}, {});", tile_memory(), at, value);
     }
     std::string value = body.value(store.value, compute_dtype(dtype)), at = index_text(store.offset);
     if (movement(store.offset, axis) == Movement::kStrided)
-      return format("store_strided<{}>(out{}, {}, {}, {});", memory_text(dtype), store.operand, at,
+      return format("store_strided<{}>(out{}_, {}, {}, {});", memory_text(dtype), store.operand, at,
                     index_text(*store.offset.coefficient_of(axis)), value);
     if (mode == LaneMode::kPartial)
-      return format("store_partial<{}>(out{}, {}, m, {});", memory_text(dtype), store.operand, at, value);
-    return format("store<{}>(out{}, {}, {});", memory_text(dtype), store.operand, at, value);
+      return format("store_partial<{}>(out{}_, {}, m_, {});", memory_text(dtype), store.operand, at, value);
+    return format("store<{}>(out{}_, {}, {});", memory_text(dtype), store.operand, at, value);
   }
 
   const FusedNest& nest_;

@@ -34,9 +34,9 @@ std::string block_text(CudaSpread spread) { return spread == CudaSpread::kColumn
 // a large one before this still streams its own, and both lose (measured: 5 % of a decode step).
 void finish_cuda(CudaKernelText& kernel, int bounds) {
   kernel.text = format("namespace k {\nstruct {}_kernel : Vectors<{}> {\n{}};\n", kernel.name, kernel.lanes, kernel.members) +
-                format("extern \"C\" __global__ void __launch_bounds__({}) {}(const __grid_constant__ Args<{}> a) {\n", bounds,
+                format("extern \"C\" __global__ void __launch_bounds__({}) {}(const __grid_constant__ Args<{}> a_) {\n", bounds,
                        kernel.name, kernel.slots) +
-                format("  wait_for_previous();\n  {}_kernel::run(a, 0, a.range, this_block<{}>());\n}\n",
+                format("  wait_for_previous();\n  {}_kernel::run_(a_, 0, a_.range, this_block<{}>());\n}\n",
                        kernel.name, block_text(kernel.spread)) +
                 "}  // namespace k\n";
 }
@@ -75,7 +75,7 @@ class LoopCudaWriter : CudaWriter {
 
   DType out_dtype() const { return nest_.operands[size_t(nest_.output)].dtype; }
   std::string store_one(const std::string& value) const {
-    return format("store1<{}>(out, {}, {});", memory_text(out_dtype()), index_text(nest_.offset), value);
+    return format("store1<{}>(out_, {}, {});", memory_text(out_dtype()), index_text(nest_.offset), value);
   }
   bool moves_along(const std::vector<Axis>& axes) const {
     if (axes.empty()) return false;
@@ -99,17 +99,17 @@ class LoopCudaWriter : CudaWriter {
     open_rows(nest_.parallel);
     BodyWriter body(nest_, lanes ? nest_.sequential[0].symbol : Dim(), lanes ? LaneMode::kFull : LaneMode::kScalar);
     lines(body.write(inside(), false));
-    line(format("{} best = {};", acc, identity_text(nest_.combine, nest_.accumulator)));
-    line(format("{} winner = 0;", type));
-    line(format("const {} stop = valid ? ({})({}) : 0;", type, type, index_text(out_.work)));
-    line(format("{} first = ({})b.member;", type, type));
+    line(format("{} best_ = {};", acc, identity_text(nest_.combine, nest_.accumulator)));
+    line(format("{} winner_ = 0;", type));
+    line(format("const {} stop_ = valid_ ? ({})({}) : 0;", type, type, index_text(out_.work)));
+    line(format("{} first_ = ({})b_.member;", type, type));
     if (lanes) search_vectors(body, largest);
     search_elements(largest);
-    line(format("const i64 place = join_winners<{}>(b, best, (i64)winner);", largest));
-    open("if (valid && b.member == 0) {");
-    unpack_position(nest_.sequential, "place");
-    line(format("const i64 found = {};", index_text(nest_.body[size_t(nest_.payload)].offset)));
-    line(store_one(cast_text("found", kInt64, compute_dtype(out_dtype()))));
+    line(format("const i64 place_ = join_winners<{}>(b_, best_, (i64)winner_);", largest));
+    open("if (valid_ && b_.member == 0) {");
+    unpack_position(nest_.sequential, "place_");
+    line(format("const i64 found_ = {};", index_text(nest_.body[size_t(nest_.payload)].offset)));
+    line(store_one(cast_text("found_", kInt64, compute_dtype(out_dtype()))));
     close();
     close();
     close();
@@ -132,54 +132,54 @@ class LoopCudaWriter : CudaWriter {
 
   // Several vectors are on their way before the first is looked at; in place of those behind the end, the first again.
   void search_vectors(BodyWriter& body, const std::string& largest) {
-    std::string type = index_type(), k = to_string(nest_.sequential[0].symbol);
+    std::string type = index_type(), k = index_text(nest_.sequential[0].symbol);
     const int items = kSearchBytes / (out_.lanes * int(item_size(nest_.accumulator)));
     open("{");
-    line(format("const {} apart = ({})b.members * kLanes, {} = ({})b.member * kLanes;", type, type, k, type));
-    line(format("const bool whole = true{};", fits_));
-    open(format("for ({} from = {}; whole && from + kLanes <= stop; from += {} * apart) {", type, k, items));
-    line(format("{} values[{}];", type_text(nest_.accumulator, true), items));
+    line(format("const {} apart_ = ({})b_.members * kLanes, {} = ({})b_.member * kLanes;", type, type, k, type));
+    line(format("const bool whole_ = true{};", fits_));
+    open(format("for ({} from_ = {}; whole_ && from_ + kLanes <= stop_; from_ += {} * apart_) {", type, k, items));
+    line(format("{} values_[{}];", type_text(nest_.accumulator, true), items));
     line("#pragma unroll");
-    open(format("for (int u = 0; u < {}; ++u) {", items));
-    line(format("const {} {} = from + u * apart + kLanes <= stop ? from + u * apart : from;", type, k));
+    open(format("for (int u_ = 0; u_ < {}; ++u_) {", items));
+    line(format("const {} {} = from_ + u_ * apart_ + kLanes <= stop_ ? from_ + u_ * apart_ : from_;", type, k));
     lines(body.write(inside(), true));
-    line(format("values[u] = {};", body.value(nest_.value, nest_.accumulator)));
+    line(format("values_[u_] = {};", body.value(nest_.value, nest_.accumulator)));
     close();
     line("#pragma unroll");
-    open(format("for (int u = 0; u < {}; ++u) {", items));
-    line(format("if (!may_beat<{}>(values[u], best)) continue;", largest));
+    open(format("for (int u_ = 0; u_ < {}; ++u_) {", items));
+    line(format("if (!may_beat<{}>(values_[u_], best_)) continue;", largest));
     line("#pragma unroll");
-    open("for (int lane = 0; lane < kLanes; ++lane) {");
-    open(format("if (beats<{}>(values[u].v[lane], best)) {", largest));
-    line("best = values[u].v[lane];");
-    line("winner = from + u * apart + lane;");
+    open("for (int lane_ = 0; lane_ < kLanes; ++lane_) {");
+    open(format("if (beats<{}>(values_[u_].v[lane_], best_)) {", largest));
+    line("best_ = values_[u_].v[lane_];");
+    line("winner_ = from_ + u_ * apart_ + lane_;");
     close();
     close();
     close();
     close();
-    line("if (whole) first += stop - stop % kLanes;");
+    line("if (whole_) first_ += stop_ - stop_ % kLanes;");
     close();
   }
 
   // Several elements are on their way before the first is looked at; what is behind the end is the last one again.
   void search_elements(const std::string& largest) {
     std::string type = index_type();
-    const std::string place = format("minimum(first + u * ({})b.members, stop - 1)", type);
+    const std::string place = format("minimum(first_ + u_ * ({})b_.members, stop_ - 1)", type);
     BodyWriter body(nest_, Dim(), LaneMode::kScalar);
-    open(format("for (; first < stop; first += ({})b.members * {}) {", type, kSearchItems));
-    line(format("{} values[{}];", type_text(nest_.accumulator, false), kSearchItems));
+    open(format("for (; first_ < stop_; first_ += ({})b_.members * {}) {", type, kSearchItems));
+    line(format("{} values_[{}];", type_text(nest_.accumulator, false), kSearchItems));
     line("#pragma unroll");
-    open(format("for (int u = 0; u < {}; ++u) {", kSearchItems));
-    line(format("const {} place = {};", type, place));
-    unpack_position(nest_.sequential, "place");
+    open(format("for (int u_ = 0; u_ < {}; ++u_) {", kSearchItems));
+    line(format("const {} place_ = {};", type, place));
+    unpack_position(nest_.sequential, "place_");
     lines(body.write(inside(), true));
-    line(format("values[u] = {};", body.value(nest_.value, nest_.accumulator)));
+    line(format("values_[u_] = {};", body.value(nest_.value, nest_.accumulator)));
     close();
     line("#pragma unroll");
-    open(format("for (int u = 0; u < {}; ++u) {", kSearchItems));
-    open(format("if (beats<{}>(values[u], best)) {", largest));
-    line("best = values[u];");
-    line(format("winner = {};", place));
+    open(format("for (int u_ = 0; u_ < {}; ++u_) {", kSearchItems));
+    open(format("if (beats<{}>(values_[u_], best_)) {", largest));
+    line("best_ = values_[u_];");
+    line(format("winner_ = {};", place));
     close();
     close();
     close();
@@ -194,34 +194,34 @@ class LoopCudaWriter : CudaWriter {
     out_.work = points_of(nest_.sequential);
     const Axis& axis = nest_.sequential[0];
     DType acc = nest_.accumulator;
-    std::string type = index_type(), acc_type = type_text(acc, false), n = index_text(axis.extent), i = to_string(axis.symbol);
+    std::string type = index_type(), acc_type = type_text(acc, false), n = index_text(axis.extent), i = index_text(axis.symbol);
     std::string identity = identity_text(nest_.combine, acc);
     open_run(out_.spread);
     arguments();
     open_rows(nest_.parallel);
     BodyWriter body(nest_, Dim(), LaneMode::kScalar);
     lines(body.write(inside(), false));
-    line(format("{} carry = {};", acc_type, identity));
-    line(format("const {} stop = valid ? ({})({}) : 0;", type, type, n));
-    open(format("for ({} round = 0; round < ({})({}); round += ({})b.members * {}) {", type, type, n, type, kScanItems));
-    line(format("const {} first = round + ({})b.member * {};", type, type, kScanItems));
-    line(format("{} sums[{}];", acc_type, kScanItems));
-    line(format("{} sum = {};", acc_type, identity));
+    line(format("{} carry_ = {};", acc_type, identity));
+    line(format("const {} stop_ = valid_ ? ({})({}) : 0;", type, type, n));
+    open(format("for ({} round_ = 0; round_ < ({})({}); round_ += ({})b_.members * {}) {", type, type, n, type, kScanItems));
+    line(format("const {} first_ = round_ + ({})b_.member * {};", type, type, kScanItems));
+    line(format("{} sums_[{}];", acc_type, kScanItems));
+    line(format("{} sum_ = {};", acc_type, identity));
     line("#pragma unroll");
-    open(format("for (int item = 0; item < {}; ++item) {", kScanItems));
-    open("if (first + item < stop) {");
-    line(format("const {} {} = first + item;", type, i));
+    open(format("for (int item_ = 0; item_ < {}; ++item_) {", kScanItems));
+    open("if (first_ + item_ < stop_) {");
+    line(format("const {} {} = first_ + item_;", type, i));
     lines(body.write(inside(), true));
-    line(format("sum = {};", combine_text(nest_.combine, "sum", body.value(nest_.value, acc))));
+    line(format("sum_ = {};", combine_text(nest_.combine, "sum_", body.value(nest_.value, acc))));
     close();
-    line("sums[item] = sum;");
+    line("sums_[item_] = sum_;");
     close();
-    line(format("const {} before = scan_before<{}>(b, sum, {}, carry);", acc_type, join_text(nest_.combine), identity));
+    line(format("const {} before_ = scan_before<{}>(b_, sum_, {}, carry_);", acc_type, join_text(nest_.combine), identity));
     line("#pragma unroll");
-    open(format("for (int item = 0; item < {}; ++item) {", kScanItems));
-    open("if (first + item < stop) {");
-    line(format("const {} {} = first + item;", type, i));
-    std::string value = combine_text(nest_.combine, "before", "sums[item]");
+    open(format("for (int item_ = 0; item_ < {}; ++item_) {", kScanItems));
+    open("if (first_ + item_ < stop_) {");
+    line(format("const {} {} = first_ + item_;", type, i));
+    std::string value = combine_text(nest_.combine, "before_", "sums_[item_]");
     line(store_one(cast_text(nest_.combine == Combine::kSum || nest_.combine == Combine::kProd ? "(" + value + ")" : value, acc,
                              compute_dtype(out_dtype()))));
     close();
@@ -243,13 +243,14 @@ class LoopCudaWriter : CudaWriter {
     std::string type = index_type(), memory = memory_text(out_dtype());
     open_run(out_.spread);
     arguments();
-    open("for (i64 at = begin + first_step(b); at < end; at += all_threads(b)) {");
-    unpack_position(points, "at");
+    open("for (i64 at_ = begin_ + first_step(b_); at_ < end_; at_ += all_threads(b_)) {");
+    unpack_position(points, "at_");
     BodyWriter body(nest_, Dim(), LaneMode::kScalar);
     lines(body.write(inside(), false));
     if (ordered) {
       for (auto& axis : nest_.sequential)
-        open(format("for ({} {} = 0; {} < {}; ++{}) {", type, axis.symbol, axis.symbol, index_text(axis.extent), axis.symbol));
+        open(format("for ({} {} = 0; {} < {}; ++{}) {", type, index_text(axis.symbol), index_text(axis.symbol),
+                    index_text(axis.extent), index_text(axis.symbol)));
       lines(body.write(inside(), true));
       line(store_one(body.value(nest_.value, out)));
       for (size_t d = 0; d < nest_.sequential.size(); ++d) close();
@@ -257,11 +258,11 @@ class LoopCudaWriter : CudaWriter {
       lines(body.write(inside(), true));
       std::string value = body.value(nest_.value, acc), to = index_text(nest_.offset);
       if (nest_.combine == Combine::kSum && acc == out) {
-        line(format("atomic_sum<{}>(out, {}, {});", memory, to, value));
+        line(format("atomic_sum<{}>(out_, {}, {});", memory, to, value));
       } else {
-        line(format("const {} value = {};", type_text(acc, false), value));
-        std::string changed = combine_text(nest_.combine, cast_text("old", out, acc), "value");
-        line(format("atomic_change<{}>(out, {}, [&]({} old) { return {}; });", memory, to, type_text(out, false),
+        line(format("const {} value_ = {};", type_text(acc, false), value));
+        std::string changed = combine_text(nest_.combine, cast_text("old_", out, acc), "value_");
+        line(format("atomic_change<{}>(out_, {}, [&]({} old_) { return {}; });", memory, to, type_text(out, false),
                     cast_text(acc == out ? changed : "(" + changed + ")", acc, out)));
       }
     }
@@ -291,20 +292,20 @@ CudaKernelText emit_cuda_siblings(const std::vector<CudaKernelText>& kernels, co
   for (size_t i = 0; i < kernels.size(); ++i) {
     auto& kernel = kernels[i];
     SINTER_INTERNAL_ASSERT(kernel.spread != CudaSpread::kTiles, "{} cannot share a launch", kernel.name);
-    parts += format("struct Part{} : Vectors<{}> {\n{}};\n", i, kernel.lanes, kernel.members);
+    parts += format("struct Part{}_ : Vectors<{}> {\n{}};\n", i, kernel.lanes, kernel.members);
     int slot = out.slots;
-    calls += format("  if (block < (u32)a.number({}))\n", slot) +
-             format("    return {}_parts::Part{}::run(SubArgs<Args<kSlots>, {}>{a}, 0, a.number({}),\n", name, i,
+    calls += format("  if (block_ < (u32)a_.number({}))\n", slot) +
+             format("    return {}_parts::Part{}_::run_(SubArgs<Args<slots_>, {}>{a_}, 0, a_.number({}),\n", name, i,
                     slot + kSiblingSlots, slot + 1) +
-             format("                            block_of<{}>(block, (u32)a.number({}), (u32)a.number({})));\n",
+             format("                            block_of<{}>(block_, (u32)a_.number({}), (u32)a_.number({})));\n",
                     block_text(kernel.spread), slot, slot + 2) +
-             format("  block -= (u32)a.number({});\n", slot);
+             format("  block_ -= (u32)a_.number({});\n", slot);
     out.slots += kSiblingSlots + kernel.slots;
   }
-  out.text = format("namespace k {\nnamespace {}_parts {\nconstexpr int kSlots = {};\n{}}\n", name, out.slots, parts) +
-             format("extern \"C\" __global__ void __launch_bounds__({}) {}(const __grid_constant__ Args<{}> a) {\n",
+  out.text = format("namespace k {\nnamespace {}_parts {\nconstexpr int slots_ = {};\n{}}\n", name, out.slots, parts) +
+             format("extern \"C\" __global__ void __launch_bounds__({}) {}(const __grid_constant__ Args<{}> a_) {\n",
                     kSiblingThreads, name, out.slots) +
-             format("  using {}_parts::kSlots;\n  wait_for_previous();\n  u32 block = blockIdx.x;\n", name) +
+             format("  using {}_parts::slots_;\n  wait_for_previous();\n  u32 block_ = blockIdx.x;\n", name) +
              calls + "}\n}  // namespace k\n";
   return out;
 }

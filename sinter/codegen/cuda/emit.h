@@ -63,7 +63,7 @@ CudaKernelText emit_cuda_rows(const FusedNest& nest, const std::string& name, Cu
 // finishes one element; tiles[i] is that of contraction i. All outputs go to memory.
 CudaKernelText emit_cuda_epilogue(const FusedNest& nest, const std::string& name, CudaEmitOptions options = {});
 // The same of a run of neighbours, as many as `lanes` of the text says and the row has:
-//   NAME_run::finish(const A& a, const float* tiles, int apart, i64 row, i64 col)
+//   NAME_run::finish_(const A& a, const float* tiles, int apart, i64 row, i64 col)
 // Their tiles lie side by side, 16-byte aligned, those of the next contraction `apart` behind; `col` is a multiple of `lanes`.
 CudaKernelText emit_cuda_epilogue_run(const FusedNest& nest, const std::string& name, CudaEmitOptions options = {});
 // The same on results in memory, as a kernel by itself. Behind the error cell there are two more slots a contraction: the

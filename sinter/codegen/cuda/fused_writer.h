@@ -53,7 +53,7 @@ class FusedCudaWriter : CudaWriter {
   void arguments() {
     out_.slots = take_slots(nest_.as_nest({}), nest_.params(), indexes_);
     for (auto& s : nest_.sweeps)
-      for (auto& r : s.reductions) line(format("{} row{};", type_text(compute_dtype(r.dtype), false), r.outer));
+      for (auto& r : s.reductions) line(format("{} row{}_;", type_text(compute_dtype(r.dtype), false), r.outer));
   }
 
   std::vector<Dim> inside() const {
@@ -72,20 +72,20 @@ class FusedCudaWriter : CudaWriter {
     open_run(out_.spread);
     arguments();
     take_tiles();
-    std::string type = index_type(), n = index_text(last.extent), i = to_string(last.symbol), count = n;
+    std::string type = index_type(), n = index_text(last.extent), i = index_text(last.symbol), count = n;
     if (in_lanes_) {
-      line(format("const {} vectors = ({} + kLanes - 1) / kLanes;", type, n));
-      count = "vectors";
+      line(format("const {} vectors_ = ({} + kLanes - 1) / kLanes;", type, n));
+      count = "vectors_";
     }
-    line(format("const i64 steps = (i64)({}) * ({});", index_text(points_of(outer)), count));
-    open("for (i64 step = first_step(b); step < steps; step += all_threads(b)) {");
+    line(format("const i64 steps_ = (i64)({}) * ({});", index_text(points_of(outer)), count));
+    open("for (i64 step_ = first_step(b_); step_ < steps_; step_ += all_threads(b_)) {");
     if (outer.empty()) {
-      line(format("const {} {} = ({})step{};", type, i, type, in_lanes_ ? " * kLanes" : ""));
+      line(format("const {} {} = ({})step_{};", type, i, type, in_lanes_ ? " * kLanes" : ""));
     } else {
       std::string u = unsigned_type();
-      line(format("const {} at = ({})step / ({})({});", u, u, u, count));
-      line(format("const {} {} = ({})(({})step - at * ({})({})){};", type, i, type, u, u, count, in_lanes_ ? " * kLanes" : ""));
-      unpack_position(outer, "at");
+      line(format("const {} at_ = ({})step_ / ({})({});", u, u, u, count));
+      line(format("const {} {} = ({})(({})step_ - at_ * ({})({})){};", type, i, type, u, u, count, in_lanes_ ? " * kLanes" : ""));
+      unpack_position(outer, "at_");
     }
     place_tiles(outer.empty());
     elements(nest_.sweeps[0], n);
@@ -104,7 +104,7 @@ class FusedCudaWriter : CudaWriter {
     } else {
       const std::vector<Dim> along{axis()};
       lines(full.write(along, false));
-      open(format("if ({} + kLanes <= {}{}{}) {", axis(), n, alike_text(nest_, s), fits_text(nest_, s, true)));
+      open(format("if ({} + kLanes <= {}{}{}) {", index_text(axis()), n, alike_text(nest_, s), fits_text(nest_, s, true)));
       lines(full.write(along, true));
       for (auto& store : s.stores) line(store_lanes(store, full));
       close();
@@ -119,10 +119,10 @@ class FusedCudaWriter : CudaWriter {
 
   // One by one what a vector from here on holds, up to the end.
   void open_tail(const std::string& end) {
-    std::string type = index_type(), i = to_string(axis());
-    open(format("for ({} tail = {}, last = minimum({} + ({})kLanes, ({})({})); tail < last; ++tail) {", type, i, i, type, type,
+    std::string type = index_type(), i = index_text(axis());
+    open(format("for ({} tail_ = {}, last_ = minimum({} + ({})kLanes, ({})({})); tail_ < last_; ++tail_) {", type, i, i, type, type,
                 end));
-    line(format("const {} {} = tail;", type, i));
+    line(format("const {} {} = tail_;", type, i));
   }
 
   // The axes of a map but for the last one.
@@ -168,42 +168,43 @@ class FusedCudaWriter : CudaWriter {
     open_run(out_.spread);
     arguments();
     for (int id : turned_)
-      line(format("__shared__ {} square{}[32][33];", type_text(compute_dtype(s.body[size_t(id)].dtype), false), id));
+      line(format("__shared__ {} square{}_[32][33];", type_text(compute_dtype(s.body[size_t(id)].dtype), false), id));
     std::string type = index_type(), u = unsigned_type(), across = format("(({})({}) + 31) / 32", u, index_text(last.extent));
-    line(format("const {} across = {}, down = (({})({}) + 31) / 32;", u, across, u, index_text(other.extent)));
-    line(format("const i64 squares = (i64)({}) * across * down;", index_text(points_of(outer))));
-    open("for (i64 square = b.index; square < squares; square += b.count) {");
-    line(format("const {} at = ({})square / (across * down), place = ({})square - at * (across * down);", u, u, u));
-    line(format("const {} first_last = ({})(place % across * 32), first_other = ({})(place / across * 32);", type, type, type));
-    unpack_position(outer, "at");
+    line(format("const {} across_ = {}, down_ = (({})({}) + 31) / 32;", u, across, u, index_text(other.extent)));
+    line(format("const i64 squares_ = (i64)({}) * across_ * down_;", index_text(points_of(outer))));
+    open("for (i64 square_ = b_.index; square_ < squares_; square_ += b_.count) {");
+    line(format("const {} at_ = ({})square_ / (across_ * down_), place_ = ({})square_ - at_ * (across_ * down_);", u, u, u));
+    line(format("const {} first_last_ = ({})(place_ % across_ * 32), first_other_ = ({})(place_ / across_ * 32);", type, type, type));
+    unpack_position(outer, "at_");
     auto each = [&](const std::string& along_last, const std::string& along_other) {
       line("#pragma unroll");
-      open("for (u32 turn = 0; turn < kTileTurns; ++turn) {");
-      line("const u32 step = b.row + turn * kTileRows;");
-      line(format("const {} {} = first_last + ({}){}, {} = first_other + ({}){};", type, last.symbol, type, along_last,
-                  other.symbol, type, along_other));
-      open(format("if ({} < {} && {} < {}) {", last.symbol, index_text(last.extent), other.symbol, index_text(other.extent)));
+      open("for (u32 turn_ = 0; turn_ < kTileTurns; ++turn_) {");
+      line("const u32 step_ = b_.row + turn_ * kTileRows;");
+      line(format("const {} {} = first_last_ + ({}){}, {} = first_other_ + ({}){};", type, index_text(last.symbol), type, along_last,
+                  index_text(other.symbol), type, along_other));
+      open(format("if ({} < {} && {} < {}) {", index_text(last.symbol), index_text(last.extent), index_text(other.symbol),
+                  index_text(other.extent)));
     };
     // All loads of a thread are on their way before the first is put into its square.
     for (int id : turned_)
-      line(format("{} loaded{}[kTileTurns] = {0};", type_text(compute_dtype(s.body[size_t(id)].dtype), false), id));
-    each("step", "b.member");
+      line(format("{} loaded{}_[kTileTurns] = {0};", type_text(compute_dtype(s.body[size_t(id)].dtype), false), id));
+    each("step_", "b_.member");
     for (int id : turned_) {
       auto& instr = s.body[size_t(id)];
-      line(format("loaded{}[turn] = load1<{}>({}, {});", id, memory_text(instr.dtype),
+      line(format("loaded{}_[turn_] = load1<{}>({}, {});", id, memory_text(instr.dtype),
                   operand_text(shape, instr.operand), index_text(instr.offset)));
     }
     close();
     close();
     line("#pragma unroll");
-    open("for (u32 turn = 0; turn < kTileTurns; ++turn) {");
-    for (int id : turned_) line(format("square{}[b.row + turn * kTileRows][b.member] = loaded{}[turn];", id, id));
+    open("for (u32 turn_ = 0; turn_ < kTileTurns; ++turn_) {");
+    for (int id : turned_) line(format("square{}_[b_.row + turn_ * kTileRows][b_.member] = loaded{}_[turn_];", id, id));
     close();
     line("__syncthreads();");
-    each("b.member", "step");
-    line("const int turned_row = 0;");
+    each("b_.member", "step_");
+    line("const int turned_row_ = 0;");
     for (int id : turned_)
-      line(format("const TileValue<{}> turned{}{square{}[b.member][step]};",
+      line(format("const TileValue<{}> turned{}_{square{}_[b_.member][step_]};",
                   type_text(compute_dtype(s.body[size_t(id)].dtype), false), id, id));
     BodyWriter scalar(shape, axis(), LaneMode::kScalar);
     scalar.read_turned(turned_);
@@ -219,33 +220,33 @@ class FusedCudaWriter : CudaWriter {
   // ---- results of contractions ----
   void take_tiles() {
     if (!nest_.tiles) return;
-    line("const i64 col = 0;");
+    line("const i64 col_ = 0;");
     for (int i = 0; i < nest_.tiles; ++i) {
-      line(format("const {}* result{} = (const {}*)a[{}];", memory_text(memory_), i, memory_text(memory_), out_.slots++));
-      line(format("const i64 stride{} = a[{}];", i, out_.slots++));
+      line(format("const {}* result{}_ = (const {}*)a_[{}];", memory_text(memory_), i, memory_text(memory_), out_.slots++));
+      line(format("const i64 stride{}_ = a_[{}];", i, out_.slots++));
     }
   }
   void place_tiles(bool one_row) {
     if (!nest_.tiles) return;
-    line(format("const {} r = {};", index_type(), one_row ? "0" : format("({})at", index_type())));
+    line(format("const {} r_ = {};", index_type(), one_row ? "0" : format("({})at_", index_type())));
     for (int i = 0; i < nest_.tiles; ++i)
-      line(format("const TileMemory<{}> tile{}{result{} + (i64)r * stride{}};", memory_text(memory_), i, i, i));
+      line(format("const TileMemory<{}> tile{}_{result{}_ + (i64)r_ * stride{}_};", memory_text(memory_), i, i, i));
   }
 
   // One element, whose tiles are at hand, or a vector of them, whose tiles lie in memory.
   void element(bool run) {
     in_lanes_ = run && options_.lanes && lanes_fit(nest_);
     if (run) open(format("struct {}_run : Vectors<{}> {", out_.name, in_lanes_ ? lane_width(nest_) : 1));
-    line(run ? "template <class A>" : "template <class A, class T>");
-    open(format("{}__device__ __forceinline__ void {}(const A& a, const {}* tiles,{} i64 row, i64 col) {",
-                run ? "static " : "", run ? "finish" : out_.name, run ? "float" : "T", run ? " int apart," : ""));
+    line(run ? "template <class A_>" : "template <class A_, class T_>");
+    open(format("{}__device__ __forceinline__ void {}(const A_& a_, const {}* tiles_,{} i64 row_, i64 col_) {",
+                run ? "static " : "", run ? "finish_" : out_.name, run ? "float" : "T_", run ? " int apart_," : ""));
     arguments();
-    line(format("const {} r = ({})row;", index_type(), index_type()));
+    line(format("const {} r_ = ({})row_;", index_type(), index_type()));
     for (int i = 0; i < nest_.tiles; ++i)
-      line(run ? format("const TileMemory<{}> tile{}{tiles + {} * apart};", memory_text(kFloat32), i, i)
-               : format("const TileValue<T> tile{}{tiles[{}]};", i, i));
-    unpack_position(nest_.rows, "row");
-    line(format("const {} {} = ({})col;", index_type(), axis(), index_type()));
+      line(run ? format("const TileMemory<{}> tile{}_{tiles_ + {} * apart_};", memory_text(kFloat32), i, i)
+               : format("const TileValue<T_> tile{}_{tiles_[{}]};", i, i));
+    unpack_position(nest_.rows, "row_");
+    line(format("const {} {} = ({})col_;", index_type(), index_text(axis()), index_type()));
     for (auto& s : nest_.sweeps) {
       open("{");
       elements(s, index_text(nest_.inner.back().extent));
@@ -267,15 +268,15 @@ class FusedCudaWriter : CudaWriter {
     if (nest_.rows.empty() && is_map()) {
       // A map without rows, inside another kernel: the range is a piece of its one axis.
       piece_ = true;
-      line("const bool valid = true;");
+      line("const bool valid_ = true;");
       sweep(nest_.sweeps[0]);
     } else {
       find_kept();
       open_rows(nest_.rows);
       // What a sweep has not loaded in vectors is not kept.
-      if (!kept_.empty()) line("bool kept_whole = true;");
+      if (!kept_.empty()) line("bool kept_whole_ = true;");
       for (size_t n = 0; n < kept_.size(); ++n)
-        line(format("Kept<{}> kept{}[{}];", memory_text(kept_[n].dtype), n, options_.keep));
+        line(format("Kept<{}> kept{}_[{}];", memory_text(kept_[n].dtype), n, options_.keep));
       for (auto& s : nest_.sweeps) {
         open("{");
         sweep(s);
@@ -290,7 +291,7 @@ class FusedCudaWriter : CudaWriter {
     const LoopNest shape = nest_.as_nest(s);
     if (s.once) {
       BodyWriter body(shape, Dim(), LaneMode::kScalar);
-      open("if (valid && b.member == 0) {");
+      open("if (valid_ && b_.member == 0) {");
       lines(body.write({}, false));
       for (auto& store : s.stores) line(store_one(store, body));
       return close();
@@ -301,22 +302,22 @@ class FusedCudaWriter : CudaWriter {
     lines((in_lanes_ ? full : scalar).write(inside(), false));
     for (auto& r : s.reductions) {
       std::string identity = identity_text(r.combine, r.accumulator);
-      line(format("{} tail{} = {};", type_text(r.accumulator, false), r.outer, identity));
-      if (in_lanes_) line(format("{} acc{} = splat_{}({});", type_text(r.accumulator, true), r.outer, r.accumulator, identity));
+      line(format("{} tail{}_ = {};", type_text(r.accumulator, false), r.outer, identity));
+      if (in_lanes_) line(format("{} acc{}_ = splat_{}({});", type_text(r.accumulator, true), r.outer, r.accumulator, identity));
     }
     in_lanes_ ? walk_lanes(s, full, scalar) : walk(s, scalar);
     for (auto& r : s.reductions) {
-      std::string op = join_text(r.combine), value = format("tail{}", r.outer);
-      if (in_lanes_) value = format("{}::join(join_lanes<{}>(acc{}), {})", op, op, r.outer, value);
-      value = format("join<{}>(b, {}, {})", op, value, identity_text(r.combine, r.accumulator));
-      line(format("row{} = {};", r.outer, cast_text(value, r.accumulator, compute_dtype(r.dtype))));
+      std::string op = join_text(r.combine), value = format("tail{}_", r.outer);
+      if (in_lanes_) value = format("{}::join(join_lanes<{}>(acc{}_), {})", op, op, r.outer, value);
+      value = format("join<{}>(b_, {}, {})", op, value, identity_text(r.combine, r.accumulator));
+      line(format("row{}_ = {};", r.outer, cast_text(value, r.accumulator, compute_dtype(r.dtype))));
     }
   }
 
   // Where the last axis begins and ends.
-  std::string first() const { return piece_ ? format("({})begin + ", index_type()) : ""; }
+  std::string first() const { return piece_ ? format("({})begin_ + ", index_type()) : ""; }
   std::string stop(const std::string& extent) const {
-    return piece_ ? format("({})end", index_type()) : format("valid ? ({})({}) : 0", index_type(), extent);
+    return piece_ ? format("({})end_", index_type()) : format("valid_ ? ({})({}) : 0", index_type(), extent);
   }
   void unroll(const Sweep& s, int times) {
     if (!s.reductions.empty() && s.stores.empty() && s.body.size() <= kSmallBody) line(format("#pragma unroll {}", times));
@@ -325,17 +326,17 @@ class FusedCudaWriter : CudaWriter {
   // One element at a time, over all inner axes as one.
   void walk(const Sweep& s, BodyWriter& scalar) {
     std::string type = index_type();
-    line(format("const {} stop = {};", type, stop(index_text(points_of(nest_.inner)))));
+    line(format("const {} stop_ = {};", type, stop(index_text(points_of(nest_.inner)))));
     unroll(s, 4);
-    open(format("for ({} place = {}({})b.member; place < stop; place += ({})b.members) {", type, first(), type, type));
-    unpack_position(nest_.inner, "place");
+    open(format("for ({} place_ = {}({})b_.member; place_ < stop_; place_ += ({})b_.members) {", type, first(), type, type));
+    unpack_position(nest_.inner, "place_");
     step(s, scalar);
     close();
   }
 
   void step(const Sweep& s, BodyWriter& scalar) {
     lines(scalar.write(inside(), true));
-    for (auto& r : s.reductions) accumulate(r, format("tail{}", r.outer), scalar.value(r.value, r.accumulator));
+    for (auto& r : s.reductions) accumulate(r, format("tail{}_", r.outer), scalar.value(r.value, r.accumulator));
     for (auto& store : s.stores) line(store_one(store, scalar));
   }
 
@@ -377,7 +378,7 @@ class FusedCudaWriter : CudaWriter {
 
   // The first vectors of the row, which stay in registers. They are all on their way before the first is looked at.
   void walk_kept(const Sweep& s, BodyWriter& full) {
-    std::string type = index_type(), i = to_string(axis());
+    std::string type = index_type(), i = index_text(axis());
     const LoopNest shape = nest_.as_nest(s);
     std::vector<int> read;
     std::set<int> loaded;
@@ -388,60 +389,61 @@ class FusedCudaWriter : CudaWriter {
       auto& instr = s.body[size_t(id)];
       int n = kept_at(s, instr);
       if (kept_[size_t(n)].by == &s && loaded.insert(n).second)
-        loads.push_back(format("kept{}[turn] = keep<{}>({}, {});", n, memory_text(instr.dtype),
+        loads.push_back(format("kept{}_[turn_] = keep<{}>({}, {});", n, memory_text(instr.dtype),
                                operand_text(shape, instr.operand), index_text(instr.offset)));
     }
     if (!loads.empty()) {
-      line(format("const {} start = {};", type, i));
+      line(format("const {} start_ = {};", type, i));
       line("#pragma unroll");
-      open(format("for (int turn = 0; turn < {}; ++turn) {", options_.keep));
-      line(format("const {} {} = start + turn * ({})b.members * kLanes;", type, i, type));
-      line(format("if (!whole || {} + kLanes > stop) continue;", i));
+      open(format("for (int turn_ = 0; turn_ < {}; ++turn_) {", options_.keep));
+      line(format("const {} {} = start_ + turn_ * ({})b_.members * kLanes;", type, i, type));
+      line(format("if (!whole_ || {} + kLanes > stop_) continue;", i));
       lines(loads);
       close();
     }
     line("#pragma unroll");
-    open(format("for (int turn = 0; turn < {}; ++turn, {} += ({})b.members * kLanes) {", options_.keep, i, type));
-    open(format("if (whole && {} + kLanes <= stop) {", i));
-    line("const int turned_row = 0;");
+    open(format("for (int turn_ = 0; turn_ < {}; ++turn_, {} += ({})b_.members * kLanes) {", options_.keep, i, type));
+    open(format("if (whole_ && {} + kLanes <= stop_) {", i));
+    line("const int turned_row_ = 0;");
     for (int id : read) {
       auto& instr = s.body[size_t(id)];
-      line(format("const Kept<{}>& turned{} = kept{}[turn];", memory_text(instr.dtype), id, kept_at(s, instr)));
+      line(format("const Kept<{}>& turned{}_ = kept{}_[turn_];", memory_text(instr.dtype), id, kept_at(s, instr)));
     }
     full.read_turned(read);
     full_step(s, full);
     full.read_turned({});
     close();
-    line(format("else if ({} < stop) break;", i));
+    line(format("else if ({} < stop_) break;", i));
     close();
   }
 
   void full_step(const Sweep& s, BodyWriter& full) {
     lines(full.write(inside(), true));
-    for (auto& r : s.reductions) accumulate(r, format("acc{}", r.outer), full.value(r.value, r.accumulator));
+    for (auto& r : s.reductions) accumulate(r, format("acc{}_", r.outer), full.value(r.value, r.accumulator));
     for (auto& store : s.stores) line(store_lanes(store, full));
   }
 
   void walk_lanes(const Sweep& s, BodyWriter& full, BodyWriter& scalar) {
-    std::string type = index_type(), i = to_string(axis());
-    line(format("const {} stop = {};", type, stop(index_text(nest_.inner.back().extent))));
+    std::string type = index_type(), i = index_text(axis());
+    line(format("const {} stop_ = {};", type, stop(index_text(nest_.inner.back().extent))));
     for (size_t d = 0; d + 1 < nest_.inner.size(); ++d) {
       auto& outer = nest_.inner[d];
-      open(format("for ({} {} = 0; {} < {}; ++{}) {", type, outer.symbol, outer.symbol, index_text(outer.extent), outer.symbol));
+      open(format("for ({} {} = 0; {} < {}; ++{}) {", type, index_text(outer.symbol), index_text(outer.symbol),
+                  index_text(outer.extent), index_text(outer.symbol)));
     }
-    line(format("{} {} = {}({})b.member * kLanes;", type, i, first(), type));
+    line(format("{} {} = {}({})b_.member * kLanes;", type, i, first(), type));
     // The same for all vectors of a row: they are whole accesses apart.
-    line(format("const bool whole = {}{};", kept_.empty() ? "true" : "kept_whole", fits_text(nest_, s, false)));
-    if (!kept_.empty()) line("kept_whole = whole;");
+    line(format("const bool whole_ = {}{};", kept_.empty() ? "true" : "kept_whole_", fits_text(nest_, s, false)));
+    if (!kept_.empty()) line("kept_whole_ = whole_;");
     if (!kept_.empty()) walk_kept(s, full);
     auto one_by_one = [&] {
-      open_tail("stop");
+      open_tail("stop_");
       step(s, scalar);
       close();
     };
     const std::string alike = alike_text(nest_, s);
     unroll(s, 2);
-    open(format("for (; whole && {} + kLanes <= stop; {} += ({})b.members * kLanes) {", i, i, type));
+    open(format("for (; whole_ && {} + kLanes <= stop_; {} += ({})b_.members * kLanes) {", i, i, type));
     if (alike.empty()) {
       full_step(s, full);
     } else {
@@ -453,7 +455,7 @@ class FusedCudaWriter : CudaWriter {
       close();
     }
     close();
-    open(format("for (; {} < stop; {} += ({})b.members * kLanes) {", i, i, type));
+    open(format("for (; {} < stop_; {} += ({})b_.members * kLanes) {", i, i, type));
     one_by_one();
     close();
     for (size_t d = 0; d + 1 < nest_.inner.size(); ++d) close();
@@ -467,7 +469,7 @@ class FusedCudaWriter : CudaWriter {
   std::string store_lanes(const FusedStore& store, const BodyWriter& body) const { return store_text("store", store, body); }
   std::string store_text(const char* function, const FusedStore& store, const BodyWriter& body) const {
     DType dtype = nest_.operands[size_t(store.operand)].dtype;
-    return format("{}<{}>(out{}, {}, {});", function, memory_text(dtype), store.operand, index_text(store.offset),
+    return format("{}<{}>(out{}_, {}, {});", function, memory_text(dtype), store.operand, index_text(store.offset),
                   body.value(store.value, compute_dtype(dtype)));
   }
 

@@ -82,7 +82,7 @@ Layout layout_of(const GemvSpec& spec) {
 }
 
 std::string type_of(DType d) { return d == kBFloat16 ? "gemv::Bf16" : d == kFloat16 ? "gemv::F16" : "float"; }
-std::string text_of(const GemvNumber& n) { return n.slot >= 0 ? format("a[{}]", n.slot) : format("i64({})", n.value); }
+std::string text_of(const GemvNumber& n) { return n.slot >= 0 ? format("a_[{}]", n.slot) : format("i64({})", n.value); }
 
 class GemvWriter {
  public:
@@ -118,9 +118,9 @@ class GemvWriter {
     while (rows && together < 3 && threads * layout_.registers * (together + 1) <= 65536 &&
            layout_.shared_bytes * (together + 1) <= kSharedMost)
       ++together;
-    line(format("extern \"C\" __global__ void __launch_bounds__({}, {}) {}(const __grid_constant__ Args<{}> a) {",
+    line(format("extern \"C\" __global__ void __launch_bounds__({}, {}) {}(const __grid_constant__ Args<{}> a_) {",
                 threads, together, spec_.name, spec_.slots));
-    line(format("  gemv::product_of_{}<{}_shape>(a);", rows ? "rows" : "columns", spec_.name));
+    line(format("  gemv::product_of_{}<{}_shape>(a_);", rows ? "rows" : "columns", spec_.name));
     line("}\n}  // namespace k");
     return std::move(text_);
   }
@@ -144,7 +144,7 @@ class GemvWriter {
   std::string by_part(F&& value) const {
     std::string out;
     for (size_t p = 0; p < spec_.parts.size(); ++p)
-      out += p + 1 == spec_.parts.size() ? value(p) : format("part == {} ? {} : ", p, value(p));
+      out += p + 1 == spec_.parts.size() ? value(p) : format("part_ == {} ? {} : ", p, value(p));
     return out;
   }
 
@@ -155,29 +155,29 @@ class GemvWriter {
     std::string members, taken, all;
     for (size_t p = 0; p < spec_.parts.size(); ++p) {
       auto& part = spec_.parts[p];
-      members += format("    const char* b{};\n    i64 s{};\n", p, p);
-      taken += format("{}b{}((const char*)a[{}]), s{}({} * {})", p ? ", " : " ", p, part.b_slot, p,
+      members += format("    const char* b{}_;\n    i64 s{}_;\n", p, p);
+      taken += format("{}b{}_((const char*)a_[{}]), s{}_({} * {})", p ? ", " : " ", p, part.b_slot, p,
                       text_of(part.b_stride), item);
-      all += format("{}(i64)b{} | s{}", p ? " | " : "", p, p);
+      all += format("{}(i64)b{}_ | s{}_", p ? " | " : "", p, p);
     }
     auto start = [&](size_t p, int64_t first) {
-      std::string at = first ? format("(column - {})", first) : "column";
-      return rows ? format("b{} + {} * s{}", p, at, p) : format("b{} + {} * {}", p, at, item);
+      std::string at = first ? format("(column_ - {})", first) : "column_";
+      return rows ? format("b{}_ + {} * s{}_", p, at, p) : format("b{}_ + {} * {}", p, at, item);
     };
-    auto step = [&](size_t p) { return format("s{}", p); };
-    line("  struct Weights {\n" + members + "    template <class X>");
-    line("    __device__ __forceinline__ explicit Weights(const X& a) :" + taken + " {}");
-    line("    __device__ __forceinline__ bool is_aligned(int bytes) const {");
-    line(format("      return (({}) & (bytes - 1)) == 0;\n    }", all));
+    auto step = [&](size_t p) { return format("s{}_", p); };
+    line("  struct Weights {\n" + members + "    template <class X_>");
+    line("    __device__ __forceinline__ explicit Weights(const X_& a_) :" + taken + " {}");
+    line("    __device__ __forceinline__ bool is_aligned(int bytes_) const {");
+    line(format("      return (({}) & (bytes_ - 1)) == 0;\n    }", all));
     if (spec_.together) {
-      line("    __device__ __forceinline__ const char* start(i64 column, int part) const {");
+      line("    __device__ __forceinline__ const char* start(i64 column_, int part_) const {");
       line("      return " + by_part([&](size_t p) { return start(p, 0); }) + ";\n    }");
-      line("    __device__ __forceinline__ i64 step(i64, int part) const { return " + by_part(step) + "; }");
+      line("    __device__ __forceinline__ i64 step(i64, int part_) const { return " + by_part(step) + "; }");
     } else {
-      line("    __device__ __forceinline__ const char* start(i64 column, int) const {");
-      line("      return " + by_column("column", start) + ";\n    }");
-      line("    __device__ __forceinline__ i64 step(i64 column, int) const { return " +
-           by_column("column", [&](size_t p, int64_t) { return step(p); }) + "; }");
+      line("    __device__ __forceinline__ const char* start(i64 column_, int) const {");
+      line("      return " + by_column("column_", start) + ";\n    }");
+      line("    __device__ __forceinline__ i64 step(i64 column_, int) const { return " +
+           by_column("column_", [&](size_t p, int64_t) { return step(p); }) + "; }");
     }
     line("  };");
   }
@@ -189,10 +189,10 @@ class GemvWriter {
     for (size_t p = 0; p < spec_.parts.size(); ++p) {
       int64_t mine = ceil_div(spec_.parts[p].n, tile);
       if (p + 1 < spec_.parts.size() && !spec_.together) {
-        begin += format("tile < {} ? ", count + mine);
-        end += format("tile < {} ? {} : ", count + mine, columns + spec_.parts[p].n);
+        begin += format("tile_ < {} ? ", count + mine);
+        end += format("tile_ < {} ? {} : ", count + mine, columns + spec_.parts[p].n);
       }
-      begin += format("{} + (tile - {}) * {}", columns, count, tile);
+      begin += format("{} + (tile_ - {}) * {}", columns, count, tile);
       if (p + 1 == spec_.parts.size() || spec_.together) {
         end += format("{}", columns + spec_.parts[p].n);
         break;
@@ -201,35 +201,35 @@ class GemvWriter {
       count += mine;
       columns += spec_.parts[p].n;
     }
-    line("  static __device__ __forceinline__ int tile_begin(int tile) { return " + begin + "; }");
+    line("  static __device__ __forceinline__ int tile_begin(int tile_) { return " + begin + "; }");
     line(format("  static __device__ __forceinline__ int tile_end(int{}) { return {}; }",
-                end.find("tile") == std::string::npos ? "" : " tile", end));
+                end.find("tile_") == std::string::npos ? "" : " tile_", end));
   }
 
   void left() {
-    line("  template <class X>\n  static __device__ __forceinline__ const A* left(const X& a, char* own) {");
+    line("  template <class X_>\n  static __device__ __forceinline__ const A* left(const X_& a_, char* own_) {");
     if (spec_.prologue.empty()) {
-      line(format("    (void)own;\n    return (const A*)a[{}];\n  }", spec_.a_slot));
+      line(format("    (void)own_;\n    return (const A*)a_[{}];\n  }", spec_.a_slot));
     } else {
-      line(format("    {}(gemv::Slots<X, {}, {}>{a, (i64)own}, 0, {});", spec_.prologue, spec_.prologue_slot,
+      line(format("    {}(gemv::Slots<X_, {}, {}>{a_, (i64)own_}, 0, {});", spec_.prologue, spec_.prologue_slot,
                   spec_.prologue_output, spec_.prologue_range));
-      line("    __syncthreads();\n    return (const A*)own;\n  }");
+      line("    __syncthreads();\n    return (const A*)own_;\n  }");
     }
     GemvNumber stride = spec_.prologue.empty() ? spec_.a_stride : GemvNumber{.value = spec_.k};
-    line("  template <class X>\n  static __device__ __forceinline__ i64 left_stride(const X& a) {");
-    line(format("    {}return {};\n  }", stride.slot < 0 ? "(void)a;\n    " : "", text_of(stride)));
+    line("  template <class X_>\n  static __device__ __forceinline__ i64 left_stride(const X_& a_) {");
+    line(format("    {}return {};\n  }", stride.slot < 0 ? "(void)a_;\n    " : "", text_of(stride)));
   }
 
   std::string finish_part(const GemvSpec::Part& part, int tile, int64_t first) const {
-    std::string column = first ? format("column - {}", first) : "column";
+    std::string column = first ? format("column_ - {}", first) : "column_";
     if (!part.epilogue.empty())
-      return format("{}(gemv::Slots<X, {}>{a}, tiles, row, {});", part.epilogue, part.epilogue_slot, column);
-    return format("gemv::store<{}>(a[{}], row * {} + {}, tiles[{}]);", type_of(spec_.c), part.c_slot,
+      return format("{}(gemv::Slots<X_, {}>{a_}, tiles_, row_, {});", part.epilogue, part.epilogue_slot, column);
+    return format("gemv::store<{}>(a_[{}], row_ * {} + {}, tiles_[{}]);", type_of(spec_.c), part.c_slot,
                   text_of(part.c_stride), column, tile);
   }
   void finish() {
-    line("  template <class X>");
-    line("  static __device__ __forceinline__ void finish(const X& a, const float* tiles, i64 row, i64 column) {");
+    line("  template <class X_>");
+    line("  static __device__ __forceinline__ void finish(const X_& a_, const float* tiles_, i64 row_, i64 column_) {");
     int64_t first = 0;
     for (size_t p = 0; p < spec_.parts.size(); ++p) {
       auto& part = spec_.parts[p];
@@ -237,7 +237,7 @@ class GemvWriter {
         line("    " + finish_part(part, int(p), 0));
         if (!part.epilogue.empty()) break;
       } else {
-        if (p + 1 < spec_.parts.size()) line(format("    if (column < {}) {", first + part.n));
+        if (p + 1 < spec_.parts.size()) line(format("    if (column_ < {}) {", first + part.n));
         line((p + 1 < spec_.parts.size() ? "      " : "    ") + finish_part(part, 0, first));
         if (p + 1 < spec_.parts.size()) line("      return;\n    }");
         first += part.n;

@@ -79,7 +79,7 @@ std::string fits_text(const FusedNest& nest, const Sweep& s, bool taken) {
   std::vector<std::string> all;
   for (auto& instr : s.body) {
     if (instr.kind == InstrKind::kTile)
-      add(all, format("fits<{}>(tile{}, {})", memory_text(compute_dtype(instr.dtype)), instr.operand, axis));
+      add(all, format("fits<{}>(tile{}_, {})", memory_text(compute_dtype(instr.dtype)), instr.operand, index_text(axis)));
     if (instr.kind != InstrKind::kLoad || movement(instr.offset, axis) != Movement::kUnit) continue;
     std::string test =
         format("fits<{}>({}, {})", memory_text(instr.dtype), operand_text(shape, instr.operand), index_text(instr.offset));
@@ -87,7 +87,7 @@ std::string fits_text(const FusedNest& nest, const Sweep& s, bool taken) {
     add(all, test);
   }
   for (auto& store : s.stores)
-    add(all, format("fits<{}>(out{}, {})", memory_text(nest.operands[size_t(store.operand)].dtype), store.operand,
+    add(all, format("fits<{}>(out{}_, {})", memory_text(nest.operands[size_t(store.operand)].dtype), store.operand,
                     index_text(store.offset)));
   return joined(all);
 }

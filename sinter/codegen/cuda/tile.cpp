@@ -111,21 +111,21 @@ class TileWriter {
                layout_.warp_columns));
     line(format("  static constexpr bool k_contiguous = {};", spec_.k_contiguous));
     line(format("  static constexpr __device__ int steps() { return {}; }", layout_.steps));
-    line("  template <class X>\n  static __device__ __forceinline__ int rows(const X& a) {");
-    line(format("    return int((a.number({}) + 127) / 128);\n  }", spec_.m_slot));
-    line("  template <class X>\n  static __device__ __forceinline__ int tiles(const X& a) {");
-    line(format("    return rows(a) * {};\n  }", column_tiles(spec_, tuning_)));
-    line("  template <class X>\n  static __device__ __forceinline__ tile::Spot spot(const X& a, int tile) {");
-    line(format("    return tile::Spot(tile, rows(a), {});\n  }", column_tiles(spec_, tuning_)));
+    line("  template <class X_>\n  static __device__ __forceinline__ int rows_(const X_& a_) {");
+    line(format("    return int((a_.number({}) + 127) / 128);\n  }", spec_.m_slot));
+    line("  template <class X_>\n  static __device__ __forceinline__ int tiles(const X_& a_) {");
+    line(format("    return rows_(a_) * {};\n  }", column_tiles(spec_, tuning_)));
+    line("  template <class X_>\n  static __device__ __forceinline__ tile::Spot spot_of_(const X_& a_, int tile_) {");
+    line(format("    return tile::Spot(tile_, rows_(a_), {});\n  }", column_tiles(spec_, tuning_)));
     left();
     right();
     if (tuning_.hopper) multiply();
     finish();
     line("};");
     std::string cluster = tuning_.split > 1 ? format(" __cluster_dims__({}, 1, 1)", tuning_.split) : "";
-    line(format("extern \"C\" __global__ void __launch_bounds__({}, 1){} {}(const __grid_constant__ Args<{}> a) {",
+    line(format("extern \"C\" __global__ void __launch_bounds__({}, 1){} {}(const __grid_constant__ Args<{}> a_) {",
                 tuning_.hopper ? 384 : 256, cluster, spec_.name, spec_.slots));
-    line(format("  tile::{}_shape>(a);", (tuning_.hopper ? "multiply_on_hopper<" : "multiply_by_warps<") + spec_.name));
+    line(format("  tile::{}_shape>(a_);", (tuning_.hopper ? "multiply_on_hopper<" : "multiply_by_warps<") + spec_.name));
     line("}\n}  // namespace k");
     return std::move(text_);
   }
@@ -148,15 +148,15 @@ class TileWriter {
   }
 
   void left() {
-    line(format("  template <int kThreads>\n  using Left = tile::{};",
-                spec_.image ? format("ImageCopies<{}_image, 128, kThreads>", spec_.name) : "RowCopies<128, kThreads>"));
-    line("  template <class X, class L>");
-    line("  static __device__ __forceinline__ void start_left(const X& a, L& left, int tile, int k, int thread) {");
-    line(format("    const i64 row = i64(spot(a, tile).row) * 128, m = a.number({});", spec_.m_slot));
+    line(format("  template <int threads_>\n  using Left = tile::{};",
+                spec_.image ? format("ImageCopies<{}_image, 128, threads_>", spec_.name) : "RowCopies<128, threads_>"));
+    line("  template <class X_, class L_>");
+    line("  static __device__ __forceinline__ void start_left(const X_& a_, L_& left_, int tile_, int k_, int thread_) {");
+    line(format("    const i64 row_ = i64(spot_of_(a_, tile_).row) * 128, m_ = a_.number({});", spec_.m_slot));
     if (spec_.image)
-      line(format("    left.start((const char*)a[{}], row, m, k, thread);\n  }", spec_.a_slot));
+      line(format("    left_.start((const char*)a_[{}], row_, m_, k_, thread_);\n  }", spec_.a_slot));
     else
-      line(format("    left.start((const char*)a[{}], {}, row, m, k, {}, thread);\n  }", spec_.a_slot,
+      line(format("    left_.start((const char*)a_[{}], {}, row_, m_, k_, {}, thread_);\n  }", spec_.a_slot,
                   spec_.a_stride * 2, spec_.k));
   }
 
@@ -168,7 +168,7 @@ class TileWriter {
     for (size_t p = 0; p < spec_.parts.size(); ++p) {
       int64_t end = first + ceil_div(spec_.parts[p].n, tuning_.columns);
       bool last = p + 1 == spec_.parts.size();
-      line((p ? "    else " : "    ") + (last ? std::string() : format("if (spot.column < {}) ", end)) + "{");
+      line((p ? "    else " : "    ") + (last ? std::string() : format("if (spot_.column < {}) ", end)) + "{");
       text(p, first);
       line("    }");
       first = end;
@@ -181,7 +181,7 @@ class TileWriter {
     int64_t first = 0;
     for (size_t p = 0; p < spec_.parts.size(); ++p) {
       bool last = p + 1 == spec_.parts.size();
-      line((p ? "    else " : "    ") + (last ? std::string() : format("if (all < {}) ", first + spec_.parts[p].n)) +
+      line((p ? "    else " : "    ") + (last ? std::string() : format("if (all_ < {}) ", first + spec_.parts[p].n)) +
            "{");
       text(p, first);
       line("    }");
@@ -191,18 +191,18 @@ class TileWriter {
 
   void joined_right() {
     const int64_t bytes = spec_.parts[0].b_stride * 2, total = columns_of(spec_);
-    line(format("  template <int kThreads>\n  using Right = tile::JoinedCopies<{}, kThreads, {}>;", layout_.width,
+    line(format("  template <int threads_>\n  using Right = tile::JoinedCopies<{}, threads_, {}>;", layout_.width,
                 spec_.parts.size() - 1));
-    line("  template <class X, class R>");
+    line("  template <class X_, class R_>");
     line("  static __device__ __forceinline__");
-    line("  void start_right(const X& a, R& right, int, int tile, int k, int thread) {");
-    line(format("    const i64 column = i64(spot(a, tile).column) * {};", layout_.width));
-    line(format("    right.start((const char*)a[{}], {}, column, {}, k, {}, thread);", spec_.parts[0].b_slot, bytes,
+    line("  void start_right(const X_& a_, R_& right_, int, int tile_, int k_, int thread_) {");
+    line(format("    const i64 column_ = i64(spot_of_(a_, tile_).column) * {};", layout_.width));
+    line(format("    right_.start((const char*)a_[{}], {}, column_, {}, k_, {}, thread_);", spec_.parts[0].b_slot, bytes,
                 total, spec_.k));
     int64_t begin = 0;
     for (size_t p = 1; p < spec_.parts.size(); ++p) {
       begin += spec_.parts[p - 1].n;
-      line(format("    right.join({}, (const char*)a[{}], {}, {}, column);", p - 1, spec_.parts[p].b_slot, bytes,
+      line(format("    right_.join({}, (const char*)a_[{}], {}, {}, column_);", p - 1, spec_.parts[p].b_slot, bytes,
                   begin));
     }
     line("  }");
@@ -210,25 +210,25 @@ class TileWriter {
 
   void right() {
     if (is_joined(spec_)) return joined_right();
-    line(format("  template <int kThreads>\n  using Right = tile::{}Copies<{}, kThreads>;",
+    line(format("  template <int threads_>\n  using Right = tile::{}Copies<{}, threads_>;",
                 spec_.k_contiguous ? "Row" : "Column", layout_.width));
-    line("  template <class X, class R>");
+    line("  template <class X_, class R_>");
     line("  static __device__ __forceinline__");
-    line("  void start_right(const X& a, R& right, int part, int tile, int k, int thread) {");
-    line("    const tile::Spot spot = " + spec_.name + "_shape::spot(a, tile);");
+    line("  void start_right(const X_& a_, R_& right_, int part_, int tile_, int k_, int thread_) {");
+    line("    const tile::Spot spot_ = " + spec_.name + "_shape::spot_of_(a_, tile_);");
     auto call = [&](size_t p, int64_t first) {
       auto& part = spec_.parts[p];
-      line(format("      right.start((const char*)a[{}], {}, i64(spot.column - {}) * {}, {}, k, {}, thread);",
+      line(format("      right_.start((const char*)a_[{}], {}, i64(spot_.column - {}) * {}, {}, k_, {}, thread_);",
                   part.b_slot, part.b_stride * 2, first, layout_.width, part.n, spec_.k));
     };
     if (spec_.together) {
       for (size_t p = 0; p < spec_.parts.size(); ++p) {
-        line(format("    if (part == {}) {", p));
+        line(format("    if (part_ == {}) {", p));
         call(p, 0);
         line("    }");
       }
     } else {
-      line("    (void)part;");
+      line("    (void)part_;");
       by_tile(call);
     }
     line("  }");
@@ -241,11 +241,11 @@ class TileWriter {
     std::string registers, sums;
     for (int i = 0; i < n; ++i) {
       registers += format("{}%{}", i ? ", " : "", i);
-      sums += format("{}\"+f\"(c[{}])", i ? ", " : "", i);
+      sums += format("{}\"+f\"(c_[{}])", i ? ", " : "", i);
     }
     std::string type = type_of(spec_.dtype);
     line(
-        format("  static __device__ __forceinline__ void multiply(float (&c)[{}], u64 left, u64 right, int add) {", n));
+        format("  static __device__ __forceinline__ void multiply(float (&c_)[{}], u64 left_, u64 right_, int add_) {", n));
     line("#ifdef __CUDA_ARCH_FEAT_SM90_ALL");
     line(
         format("    asm volatile(\"{\\n.reg .pred p, q;\\n.reg .b64 l, r;\\nsetp.ne.b32 p, %{}, 0;\\nsetp.eq.b32 q, 0, "
@@ -256,32 +256,32 @@ class TileWriter {
       line(format("      \"wgmma.mma_async.sync.aligned.m64n{}k16.f32.{}.{} {{}}, l, r, {}, 1, 1, 0, {};\\n\"",
                   tuning_.columns, type, type, registers, j ? "q" : "p", spec_.k_contiguous ? 0 : 1));
     }
-    line("      \"}\" : " + sums + " : \"l\"(left), \"l\"(right), \"r\"(add));");
+    line("      \"}\" : " + sums + " : \"l\"(left_), \"l\"(right_), \"r\"(add_));");
     line("#endif\n  }");
   }
 
   void finish() {
-    line("  template <class X>");
+    line("  template <class X_>");
     line(
-        "  static __device__ __forceinline__ void finish(const X& a, const float* v, int apart, int tile, int row, int "
-        "column) {");
-    line("    const tile::Spot spot = " + spec_.name + "_shape::spot(a, tile);");
-    line("    const i64 r = i64(spot.row) * 128 + row;");
-    line(format("    if (r >= a.number({})) return;", spec_.m_slot));
-    if (is_joined(spec_)) line(format("    const i64 all = i64(spot.column) * {} + column;", layout_.width));
+        "  static __device__ __forceinline__ void finish(const X_& a_, const float* v_, int apart_, int tile_, int row_, int "
+        "column_) {");
+    line("    const tile::Spot spot_ = " + spec_.name + "_shape::spot_of_(a_, tile_);");
+    line("    const i64 r_ = i64(spot_.row) * 128 + row_;");
+    line(format("    if (r_ >= a_.number({})) return;", spec_.m_slot));
+    if (is_joined(spec_)) line(format("    const i64 all_ = i64(spot_.column) * {} + column_;", layout_.width));
     auto text = [&](size_t p, int64_t first) {
       auto& part = spec_.parts[p];
       if (is_joined(spec_))
-        line(format("      const i64 c = all - {};", first));
+        line(format("      const i64 c_ = all_ - {};", first));
       else
-        line(format("      const i64 c = i64(spot.column - {}) * {} + column;", first, layout_.width));
-      line(format("      if (c >= {}) return;", part.n));
+        line(format("      const i64 c_ = i64(spot_.column - {}) * {} + column_;", first, layout_.width));
+      line(format("      if (c_ >= {}) return;", part.n));
       if (part.epilogue.empty()) {
-        line(format("      tile::store<{}, lanes>(a[{}], r * {} + c, v, int({} - c));", type_of(spec_.c), part.c_slot,
+        line(format("      tile::store<{}, lanes>(a_[{}], r_ * {} + c_, v_, int({} - c_));", type_of(spec_.c), part.c_slot,
                     part.c_stride, part.n));
       } else {
-        line(format("      for (int i = 0; i < lanes && c + i < {}; i += {})", part.n, part.lanes));
-        line(format("        {}_run::finish(SubArgs<X, {}>{a}, v + i, apart, r, c + i);", part.epilogue,
+        line(format("      for (int i_ = 0; i_ < lanes && c_ + i_ < {}; i_ += {})", part.n, part.lanes));
+        line(format("        {}_run::finish_(SubArgs<X_, {}>{a_}, v_ + i_, apart_, r_, c_ + i_);", part.epilogue,
                     part.epilogue_slot));
       }
     };
@@ -293,10 +293,10 @@ class TileWriter {
       for (size_t p = 0; p < spec_.parts.size(); ++p) {
         line("    {");
         text(p, 0);
-        line("    }\n    v += apart;");
+        line("    }\n    v_ += apart_;");
       }
     }
-    line("    (void)apart;\n  }");
+    line("    (void)apart_;\n  }");
   }
 
   const TileSpec& spec_;
@@ -372,26 +372,26 @@ TileText emit_tile(const TileSpec& spec) {
 
 std::string emit_tile_channels(const TileChannels& it, const std::string& name) {
   const std::string type = type_of(it.dtype);
-  std::string fits = format("fits<{}>((const void*)a[{}], at)", type, it.c_slot), vector, one;
+  std::string fits = format("fits<{}>((const void*)a_[{}], at_)", type, it.c_slot), vector, one;
   auto add = [&](int slot, const char* at) {
     if (slot < 0) return;
-    fits += format(" && fits<{}>((const void*)a[{}], {})", type, slot, at);
-    vector += format("      v = v + load<{}>((const void*)a[{}], {});\n", type, slot, at);
-    one += format("        v += load1<{}>((const void*)a[{}], {} + i);\n", type, slot, at);
+    fits += format(" && fits<{}>((const void*)a_[{}], {})", type, slot, at);
+    vector += format("      v_ = v_ + load<{}>((const void*)a_[{}], {});\n", type, slot, at);
+    one += format("        v_ += load1<{}>((const void*)a_[{}], {} + i_);\n", type, slot, at);
   };
-  add(it.residual_slot, "at");
-  add(it.bias_slot, "col");
+  add(it.residual_slot, "at_");
+  add(it.bias_slot, "col_");
   if (it.relu) {
-    vector += "      v = maximum(v, splat_f32(0.0f));\n";
-    one += "        v = maximum(v, 0.0f);\n";
+    vector += "      v_ = maximum(v_, splat_f32(0.0f));\n";
+    one += "        v_ = maximum(v_, 0.0f);\n";
   }
-  return format("namespace k {\nstruct {}_run : Vectors<8> {\n  template <class A>\n", name) +
-         "  static __device__ __forceinline__ void finish(const A& a, const float* tiles, int, i64 row, i64 col) {\n" +
-         format("    const i64 at = row * {} + col;\n    if (col + 8 <= {} && {}) {\n", it.n, it.n, fits) +
-         "      auto v = load<f32>(tiles, 0);\n" + vector +
-         format("      store<{}>((void*)a[{}], at, v);\n    } else {\n", type, it.c_slot) +
-         format("      for (int i = 0; i < 8 && col + i < {}; ++i) {\n        float v = tiles[i];\n", it.n) + one +
-         format("        store1<{}>((void*)a[{}], at + i, v);\n      }\n    }\n  }\n};\n}  // namespace k\n", type,
+  return format("namespace k {\nstruct {}_run : Vectors<8> {\n  template <class A_>\n", name) +
+         "  static __device__ __forceinline__ void finish_(const A_& a_, const float* tiles_, int, i64 row_, i64 col_) {\n" +
+         format("    const i64 at_ = row_ * {} + col_;\n    if (col_ + 8 <= {} && {}) {\n", it.n, it.n, fits) +
+         "      auto v_ = load<f32>(tiles_, 0);\n" + vector +
+         format("      store<{}>((void*)a_[{}], at_, v_);\n    } else {\n", type, it.c_slot) +
+         format("      for (int i_ = 0; i_ < 8 && col_ + i_ < {}; ++i_) {\n        float v_ = tiles_[i_];\n", it.n) + one +
+         format("        store1<{}>((void*)a_[{}], at_ + i_, v_);\n      }\n    }\n  }\n};\n}  // namespace k\n", type,
                 it.c_slot);
 }
 

@@ -31,15 +31,15 @@ class CudaWriter : protected TextWriter {
       auto& operand = nest.operands[i];
       std::string name = operand_text(nest, int(i)), type = type_text(compute_dtype(operand.dtype), false);
       if (operand.scalar && is_floating(operand.dtype))
-        line(format("const {} {} = ({})from_bits((u64)a[{}]);", type, name, type, slot));
+        line(format("const {} {} = ({})from_bits((u64)a_[{}]);", type, name, type, slot));
       else if (operand.scalar)
-        line(format("const {} {} = ({})a[{}];", type, name, type, slot));
+        line(format("const {} {} = ({})a_[{}];", type, name, type, slot));
       else
-        line(format("{}void* {} = ({}void*)a[{}];", operand.output ? "" : "const ", name, operand.output ? "" : "const ",
+        line(format("{}void* {} = ({}void*)a_[{}];", operand.output ? "" : "const ", name, operand.output ? "" : "const ",
                     slot));
     }
-    for (auto& name : params) line(format("const {} {} = ({})a.number({});", index_type(), name, index_type(), slot++));
-    if (indexes) line(format("i64* error = (i64*)a.number({});", slot));
+    for (auto& name : params) line(format("const {} {} = ({})a_.number({});", index_type(), local_text(name), index_type(), slot++));
+    if (indexes) line(format("i64* error_ = (i64*)a_.number({});", slot));
     return slot + 1;
   }
 
@@ -47,28 +47,28 @@ class CudaWriter : protected TextWriter {
   void unpack_position(const std::vector<Axis>& axes, const std::string& at) {
     if (axes.empty()) return;
     std::string type = index_type();
-    if (axes.size() == 1) return line(format("const {} {} = ({}){};", type, axes[0].symbol, type, at));
+    if (axes.size() == 1) return line(format("const {} {} = ({}){};", type, index_text(axes[0].symbol), type, at));
     std::string rest = "rest_of_" + at;
     line(format("{} {} = ({}){};", unsigned_type(), rest, unsigned_type(), at));
     for (size_t d = axes.size(); d-- > 1;) {
       std::string extent = format("({})({})", unsigned_type(), index_text(axes[d].extent));
-      line(format("const {} {} = ({})({} % {});", type, axes[d].symbol, type, rest, extent));
+      line(format("const {} {} = ({})({} % {});", type, index_text(axes[d].symbol), type, rest, extent));
       line(format("{} /= {};", rest, extent));
     }
-    line(format("const {} {} = ({}){};", type, axes[0].symbol, type, rest));
+    line(format("const {} {} = ({}){};", type, index_text(axes[0].symbol), type, rest));
   }
 
   void open_run(CudaSpread spread) {
-    line("template <class A>");
-    open(format("static __device__ __forceinline__ void run(const A& a, i64 begin, i64 end, const {}& b) {", block_text(spread)));
+    line("template <class A_>");
+    open(format("static __device__ __forceinline__ void run_(const A_& a_, i64 begin_, i64 end_, const {}& b_) {", block_text(spread)));
   }
 
   // Rows of the range, several in a block; those behind the end take part without reading or writing anything.
   void open_rows(const std::vector<Axis>& axes) {
-    open("for (i64 base = begin + (i64)b.index * b.rows; base < end; base += (i64)b.count * b.rows) {");
-    line("const bool valid = base + b.row < end;");
-    line("const i64 at = valid ? base + b.row : end - 1;");
-    unpack_position(axes, "at");
+    open("for (i64 base_ = begin_ + (i64)b_.index * b_.rows; base_ < end_; base_ += (i64)b_.count * b_.rows) {");
+    line("const bool valid_ = base_ + b_.row < end_;");
+    line("const i64 at_ = valid_ ? base_ + b_.row : end_ - 1;");
+    unpack_position(axes, "at_");
   }
 
   static bool indexes(const std::vector<Instr>& body) {

@@ -1,17 +1,16 @@
 #include "sinter/engine/eager/kernel_cache.h"
 
 #include "sinter/base/error.h"
+#include "sinter/loops/parameter_names.h"
 
 namespace sinter::eager {
 
 std::vector<ParamSource> param_sources(const Kernel& kernel) {
   std::vector<ParamSource> sources;
   for (auto& name : kernel.params) {
-    int operand = -1, axis = 0;
-    bool size = sscanf(name.c_str(), "n%d", &axis) == 1;
-    bool stride = !size && sscanf(name.c_str(), "p%d_%d", &operand, &axis) == 2;
-    SINTER_INTERNAL_ASSERT(size || stride, "kernel {} has an unknown parameter {}", kernel.name, name);
-    sources.push_back({int8_t(operand), int8_t(axis)});
+    auto known = parse_parameter_name(name);
+    SINTER_INTERNAL_ASSERT(known, "kernel {} has an unknown parameter {}", kernel.name, name);
+    sources.push_back({int8_t(known->operand), int8_t(known->axis)});
   }
   return sources;
 }

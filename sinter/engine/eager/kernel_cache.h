@@ -17,7 +17,7 @@ struct ParamSource {
   int8_t axis;
 };
 
-// Reads the names that the eager lowering gives: "n2" is the size of axis 2, "p1_0" the stride of operand 1 on axis 0.
+// What the kernel's parameters are, by their names (loops/parameter_names.h).
 std::vector<ParamSource> param_sources(const Kernel& kernel);
 
 // Kernels of the same class on another device are others.
