@@ -1,11 +1,9 @@
 #include "sinter/capture/build.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <set>
 
+#include "sinter/base/debug_files.h"
 #include "sinter/base/log.h"
 #include "sinter/engine/executable/background.h"
 #include "sinter/engine/executable/ready_graph.h"
@@ -61,11 +59,6 @@ void bypass_slots(Segment& segment) {
   }
 }
 
-const char* debug_directory() {
-  static const char* directory = std::getenv("SINTER_DEBUG");
-  return directory && *directory ? directory : nullptr;
-}
-
 // What the executables of a segment have in common.
 struct Making {
   const SizeTable& sizes;
@@ -80,6 +73,7 @@ Program program_of(std::vector<int> writes, const SizeTable& sizes, const std::v
   Program program{.graph = {}, .symbols = {}, .writes = std::move(writes), .name = label, .frozen = std::move(frozen)};
   for (int place : takes) program.symbols.push_back(sizes.symbols()[size_t(place)].name);
   if (tunes(options.mode)) program.tune_seconds = double(int_option(options, "autotune_budget_ms")) / 1000;
+  program.strict = int_option(options, "strict") != 0;
   program.records = options.mode == Mode::kReduceOverhead || options.mode == Mode::kMaxAutotune;
   return program;
 }
@@ -87,7 +81,7 @@ Program program_of(std::vector<int> writes, const SizeTable& sizes, const std::v
 std::shared_ptr<Executable> executable_of(Program program, const CompileOptions& options) {
   std::string label = program.name;
   auto executable = compile_program(std::move(program), options.backend);
-  if (debug_directory()) write_debug_file(label, "plan", executable->text());
+  if (is_debugged()) write_debug_file(label, "plan", executable->text());
   return executable;
 }
 
@@ -96,7 +90,7 @@ std::shared_ptr<Executable> compile_graph(Program program, const CompileOptions&
   TracerScope none(nullptr);
   bool plans = options.backend == "sinter";
   PipelineOptions pipeline = plans ? planning_pipeline(program.symbols) : PipelineOptions();
-  if (debug_directory())
+  if (is_debugged())
     pipeline.on_stage = [label = program.name](std::string_view pass, const std::string& text) {
       write_debug_file(label, pass, text);
     };
@@ -123,19 +117,6 @@ std::shared_ptr<Executable> make_ready(Graph graph, std::vector<int> writes, con
 }
 
 }  // namespace
-
-bool is_debugged() { return debug_directory() != nullptr; }
-
-void write_debug_file(const std::string& label, std::string_view stage, const std::string& text) {
-  const char* directory = debug_directory();
-  if (!directory) return;
-  std::string name = label + "." + std::string(stage) + ".txt";
-  for (char& c : name)
-    if (c == '/' || c == ' ' || c == ':') c = '_';
-  std::error_code ignored;
-  std::filesystem::create_directories(directory, ignored);
-  std::ofstream(std::filesystem::path(directory) / name) << text;
-}
 
 std::shared_ptr<Segment> build(Recorder& recorder, Draft& draft, const SizeTable& sizes, const CompileOptions& options,
                                const std::string& label, const std::shared_ptr<BackgroundTasks>& tasks) {

@@ -15,9 +15,4 @@ std::shared_ptr<Segment> build(Recorder& recorder, Draft& draft, const SizeTable
 std::shared_ptr<Executable> load_executable(const Segment& segment, const SizeTable& sizes, const CompileOptions& options,
                                             const std::string& label);
 
-// Whether SINTER_DEBUG=DIR is set.
-bool is_debugged();
-// Writes one stage under SINTER_DEBUG=DIR, if that is set.
-void write_debug_file(const std::string& label, std::string_view stage, const std::string& text);
-
 }  // namespace sinter::capture

@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "sinter/base/build_id.h"
+#include "sinter/base/debug_files.h"
 #include "sinter/base/hash.h"
 #include "sinter/base/log.h"
 #include "sinter/base/stage_times.h"

@@ -22,6 +22,7 @@ constexpr IntOption kIntOptions[] = {
     {"recheck", 0, 0},          // retrace every Nth call and compare; 0: never
     {"freeze", 0, 0, true},     // captured tensors keep their values; weights are rearranged once for the kernels
     {"background", 0, 0, true},  // programs run op by op until they have been compiled in the background
+    {"strict", 0, 0, true},     // a kernel that a compiler refuses is an error instead of falling apart
     {"autotune_budget_ms", 300, 0},  // spent at most on each choice that max-autotune makes; 0: no tuning
 };
 

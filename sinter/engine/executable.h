@@ -27,6 +27,8 @@ struct Program {
   double tune_seconds = 0;
   // On a GPU: the steps of a call are recorded once and launched as one graph.
   bool records = false;
+  // A kernel that a toolchain refuses is an error; else it falls apart into smaller ones, with a warning.
+  bool strict = false;
   // The graph's ops are grouped into kernels already (engine/executable/ready_graph.h).
   bool grouped = false;
 

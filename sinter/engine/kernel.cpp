@@ -62,6 +62,7 @@ int64_t grain_of(const Kernel& kernel, int64_t work) {
 
 NoLaunches::NoLaunches() { launches_nothing = true; }
 NoLaunches::~NoLaunches() { launches_nothing = false; }
+bool launches_are_off() { return launches_nothing; }
 
 void launch(const Kernel& kernel, const int64_t* args, int64_t range, int64_t work) {
   if (launches_nothing) [[unlikely]]

@@ -44,5 +44,7 @@ class NoLaunches {
   ~NoLaunches();
   NoLaunches(const NoLaunches&) = delete;
 };
+// Whether one is.
+bool launches_are_off();
 
 }  // namespace sinter

@@ -1,5 +1,6 @@
 /* A stand-in for the NVIDIA driver: its memory is the host's, its streams do everything at once, its kernels nothing.
-   FAKE_CUDA_VERSION, FAKE_CUDA_INIT (a result), FAKE_CUDA_DEVICES and FAKE_CUDA_MEMORY (bytes) shape it. */
+   FAKE_CUDA_VERSION, FAKE_CUDA_INIT (a result), FAKE_CUDA_DEVICES and FAKE_CUDA_MEMORY (bytes) shape it. The first
+   FAKE_CUDA_REFUSED_LOADS programs do not load, the first FAKE_CUDA_REFUSED_LAUNCHES kernels want too much. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +11,7 @@ static long setting(const char* name, long usual) {
   return text ? atol(text) : usual;
 }
 
-enum { kOutOfMemory = 2, kInvalidValue = 1, kNotFound = 500, kCaptureUnsupported = 900 };
+enum { kOutOfMemory = 2, kInvalidValue = 1, kInvalidImage = 200, kNotFound = 500, kOutOfResources = 701, kCaptureUnsupported = 900 };
 
 static int capturing;
 static size_t in_use;
@@ -99,7 +100,12 @@ int cuPointerGetAttribute(void* value, int which, Address address) {
   return (void)value, (void)which, (void)address, kInvalidValue;
 }
 
-int cuModuleLoadData(void** module, const void* code) { return (void)code, *module = malloc(1), 0; }
+int cuModuleLoadData(void** module, const void* code) {
+  static int loads;
+  (void)code;
+  if (loads++ < setting("FAKE_CUDA_REFUSED_LOADS", 0)) return kInvalidImage;
+  return *module = malloc(1), 0;
+}
 int cuModuleUnload(void* module) { return free(module), 0; }
 int cuModuleGetFunction(void** function, void* module, const char* name) {
   static char handles[64];
@@ -114,6 +120,8 @@ int cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, void* function, int
   return (void)function, (void)shared, *blocks = 2048 / threads, 0;
 }
 int cuLaunchKernelEx(const unsigned* config, void* function, void** params, void** extra) {
+  static int launches;
+  if (launches++ < setting("FAKE_CUDA_REFUSED_LAUNCHES", 0)) return kOutOfResources;
   return (void)function, (void)params, (void)extra, config[3] > 1024 ? kInvalidValue : 0; /* threads along x */
 }
 

@@ -12,6 +12,7 @@
 #include "sinter/codegen/cuda/tile.h"
 #include "sinter/engine/cuda/arguments.h"
 #include "sinter/runtime/cuda/device.h"
+#include "sinter/runtime/refusal.h"
 
 namespace sinter {
 
@@ -108,7 +109,14 @@ std::shared_ptr<const TileConvolution> find(int device, const CudaConvolution& p
   key += format(" {}{}{}", int(p.activation), p.bias != nullptr, p.residual != nullptr);
   std::lock_guard lock(mutex);
   auto [it, fresh] = known.try_emplace(key);
-  if (fresh) it->second = make(device, p);
+  if (fresh) {
+    try {
+      it->second = make(device, p);
+    } catch (const runtime::Refused& refusal) {
+      if (runtime::is_strict()) throw;
+      runtime::warn_refused(refusal, "the convolution runs by loops");
+    }
+  }
   if (it->second) is_used = true;
   return it->second;
 }

@@ -4,6 +4,7 @@
 #include "sinter/base/log.h"
 #include "sinter/engine/eager/eager.h"
 #include "sinter/ops/results.h"
+#include "sinter/runtime/refusal.h"
 
 namespace sinter::eager {
 
@@ -40,7 +41,12 @@ TensorList execute(const Op& op, std::span<const TensorArg> inputs, const Attrs&
   if (auto take_whole = find_template(op, device)) {
     NoGradGuard no_history;
     TensorList outputs;
-    if (take_whole(op, inputs, attrs, out, outputs)) return outputs;
+    try {
+      if (take_whole(op, inputs, attrs, out, outputs)) return outputs;
+    } catch (const runtime::Refused& refusal) {
+      if (runtime::is_strict()) throw;
+      runtime::warn_refused(refusal, format("{} runs by its own loops, or on the host", op.name));
+    }
   }
   if (op.run_cpu) {
     auto types = operand_types(inputs);

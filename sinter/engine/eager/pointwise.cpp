@@ -6,7 +6,9 @@
 #include "sinter/engine/eager/eager.h"
 #include "sinter/engine/eager/geometry.h"
 #include "sinter/engine/eager/kernel_cache.h"
+#include "sinter/engine/eager/last_resort.h"
 #include "sinter/loops/lower.h"
+#include "sinter/loops/parameter_names.h"
 
 namespace sinter::eager {
 
@@ -232,7 +234,7 @@ class Call {
     Layout layout;
     for (int d = 0; d < geometry_.axes; ++d) {
       uint64_t inner = d + 1 == geometry_.axes ? stride_class(operand) : 2;
-      layout.strides.push_back(inner < 2 ? Dim(int64_t(inner)) : Dim::symbol("p" + std::to_string(operand) + "_" + std::to_string(d)));
+      layout.strides.push_back(inner < 2 ? Dim(int64_t(inner)) : stride_symbol(operand, d));
     }
     return layout;
   }
@@ -240,7 +242,7 @@ class Call {
   CachedKernel compile(const Tensor* out, bool stream) {
     DType dtype = infer();
     Shape axes;
-    for (int d = 0; d < geometry_.axes; ++d) axes.push_back(Dim::symbol("n" + std::to_string(d)));
+    for (int d = 0; d < geometry_.axes; ++d) axes.push_back(size_symbol(d));
     std::vector<Type> types;
     std::vector<Layout> layouts;
     for (size_t i = 0; i < inputs_.size(); ++i) {
@@ -398,7 +400,8 @@ bool repeats_itself(const TensorImpl& t) {
 }  // namespace
 
 Tensor run_pointwise(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor* out) {
-  return out ? run_into(op, inputs, attrs, *out) : Call(op, inputs, attrs).run(nullptr);
+  return or_by_referee(op, inputs, attrs, out,
+                       [&] { return out ? run_into(op, inputs, attrs, *out) : Call(op, inputs, attrs).run(nullptr); });
 }
 
 bool share_memory(const TensorImpl& a, const TensorImpl& b) {

@@ -3,7 +3,9 @@
 #include "sinter/engine/eager/eager.h"
 #include "sinter/engine/eager/geometry.h"
 #include "sinter/engine/eager/kernel_cache.h"
+#include "sinter/engine/eager/last_resort.h"
 #include "sinter/loops/lower.h"
+#include "sinter/loops/parameter_names.h"
 #include "sinter/ops/define.h"
 
 namespace sinter::eager {
@@ -42,9 +44,9 @@ CachedKernel compile(const Op& op, const Problem& p, DType input, DType result, 
       bool last = d + 1 == g.axes;
       auto stride = [&](int operand) {
         bool unit = last && g.strides[size_t(operand)][size_t(d)] == 1;
-        return unit ? Dim(1) : Dim::symbol("p" + std::to_string(operand) + "_" + std::to_string(axis));
+        return unit ? Dim(1) : stride_symbol(operand, axis);
       };
-      Dim size = Dim::symbol("n" + std::to_string(axis));
+      Dim size = size_symbol(axis);
       shape.push_back(size);
       in.strides.push_back(stride(0));
       if (reduced) {
@@ -165,9 +167,7 @@ void start_in_chunks(const Op& op, const Problem& p, DType input, const void* in
         device);
 }
 
-}  // namespace
-
-Tensor run_reduce(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor* given) {
+Tensor reduce(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor* given) {
   auto types = operand_types(inputs);
   OpCall call{op, types, attrs};
   Type type = op.infer(call)[0];
@@ -208,6 +208,12 @@ Tensor run_reduce(const Op& op, std::span<const TensorArg> inputs, const Attrs& 
   else
     start(op, p, in.dtype, data, type.dtype, data_of(out.impl()), a.dtype, type.device);
   return out;
+}
+
+}  // namespace
+
+Tensor run_reduce(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor* out) {
+  return or_by_referee(op, inputs, attrs, out, [&] { return reduce(op, inputs, attrs, out); });
 }
 
 }  // namespace sinter::eager

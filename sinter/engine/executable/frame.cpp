@@ -8,6 +8,8 @@
 #include "sinter/engine/eager/eager.h"
 #include "sinter/engine/profile.h"
 #include "sinter/engine/report.h"
+#include "sinter/graph/run.h"
+#include "sinter/runtime/refusal.h"
 #include "sinter/tensor/tracer.h"
 
 namespace sinter {
@@ -105,7 +107,7 @@ TensorArg Frame::argument(const Operand& operand) const {
 void Frame::make_calls() {
   for (auto& step : plan_->steps) {
     if (step.kind == Step::Kind::kView) continue;
-    Call call{.step = &step, .args = {}, .out = {}, .target = {}, .results = {}, .kept = -1};
+    Call call{.step = &step, .args = {}, .out = {}, .target = {}, .results = {}};
     for (size_t i = 0; i < step.inputs.size(); ++i) {
       if (step.inputs[i].number_input >= 0) numbers_.push_back({size_t(step.inputs[i].number_input), calls_.size(), i});
       call.args.push_back(argument(step.inputs[i]));
@@ -187,6 +189,7 @@ void Frame::hand_out(std::span<const TensorArg> inputs, std::span<Tensor> output
 void Frame::run(std::span<const TensorArg> inputs, std::span<Tensor> outputs) {
   NoGradGuard no_history;
   TracerScope no_tracer(nullptr);
+  runtime::StrictScope strict(plan_->strict);
   Unbind unbind(*this);
   bind_inputs(inputs);
   bind_outputs();
@@ -206,6 +209,7 @@ void Frame::run(std::span<const TensorArg> inputs, std::span<Tensor> outputs) {
 void Frame::prepare() {
   NoGradGuard no_history;
   TracerScope no_tracer(nullptr);
+  runtime::StrictScope strict(plan_->strict);
   Unbind unbind(*this);
   for (size_t s = 0; s < bound_.size(); ++s) {
     if (bound_[s].empty() || bound_[s][0].impl->buffer) continue;
@@ -395,16 +399,40 @@ void Frame::run(const Call& call) {
       return;
     case Step::Kind::kOpaque:
       return run_opaque(call);
-    case Step::Kind::kFused: {
-      if (step.fused->cuda) return step.fused->cuda->launch(cuda_slots(call));
-      SmallVector<int64_t, 40> slots;
-      for (auto& arg : call.args)
-        slots.push_back(arg.is_scalar() ? eager::slot_of(arg.scalar()) : eager::slot_of(arg.tensor().impl()));
-      for (auto& result : call.results) slots.push_back(eager::slot_of(result.impl()));
-      return launch(*step.fused, {slots.data(), slots.size()}, step.packed);
-    }
+    case Step::Kind::kFused:
+      return run_fused(call);
     case Step::Kind::kView:
       return;
+  }
+}
+
+void Frame::run_fused(const Call& call) {
+  const Step& step = *call.step;
+  if (call.by_ops) [[unlikely]]
+    return run_by_ops(call);
+  if (!step.fused->cuda) {
+    SmallVector<int64_t, 40> slots;
+    for (auto& arg : call.args)
+      slots.push_back(arg.is_scalar() ? eager::slot_of(arg.scalar()) : eager::slot_of(arg.tensor().impl()));
+    for (auto& result : call.results) slots.push_back(eager::slot_of(result.impl()));
+    return launch(*step.fused, {slots.data(), slots.size()}, step.packed);
+  }
+  try {
+    step.fused->cuda->launch(cuda_slots(call));
+  } catch (const runtime::Refused& refusal) {
+    // In place, a part of it may have overwritten what the ops would read.
+    if (plan_->strict || step.in_place || CudaRecording::current()) throw;
+    runtime::warn_refused(refusal, "its ops run one by one");
+    call.by_ops = true;
+    run_by_ops(call);
+  }
+}
+
+void Frame::run_by_ops(const Call& call) {
+  TensorList results = run_graph(*call.step->attrs.as<FusedAttrs>().body, call.args);
+  for (size_t r = 0; r < results.size(); ++r) {
+    TensorArg source[] = {TensorArg(results[r])};
+    eager::run_pointwise(clone_op(), source, {}, &call.results[r]);
   }
 }
 

@@ -27,6 +27,7 @@ class Frame {
     Tensor out, target;
     TensorList results;  // kFused
     int kept = -1;       // among kept_: what the step keeps
+    mutable bool by_ops = false;  // kFused: its kernel was refused when it was to run
   };
   // What a step keeps from call to call (CudaStep::kept_bytes), and what it was made of: held, so that no other memory can be
   // taken for it.
@@ -76,6 +77,8 @@ class Frame {
   void run(const Call& call);
   void execute_into(const Step& step, const Call& call);
   void run_opaque(const Call& call);
+  void run_fused(const Call& call);
+  void run_by_ops(const Call& call);
   void hand_out(std::span<const TensorArg> inputs, std::span<Tensor> outputs) const;
 
   std::shared_ptr<const Plan> plan_;

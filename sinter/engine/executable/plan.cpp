@@ -15,6 +15,8 @@
 #include "sinter/engine/executable/tune.h"
 #include "sinter/ops/fused.h"
 #include "sinter/ops/view_path.h"
+#include "sinter/passes/split_kernels.h"
+#include "sinter/runtime/refusal.h"
 
 namespace sinter {
 
@@ -22,10 +24,10 @@ namespace {
 
 class Planner {
  public:
-  Planner(const Program& program, std::span<const int64_t> sizes, const PlanOptions& options)
+  Planner(const Program& program, const Specialized& specialized, const PlanOptions& options)
       : program_(program),
         options_(options),
-        specialized_(specialize(program, sizes)),
+        specialized_(specialized),
         graph_(specialized_.graph ? *specialized_.graph : program.graph),
         end_(int(graph_.nodes().size())),
         operands_(graph_.nodes().size()),
@@ -40,8 +42,10 @@ class Planner {
     }
   }
 
+  // Not complete where some kernel is refused.
   std::shared_ptr<const Plan> run() {
     plan_->device = device_of(graph_);
+    plan_->strict = program_.strict || runtime::is_strict();
     find_last_uses();
     add_inputs();
     for (auto& node : graph_.nodes())
@@ -50,8 +54,12 @@ class Planner {
     place();
     std::vector<std::function<void()>> ahead;
     if (plan_->device.is_cuda()) ahead = preparations(*plan_);
-    for (auto& [step, kernel] : compile_kernels(to_compile_, program_.name, plan_->device, ahead))
-      plan_->steps[step].fused = kernel;
+    auto outcomes = compile_kernels(to_compile_, program_.name, plan_->device, ahead);
+    for (size_t i = 0; i < outcomes.size(); ++i) {
+      plan_->steps[to_compile_[i].step].fused = outcomes[i].kernel;
+      if (outcomes[i].refusal) refused_[to_compile_[i].node] = outcomes[i].refusal;
+    }
+    if (!refused_.empty()) return std::move(plan_);
     if (plan_->device.is_cpu()) pack_weights(*plan_, specialized_.captured);
     if (options_.tune_seconds > 0) tune(*plan_, options_.tune_seconds);
     plan_->captured = specialized_.captured;
@@ -59,6 +67,10 @@ class Planner {
     plan_->records = program_.records;
     return std::move(plan_);
   }
+
+  // The nodes whose kernels are refused, and why.
+  const std::map<const Node*, std::shared_ptr<const runtime::Refused>>& refused() const { return refused_; }
+  const Graph& graph() const { return graph_; }
 
  private:
   // --- lifetimes
@@ -249,7 +261,7 @@ class Planner {
     std::vector<const TensorImpl*> operands, outputs;
     for (auto& o : step.inputs) operands.push_back(o.slot < 0 ? nullptr : &geometry(o.slot));
     for (int slot : step.results) outputs.push_back(&geometry(slot));
-    to_compile_.push_back({plan_->steps.size(), &node.attrs, std::move(operands), std::move(outputs)});
+    to_compile_.push_back({plan_->steps.size(), &node, std::move(operands), std::move(outputs)});
   }
 
   // A result of the kernel `attrs`, its r-th, which reads the operands `own` of the step; others read the rest at the same
@@ -484,7 +496,7 @@ class Planner {
 
   const Program& program_;
   const PlanOptions& options_;
-  Specialized specialized_;
+  const Specialized& specialized_;
   const Graph& graph_;
   const int end_;  // the time at which outputs are read
   const Op* const write_op_ = find_op("write");
@@ -493,6 +505,7 @@ class Planner {
   std::vector<bool> written_;                          // by input: whether the program changes it
   std::map<std::pair<const Node*, int>, int> belongs_into_;  // the input that a written output's value belongs into
   std::vector<KernelJob> to_compile_;
+  std::map<const Node*, std::shared_ptr<const runtime::Refused>> refused_;
   std::shared_ptr<Plan> plan_ = std::make_shared<Plan>();
 };
 
@@ -501,7 +514,22 @@ class Planner {
 std::shared_ptr<const Plan> make_plan(const Program& program, std::span<const int64_t> sizes,
                                       const PlanOptions& options) {
   StageTimer timer(CompileStage::kSchedule);
-  return Planner(program, sizes, options).run();
+  Specialized specialized = specialize(program, sizes);
+  std::vector<std::shared_ptr<const Plan>> before;  // their kernels are found again
+  for (;;) {
+    Planner planner(program, specialized, options);
+    auto plan = planner.run();
+    if (planner.refused().empty()) return plan;
+    std::set<const Node*> kernels;
+    for (auto& [node, refusal] : planner.refused()) {
+      if (plan->strict) throw Error(node->where.empty() ? refusal->message() : format("{}\n  at {}", refusal->message(), node->where));
+      runtime::warn_refused(*refusal, "its ops run as smaller kernels or one by one");
+      kernels.insert(node);
+    }
+    Graph smaller = split_kernels(planner.graph(), kernels, is_contraction);
+    specialized.graph = std::move(smaller);
+    before.push_back(std::move(plan));
+  }
 }
 
 }  // namespace sinter

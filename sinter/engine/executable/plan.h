@@ -85,6 +85,7 @@ struct Plan {
   std::vector<int> changed_early;   // those among them that are written while steps may still read other inputs
   Device device;     // of all steps
   bool records = false;  // on a GPU: steps become one CUDA graph
+  bool strict = false;   // a refused kernel is an error
   std::string name;  // the program's
   int64_t arena_bytes = 0;
   int64_t live_bytes = 0;    // the largest sum of blocks of the arena in use at one step: no arena can be smaller

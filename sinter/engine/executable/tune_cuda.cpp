@@ -4,11 +4,13 @@
 #include <utility>
 
 #include "sinter/base/progress.h"
+#include "sinter/base/thread_pool.h"
 #include "sinter/engine/autotune.h"
 #include "sinter/engine/executable/tune.h"
 #include "sinter/engine/executable/tune_operands.h"
 #include "sinter/runtime/cuda/device.h"
 #include "sinter/runtime/cuda/stream.h"
+#include "sinter/runtime/refusal.h"
 
 namespace sinter {
 
@@ -44,26 +46,41 @@ std::shared_ptr<const FusedKernel> choose(const Plan& plan, const Step& step, do
   auto is_loaded = [](const CudaStep& way) {
     return std::all_of(way.kernels().begin(), way.kernels().end(), [](auto& kernel) { return bool(kernel->function); });
   };
-  // A choice that is remembered needs no code but the winner's; else all is compiled in one go.
-  auto load = [&others, is_loaded, device = plan.device] {
-    std::vector<CudaStep*> all;
-    for (auto& other : others)
-      if (!is_loaded(*other)) all.push_back(other.get());
-    load_kernels(all, device);
+  // A choice that is remembered needs no code but the winner's; else all is compiled in one go. What is refused is no choice.
+  auto refusals = std::make_shared<std::vector<std::shared_ptr<const runtime::Refused>>>(others.size());
+  auto load_one = [&others, refusals, device = plan.device](size_t i) {
+    CudaStep* way = others[i].get();
+    try {
+      load_kernels({&way, 1}, device);
+    } catch (const runtime::Refused& refusal) {
+      (*refusals)[i] = std::make_shared<const runtime::Refused>(refusal);
+    }
+  };
+  auto load = [&others, refusals, is_loaded, load_one] {
+    parallel_for(0, int64_t(others.size()), 1, [&](int64_t begin, int64_t end) {
+      for (auto i = size_t(begin); i < size_t(end); ++i)
+        if (!is_loaded(*others[i]) && !(*refusals)[i]) load_one(i);
+    });
   };
   std::vector<Candidate> candidates{{step.fused->cuda->way(), [many, way = step.fused->cuda] { many(*way); }}};
-  for (auto& other : others)
-    candidates.push_back({other->way(), [many, load, is_loaded, operands, seconds, other, fresh = true]() mutable {
+  for (size_t i = 0; i < others.size(); ++i)
+    candidates.push_back({others[i]->way(), [many, load, is_loaded, operands, seconds, refusals, i, other = others[i],
+                                             fresh = true]() mutable {
                             if (!is_loaded(*other)) load();
+                            if ((*refusals)[i]) throw *(*refusals)[i];
                             if (std::exchange(fresh, false)) other->tune_libraries(operands->next().cuda_slots, seconds);
                             many(*other);
                           }});
   std::string point = "product on " + runtime::cuda_device_info(device).name;
   size_t chosen = autotuner().choose(point, key_of(plan, step), candidates, seconds);
-  if (chosen == 0) return step.fused;
+  if (chosen > 0 && !is_loaded(*others[chosen - 1])) load_one(chosen - 1);
+  for (auto& refusal : *refusals) {
+    if (!refusal) continue;
+    if (plan.strict) throw Error(refusal->message());
+    runtime::warn_refused(*refusal, "another way of the same step runs");
+  }
+  if (chosen == 0 || (*refusals)[chosen - 1]) return step.fused;
   auto kernel = std::make_shared<FusedKernel>(*step.fused);
-  CudaStep* winner = others[chosen - 1].get();
-  if (!is_loaded(*winner)) load_kernels({&winner, 1}, plan.device);
   kernel->cuda = others[chosen - 1];
   return kernel;
 }

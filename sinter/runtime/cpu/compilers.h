@@ -13,6 +13,12 @@ class CompilerFailure : public Error {
   using Error::Error;
 };
 
+// It failed over this very text: what it crashed on, or what came of it does not load.
+class CompilerCrash : public CompilerFailure {
+ public:
+  using CompilerFailure::CompilerFailure;
+};
+
 // What kernels compiled by it are keyed with: name and version. Empty when it is known to be absent.
 std::string clang_identity();
 std::string gxx_identity();

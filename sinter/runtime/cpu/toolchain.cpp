@@ -81,6 +81,7 @@ Toolchain::Toolchain(ToolchainOptions options) : options_(std::move(options)), s
 std::shared_ptr<const CpuCode> Toolchain::compile(const std::string& source, const std::string& label,
                                                   std::string_view prelude) {
   StageTimer timer(CompileStage::kToolchain);
+  refuse_if_planted(source, label);
   // What identifies the code: the source, and the prelude by its hash.
   std::string text = prelude.empty() ? source : "prelude " + hash_hex(prelude) + "\n" + source;
   std::shared_ptr<Slot> slot;
@@ -96,9 +97,15 @@ std::shared_ptr<const CpuCode> Toolchain::compile(const std::string& source, con
     ++stats_.memory_hits;
     return code;
   }
-  auto code = build(text, label, prelude);
-  slot->code = code;
-  return code;
+  if (slot->refusal) throw *slot->refusal;
+  try {
+    auto code = build(text, label, prelude);
+    slot->code = code;
+    return code;
+  } catch (const Refused& refusal) {
+    slot->refusal = refusal;
+    throw;
+  }
 }
 
 std::shared_ptr<const CpuCode> Toolchain::build(const std::string& text, const std::string& label,
@@ -120,6 +127,7 @@ std::shared_ptr<const CpuCode> Toolchain::build(const std::string& text, const s
       if (key_part(*key, "compiler").starts_with(compiler.family))
         if (auto code = from_disk(compiler, *key)) return code;
   std::string problems, distrust;
+  std::optional<Refused> refusal;
   // Code for a target without AVX-512 takes the same text: its vectors are then two registers.
   std::vector<CpuTarget> targets = {options_.target};
   if (options_.target.isa == CpuIsa::kAvx512) targets.push_back(detect_cpu(CpuIsa::kAvx2));
@@ -133,10 +141,10 @@ std::shared_ptr<const CpuCode> Toolchain::build(const std::string& text, const s
       // Of processes that start together one compiles, and the others find its work.
       CodeStore::Lock lock = store_.lock(key);
       if (auto code = from_disk(compiler, key)) return code;
+      // The line that names the prelude makes way for the prelude itself.
+      std::string source = prelude.empty() ? text : std::string(prelude) + text.substr(text.find('\n') + 1);
       try {
         Verdict verdict = verdict_on(compiler, target, prelude);
-        // The line that names the prelude makes way for the prelude itself.
-        std::string source = prelude.empty() ? text : std::string(prelude) + text.substr(text.find('\n') + 1);
         if (auto code = from_compiler(compiler, target, key, source, label, verdict)) {
           if (!distrust.empty()) warn_fallback(format("{} for {}", identity, target.name), distrust);
           return code;
@@ -144,14 +152,20 @@ std::shared_ptr<const CpuCode> Toolchain::build(const std::string& text, const s
         std::string fault = format("{} computes {} wrongly for {}", compiler.release(), verdict.get(), target.name);
         problems += "\n" + fault;
         distrust += (distrust.empty() ? "" : "; ") + fault;
+      } catch (const Refused& refused) {
+        if (!refusal) refusal = refused;
       } catch (const CompilerFailure& failure) {
         problems += format("\n{}: {}", identity, failure.message());
+        if (!refusal && dynamic_cast<const CompilerCrash*>(&failure))
+          refusal.emplace(format("{} fails over the CPU kernel '{}': {}", identity, label, failure.message()), label,
+                          failure.message(), source);
         if (options_.compiler == CpuCompiler::kAuto && compiler.kind == CpuCompiler::kClang)
           warn_fallback("g++", failure.message());
       }
     }
     if (distrust.empty()) break;
   }
+  if (refusal) throw *refusal;
   throw_error(format("no compiler could make the CPU kernel '{}'{}\n"
                      "Sinter needs its clang plugin with clang {} (Debian: libclang-cpp{}), or g++ in PATH.{}",
                      label, problems, kClangVersion, kClangVersion, CodeStore::mounted_note()));
@@ -188,7 +202,7 @@ std::shared_ptr<const CpuCode> Toolchain::from_compiler(const Compiler& compiler
   } catch (const CompilerFailure&) {
     throw;
   } catch (const Error& error) {
-    throw_error(format("the CPU kernel '{}' does not compile:\n{}", label, error.message()));
+    throw Refused(format("the CPU kernel '{}' does not compile:\n{}", label, error.message()), label, error.message(), source);
   }
   std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
   if (!verdict.get().empty()) return nullptr;
@@ -196,7 +210,7 @@ std::shared_ptr<const CpuCode> Toolchain::from_compiler(const Compiler& compiler
   try {
     code = compiler.load(bytes);
   } catch (const Error& error) {
-    throw CompilerFailure(error.message());
+    throw CompilerCrash(error.message());
   }
   store_.note_miss(key, label);
   store_.save(key, bytes, label);

@@ -6,12 +6,14 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 
 #include "sinter/runtime/code_store.h"
 #include "sinter/runtime/cpu/cpu_features.h"
+#include "sinter/runtime/refusal.h"
 
 namespace sinter::runtime {
 
@@ -37,7 +39,7 @@ struct ToolchainStats {
 };
 
 enum class CpuCompiler {
-  kAuto,   // clang; g++ when the clang plugin is missing, fails or computes wrongly
+  kAuto,   // clang; g++ when the clang plugin is missing, fails, refuses a text or computes wrongly
   kClang,  // clang or an Error
   kGxx,    // g++ or an Error
 };
@@ -57,8 +59,8 @@ class Toolchain {
 
   // `source` is C++20 without includes whose kernels are extern "C"; functions of libc and libm may be declared and
   // called. Multiply-adds are contracted, signed zeros, infinities and NaNs are kept, and pointers may alias across
-  // types. `label` names the text in messages. Throws Error with the diagnostics when the text does not compile, or
-  // with what to install when there is no compiler.
+  // types. `label` names the text in messages. Throws Refused with the diagnostics when no compiler takes the text, or Error
+  // with what to install when there is none.
   // `prelude` goes before the source; keys know it by its hash alone, so that a long text shared by many kernels is kept
   // once. Where it speaks of SINTER_SELF_CHECK, it defines with that macro sinter_self_check(), which gives null or what
   // the compiler got wrong. Each release is asked once for each target, beside the first compile, and the answer is kept in
@@ -71,6 +73,7 @@ class Toolchain {
   struct Slot {
     std::mutex mutex;
     std::weak_ptr<const CpuCode> code;
+    std::optional<Refused> refusal;  // it is not asked for again
   };
   struct Compiler;
   // What is wrong with a compiler's code; empty when nothing is.

@@ -73,7 +73,7 @@ std::string compile_with_clang(const std::string& source, const std::string& lab
     static_cast<Outcome*>(context)->bytes.assign(bytes, size);
   };
   plugin().compile(&request, sink, &outcome);
-  if (outcome.status == kClangCrashed) throw CompilerFailure(outcome.bytes);
+  if (outcome.status == kClangCrashed) throw CompilerCrash(outcome.bytes);
   if (outcome.status == kClangRejected) throw Error(outcome.bytes);
   return std::move(outcome.bytes);
 }

@@ -86,7 +86,7 @@ std::string compile_with_gxx(const std::string& source, const std::string& label
   if (!result.started) throw CompilerFailure("g++ cannot be started");
   // Status 1 is g++'s answer to wrong text; any other failure is its own.
   if (result.status == 1) throw Error(result.output);
-  if (result.status != 0) throw CompilerFailure(format("g++ ended with status {}: {}", result.status, result.output));
+  if (result.status != 0) throw CompilerCrash(format("g++ ended with status {}: {}", result.status, result.output));
   return read_file(directory.file("kernel.so"));
 }
 

@@ -17,6 +17,7 @@
 #include "sinter/runtime/cuda/compile_count.h"
 #include "sinter/runtime/cuda/graph.h"
 #include "sinter/runtime/cuda/stream.h"
+#include "sinter/runtime/refusal.h"
 
 namespace sinter::runtime {
 
@@ -52,21 +53,41 @@ constexpr unsigned kRecent = 8;
 std::atomic<CUfunc_st*> recent[kRecent];
 std::atomic<unsigned> launches{0};
 
+// What the driver says against the code of one kernel is a refusal; the rest is about the device.
+[[noreturn]] void throw_load_error(CUresult result, const std::string& what, const CudaSource& source) {
+  switch (result) {
+    case CUDA_ERROR_OUT_OF_MEMORY:
+    case CUDA_ERROR_INVALID_VALUE:
+    case CUDA_ERROR_INVALID_IMAGE:
+    case CUDA_ERROR_NO_BINARY_FOR_GPU:
+    case CUDA_ERROR_INVALID_PTX:
+    case CUDA_ERROR_INVALID_SOURCE:
+    case CUDA_ERROR_SHARED_OBJECT_INIT_FAILED:
+    case CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES:
+      break;
+    default:
+      throw_driver_error(result, what);
+  }
+  const char* name = nullptr;
+  driver().cuGetErrorName(result, &name);
+  std::string reason = format("{}: the CUDA driver says {}", what, name ? name : "nothing known");
+  throw Refused(reason, source.name, reason, source.text);
+}
+
 class LoadedModule {
  public:
-  LoadedModule(const std::string& cubin, const std::string& label, int device) : device_(device) {
+  LoadedModule(const std::string& cubin, const CudaSource& source, int device) : device_(device) {
     CudaDeviceGuard guard(device);
     RelaxedCapture relaxed;
     CUresult result = driver().cuModuleLoadData(&module_, cubin.data());
     if (result == CUDA_SUCCESS) return;
-    std::string what = format("loading '{}' on cuda:{}", label, device);
+    std::string what = format("loading '{}' on cuda:{}", source.name, device);
     int version = cuda_driver_version();
-    if (std::atoi(nvrtc_version().c_str()) > version / 1000)
-      what += format(
-          " (compiled by NVRTC {}, while the driver supports CUDA {}.{}: update the driver, or install the NVRTC "
-          "of its generation)",
-          nvrtc_version(), version / 1000, version % 1000 / 10);
-    throw_driver_error(result, what);
+    if (std::atoi(nvrtc_version().c_str()) <= version / 1000) throw_load_error(result, what, source);
+    throw_driver_error(
+        result, what + format(" (compiled by NVRTC {}, while the driver supports CUDA {}.{}: update the driver, or install the "
+                              "NVRTC of its generation)",
+                              nvrtc_version(), version / 1000, version % 1000 / 10));
   }
 
   ~LoadedModule() {
@@ -81,7 +102,8 @@ class LoadedModule {
   }
   LoadedModule(const LoadedModule&) = delete;
 
-  CUfunc_st* function(const std::string& name) {
+  CUfunc_st* function(const CudaSource& source) {
+    const std::string& name = source.name;
     CudaDeviceGuard guard(device_);
     RelaxedCapture relaxed;
     CUfunction function = nullptr;
@@ -91,7 +113,7 @@ class LoadedModule {
     // Asking makes the driver load the code now, which it may not do inside a recorded graph.
     int registers = 0;
     result = driver().cuFuncGetAttribute(&registers, CU_FUNC_ATTRIBUTE_NUM_REGS, function);
-    if (result != CUDA_SUCCESS) throw_driver_error(result, format("loading the kernel '{}'", name));
+    if (result != CUDA_SUCCESS) throw_load_error(result, format("loading the kernel '{}'", name), source);
     functions_.push_back(function);
     std::lock_guard lock(kernels().mutex);
     kernels().facts[function] = {name, device_, kUnaskedShared};
@@ -129,18 +151,25 @@ LoadedKernels& loaded_on(int device) {
   return (*all)[cuda_device(device).index];
 }
 
-void allow_shared(CUfunc_st* function, int bytes, int device) {
+// `source`: of a kernel that is being loaded.
+void allow_shared(CUfunc_st* function, int bytes, int device, const CudaSource* source = nullptr) {
   if (bytes <= kUnaskedShared) return;
   std::lock_guard lock(kernels().mutex);
   KernelFacts& facts = kernels().facts[function];
   if (bytes <= facts.shared_bytes) return;
   CudaDeviceGuard guard(device);
   int most = cuda_device(device).info.shared_bytes;
-  check(bytes <= most, "the kernel '{}' wants {} bytes of shared memory; a block has {} on cuda:{}", facts.name, bytes,
-        most, device);
+  if (bytes > most) {
+    std::string reason =
+        format("the kernel '{}' wants {} bytes of shared memory; a block has {} on cuda:{}", facts.name, bytes, most, device);
+    if (source) throw Refused(reason, source->name, reason, source->text);
+    throw_error(reason);
+  }
   CUresult result = driver().cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, bytes);
-  if (result != CUDA_SUCCESS)
-    throw_driver_error(result, format("{} bytes of shared memory for '{}'", bytes, facts.name));
+  if (result != CUDA_SUCCESS) {
+    std::string what = format("{} bytes of shared memory for '{}'", bytes, facts.name);
+    source ? throw_load_error(result, what, *source) : throw_driver_error(result, what);
+  }
   facts.shared_bytes = bytes;
 }
 
@@ -174,8 +203,8 @@ void load_missing(LoadedKernels& loaded, std::span<const CudaSource> sources, co
       StageTimer timer(CompileStage::kModules);
       std::lock_guard lock(loaded.loading);
       if ((out[i] = loaded.find(keys[i]))) continue;
-      auto code = std::make_shared<LoadedModule>(cubin, source.name, device);
-      CUfunc_st* handle = code->function(source.name);
+      auto code = std::make_shared<LoadedModule>(cubin, source, device);
+      CUfunc_st* handle = code->function(source);
       out[i] = CudaFunction(handle, code);
       std::lock_guard entries_lock(loaded.mutex);
       loaded.entries[keys[i]] = {handle, code};
@@ -240,7 +269,7 @@ std::vector<CudaFunction> load_cuda(std::span<const CudaSource> sources, std::st
     count.stats.memory_hits += hits;
   }
   if (hits < int64_t(sources.size())) load_missing(loaded, sources, keys, prelude, device, out);
-  for (size_t i = 0; i < sources.size(); ++i) allow_shared(out[i].handle(), sources[i].shared_bytes, device);
+  for (size_t i = 0; i < sources.size(); ++i) allow_shared(out[i].handle(), sources[i].shared_bytes, device, &sources[i]);
   return out;
 }
 
@@ -266,11 +295,16 @@ void cuda_launch(const CudaFunction& function, int device, const CudaGrid& grid,
   recent[launches.fetch_add(1, std::memory_order_relaxed) % kRecent].store(function.handle(),
                                                                            std::memory_order_relaxed);
   CUresult result = driver().cuLaunchKernelEx(&config, function.handle(), arguments, nullptr);
-  if (result != CUDA_SUCCESS) [[unlikely]]
-    throw_driver_error(result,
-                       format("launching the kernel '{}' (grid {}×{}×{}, {}×{}×{} threads, {} bytes of shared memory)",
-                              kernels().of(function.handle()).name, grid.blocks[0], grid.blocks[1], grid.blocks[2],
-                              grid.threads[0], grid.threads[1], grid.threads[2], grid.shared_bytes));
+  if (result != CUDA_SUCCESS) [[unlikely]] {
+    std::string name = kernels().of(function.handle()).name;
+    std::string what = format("launching the kernel '{}' (grid {}×{}×{}, {}×{}×{} threads, {} bytes of shared memory)", name,
+                              grid.blocks[0], grid.blocks[1], grid.blocks[2], grid.threads[0], grid.threads[1],
+                              grid.threads[2], grid.shared_bytes);
+    if (result == CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES)
+      throw Refused(what + ": it wants more registers or threads than a multiprocessor has", name,
+                    "too many resources requested for launch", what);
+    throw_driver_error(result, what);
+  }
   if (waits_after_each() && !is_capturing_cuda_graph()) {
     result = driver().cuStreamSynchronize(config.hStream);
     if (result != CUDA_SUCCESS)

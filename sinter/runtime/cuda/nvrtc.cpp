@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <semaphore>
@@ -20,6 +21,7 @@
 #include "sinter/runtime/cuda/device.h"
 #include "sinter/runtime/cuda/library_search.h"
 #include "sinter/runtime/cuda/module.h"
+#include "sinter/runtime/refusal.h"
 
 namespace sinter::runtime {
 
@@ -30,7 +32,7 @@ constexpr int kCodeFormat = 2;
 constexpr int kOldest = 12;
 constexpr int kMostAtOnce = 8;  // programs
 
-constexpr int kSuccess = 0, kCompilationFailed = 6;
+constexpr int kSuccess = 0, kInvalidOption = 5;
 using Program = struct OpaqueProgram*;
 
 struct Nvrtc {
@@ -159,8 +161,8 @@ std::string build(Nvrtc& api, const std::string& text, const std::string& label,
   std::string log = program.log();
   if (result != kSuccess) {
     if (log.empty()) log = api.error_text(result);
-    if (result == kCompilationFailed)
-      throw_error(format("the CUDA program '{}' does not compile for {}:\n{}", label, architecture, log));
+    if (result != kInvalidOption)
+      throw Refused(format("the CUDA program '{}' does not compile for {}:\n{}", label, architecture, log), label, log, text);
     throw_error(
         format("NVRTC {} cannot compile the CUDA program '{}' for {}: {}\nA GPU that is newer than NVRTC needs a newer "
                "one.",
@@ -168,6 +170,29 @@ std::string build(Nvrtc& api, const std::string& text, const std::string& label,
   }
   if (!log.empty()) sinter::log(LogTopic::kCode, "NVRTC on '{}': {}", label, log);
   return program.cubin();
+}
+
+// What was refused in this process, which is not tried again.
+class Refusals {
+ public:
+  std::optional<Refused> find(const std::string& key) {
+    std::lock_guard lock(mutex_);
+    auto it = all_.find(key);
+    return it == all_.end() ? std::nullopt : std::optional(it->second);
+  }
+  void add(const std::string& key, const Refused& refusal) {
+    std::lock_guard lock(mutex_);
+    all_.try_emplace(key, refusal);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, Refused> all_;
+};
+
+Refusals& refusals() {
+  static auto& instance = *new Refusals;
+  return instance;
 }
 
 // Which NVRTC compiled last, so that a process which finds all of its code need not load one to learn its version.
@@ -231,6 +256,7 @@ const std::string& nvrtc_version() { return nvrtc().version_text; }
 
 std::string compile_cuda(const std::string& text, const std::string& label, const std::string& architecture) {
   StageTimer timer(CompileStage::kToolchain);
+  refuse_if_planted(text, label);
   auto& count = cuda_compile_count();
   std::string source = text_part(text);
   auto key_for = [&](const std::string& version) {
@@ -264,8 +290,15 @@ std::string compile_cuda(const std::string& text, const std::string& label, cons
   // Of processes that start together one compiles, and the others find its work.
   CodeStore::Lock key_lock = process_store().lock(key);
   if (auto bytes = from_disk(key)) return std::move(*bytes);
+  if (auto refusal = refusals().find(key)) throw *refusal;
   auto begin = std::chrono::steady_clock::now();
-  std::string bytes = build(api, text, label, architecture);
+  std::string bytes;
+  try {
+    bytes = build(api, text, label, architecture);
+  } catch (const Refused& refusal) {
+    refusals().add(key, refusal);
+    throw;
+  }
   std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
   process_store().note_miss(key, label);
   process_store().save(key, bytes, label);
