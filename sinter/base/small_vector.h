@@ -3,6 +3,7 @@
 // copying and moving are plain memory copies. Converts to std::span; iterators are pointers, invalidated as in
 // std::vector, and also when the vector itself is moved.
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -31,7 +32,11 @@ class SmallVector {
   using const_iterator = const T*;
 
   SmallVector() noexcept : data_(inline_data()) {}
-  explicit SmallVector(size_t count, T value = T()) : SmallVector() { resize(count, value); }
+  // A count is unsigned, and never the only number in braces: compilers differ in what SmallVector({3}) would be.
+  template <std::unsigned_integral Count>
+  explicit SmallVector(Count count, T value = T()) : SmallVector() {
+    resize(count, value);
+  }
   SmallVector(std::initializer_list<T> values) : SmallVector() { append({values.begin(), values.size()}); }
   explicit SmallVector(std::span<const T> values) : SmallVector() { append(values); }
   template <std::input_iterator It, std::sentinel_for<It> End>
