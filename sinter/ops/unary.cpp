@@ -256,7 +256,7 @@ const Tensor& Tensor::copy_(const TensorArg& source) const {
   const Shape sizes = this->sizes();
   check(from.dim() <= dim(), "copy_: a source of shape {} does not fit a tensor of shape {}", from.sizes(), sizes);
   for (int64_t d = 1; d <= from.dim(); ++d)
-    check(from.size(-d).same_as(1) || from.size(-d) == size(-d),
+    check(from.size(-d).same_as(1) || from.size(-d) == size(-d) || from.size(-d) == 1,
           "copy_: a source of shape {} does not fit a tensor of shape {}", from.sizes(), sizes);
   const TensorArg operand(from.sizes().same_as(sizes) ? from : from.expand(sizes), source.where());
   call_op_into(op_of<ToCopy>, {&operand, 1}, ToCopyAttrs{dtype()}, *this, source.where());

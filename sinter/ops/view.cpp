@@ -88,7 +88,8 @@ struct Expand : View {
       } else if (size[d].same_as(-1) || size[d].same_as(from[d - added])) {
         shape.push_back(from[d - added]);
       } else {
-        check(from[d - added].same_as(1) || from[d - added] == size[d],
+        auto& old = from[d - added];
+        check(old.same_as(1) || old == size[d] || (!old.is_number() && old == 1),
               "expand: {} does not expand to {}: dimension {} has size {}, which is neither 1 nor {}", from, size,
               int64_t(d - added), from[d - added], size[d]);
         check(possibly_le(0, size[d]), "expand: {} is not a size", size[d]);

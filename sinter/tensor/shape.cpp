@@ -59,11 +59,14 @@ Shape broadcast_shapes(const char* op, const Shape& a, const Shape& b) {
   for (size_t i = 0; i < shorter.size(); ++i) {
     const Dim &x = longer[i + shift], &y = shorter[i];
     if (x.same_as(y) || y.same_as(1)) continue;
-    if (x.same_as(1)) {
+    // A size that is an expression may have come to 1.
+    bool differ = !x.same_as(1) && !(x == y);
+    if (differ && !y.is_number() && y == 1) continue;
+    if (x.same_as(1) || (differ && !x.is_number() && x == 1)) {
       out[i + shift] = y;
       continue;
     }
-    check(x == y, "{}: shapes {} and {} do not broadcast: sizes {} and {} differ at dimension {}", op, a, b, x, y,
+    check(!differ, "{}: shapes {} and {} do not broadcast: sizes {} and {} differ at dimension {}", op, a, b, x, y,
           int64_t(i + shift) - longer.rank());
     if (y.is_number()) out[i + shift] = y;
   }
