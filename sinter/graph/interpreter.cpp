@@ -110,8 +110,9 @@ using interpreter::Arrays;
 // One evaluation of a graph.
 class Interpreter {
  public:
-  Interpreter(const Graph& graph, const std::map<std::string, int64_t>& sizes)
-      : graph_(graph), results_(graph.nodes().size()), last_use_(results_.size(), -1), symbols_(sizes) {}
+  Interpreter(const Graph& graph, const std::map<std::string, int64_t>& sizes, bool as_stored)
+      : graph_(graph), as_stored_(as_stored), results_(graph.nodes().size()), last_use_(results_.size(), -1),
+        symbols_(sizes) {}
 
   std::vector<Array> run(std::span<const Array> inputs) {
     bind_inputs(inputs);
@@ -120,6 +121,9 @@ class Interpreter {
       size_t id = size_t(node.id);
       if (last_use_[id] < 0 || node.op->kind == OpKind::kInput) continue;
       results_[id] = evaluate(node);
+      if (as_stored_ && node.op->kind != OpKind::kScalar)
+        for (auto& array : results_[id])
+          for (double& value : array.f) value = interpreter::round_to(array.dtype, value);
       for (auto& v : node.inputs)
         if (last_use_[size_t(v.node->id)] == node.id) results_[size_t(v.node->id)].clear();
     }
@@ -256,6 +260,7 @@ class Interpreter {
   }
 
   const Graph& graph_;
+  const bool as_stored_;
   std::vector<std::vector<Array>> results_;
   std::vector<int> last_use_;
   std::map<std::string, int64_t> symbols_;
@@ -264,8 +269,8 @@ class Interpreter {
 }  // namespace
 
 std::vector<Array> interpret(const Graph& graph, std::span<const Array> inputs,
-                             const std::map<std::string, int64_t>& sizes) {
-  return Interpreter(graph, sizes).run(inputs);
+                             const std::map<std::string, int64_t>& sizes, bool as_stored) {
+  return Interpreter(graph, sizes, as_stored).run(inputs);
 }
 
 }  // namespace sinter

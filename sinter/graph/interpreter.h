@@ -42,8 +42,9 @@ Array to_array(const Scalar& number);
 Tensor to_tensor(const Array& array);
 Tensor to_tensor(const Array& array, DType dtype);
 
-// Evaluates the graph; symbolic sizes are bound by `sizes`, by name, and by the shapes of the inputs.
+// Evaluates the graph; symbolic sizes are bound by `sizes`, by name, and by the shapes of the inputs. `as_stored`: each
+// value is rounded to its dtype, as memory would hold it: a program that is cut in two compares values of both parts.
 std::vector<Array> interpret(const Graph& graph, std::span<const Array> inputs,
-                             const std::map<std::string, int64_t>& sizes = {});
+                             const std::map<std::string, int64_t>& sizes = {}, bool as_stored = false);
 
 }  // namespace sinter

@@ -70,7 +70,10 @@ struct Prod : Reduce<Prod> {
 TensorList grad_of_extreme(const GradCall& c) {
   return c.each([&] {
     auto& a = c.as<ReduceAttrs>();
-    Tensor equal = c[0] == with_dims(c.out(), c[0], a);
+    // A kernel computes narrow types in f32, and what it computes again is wider than what was stored before.
+    bool widens = c[0].tensor().is_traced() && item_size(c[0].dtype()) < item_size(kFloat32);
+    auto stored = [&](const Tensor& t) { return widens && is_floating(t.dtype()) ? t.to(kFloat32).to(t.dtype()) : t; };
+    Tensor equal = stored(c[0].tensor()) == stored(with_dims(c.out(), c[0], a));
     Tensor share = with_dims(c.grad(), c[0], a) / sum(equal, a.dims, true);
     return where(equal, share, 0);
   });
