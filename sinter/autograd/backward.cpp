@@ -10,7 +10,7 @@
 #include "sinter/ops/binary.h"
 #include "sinter/ops/creation.h"
 #include "sinter/tensor/memory_format.h"
-#include "sinter/tensor/tracer.h"
+#include "sinter/tensor/program_tracer.h"
 
 namespace sinter::autograd {
 
@@ -192,7 +192,7 @@ void Flow::run_node(NodeSlot slot) {
   }
   auto target = kept_.find(&node);
   if (target != kept_.end()) target->second = slot.grads;
-  check(!node.released() || target != kept_.end(),
+  check(!node.is_freed(slot.grads) || target != kept_.end(),
         "backward: the graph through {} has been freed by an earlier backward(); pass retain_graph = true to that one "
         "to go through it again",
         node.name());
@@ -254,11 +254,27 @@ std::vector<Edge> edges_to(const TensorList& tensors) {
   return edges;
 }
 
+TensorList joined(TensorList a, const TensorList& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+std::pair<TensorList, TensorList> split(const TensorList& all, size_t first) {
+  return {TensorList(all.begin(), all.begin() + int64_t(first)), TensorList(all.begin() + int64_t(first), all.end())};
+}
+
 }  // namespace
 
 void backward(const TensorList& outputs, const TensorList& grad_outputs, std::optional<bool> retain_graph,
               bool create_graph, Where where) {
   UserPosition here(where);
+  auto outside = [&](const TensorList& real) {
+    auto [ys, gys] = split(real, outputs.size());
+    backward(ys, gys, retain_graph, create_graph, where);
+    return TensorList();
+  };
+  auto* program = ProgramTracer::current();
+  if (program && program->flow_outside(joined(outputs, grad_outputs), {}, outside)) return;
   AutoGradMode mode(create_graph);
   TensorList grads = start_gradients("backward", outputs, grad_outputs);
   auto roots = edges_to(outputs);
@@ -270,6 +286,13 @@ void backward(const TensorList& outputs, const TensorList& grad_outputs, std::op
 TensorList grad(const TensorList& outputs, const TensorList& inputs, const TensorList& grad_outputs,
                 std::optional<bool> retain_graph, bool create_graph, bool allow_unused, Where where) {
   UserPosition here(where);
+  auto outside = [&](const TensorList& real) {
+    auto [ys, rest] = split(real, outputs.size());
+    auto [xs, gys] = split(rest, inputs.size());
+    return grad(ys, xs, gys, retain_graph, create_graph, allow_unused, where);
+  };
+  if (auto* program = ProgramTracer::current())
+    if (auto found = program->flow_outside(joined(joined(outputs, inputs), grad_outputs), inputs, outside)) return *found;
   AutoGradMode mode(create_graph);
   for (size_t i = 0; i < inputs.size(); ++i)
     check(needs_gradient(inputs[i]), "grad: input {} does not require a gradient", i);

@@ -51,6 +51,8 @@ Node::~Node() {
   doomed = nullptr;
 }
 
+bool Node::is_freed(const TensorList&) const { return released_; }
+
 void Node::release() {
   released_ = true;
   edges_.clear();

@@ -32,7 +32,8 @@ class Node : public RefCounted {
   // Later nodes have larger numbers: the order in which gradients flow.
   uint64_t sequence() const { return sequence_; }
   const std::vector<Edge>& edges() const { return edges_; }
-  bool released() const { return released_; }
+  // Whether what these gradients would go through has been released.
+  virtual bool is_freed(const TensorList& grads) const;
 
   virtual size_t results() const = 0;
   // "mul (model.cpp:12)".

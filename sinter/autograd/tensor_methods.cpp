@@ -1,7 +1,7 @@
 // The autograd methods of Tensor.
 #include "sinter/autograd/autograd.h"
 #include "sinter/autograd/history.h"
-#include "sinter/tensor/tracer.h"
+#include "sinter/tensor/program_tracer.h"
 
 namespace sinter {
 
@@ -49,6 +49,10 @@ void Tensor::backward(const Tensor& gradient, bool retain_graph, bool create_gra
   autograd::backward({*this}, {gradient}, retain_graph || create_graph, create_graph, where);
 }
 
-Tensor Tensor::detach() const { return autograd::detached(*this); }
+Tensor Tensor::detach() const {
+  auto* program = ProgramTracer::current();
+  if (program && !is_traced() && autograd::needs_gradient(*this)) program->detaches(*this);
+  return autograd::detached(*this);
+}
 
 }  // namespace sinter

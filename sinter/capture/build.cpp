@@ -59,12 +59,64 @@ void bypass_slots(Segment& segment) {
   }
 }
 
+// Which results an op has a part in together: those of a group have a number.
+std::vector<int> groups_of(const Graph& graph, const std::vector<int>& results) {
+  std::vector<int> groups, owner(graph.nodes().size(), -1);
+  for (int result : results) {
+    int group = int(groups.size());
+    groups.push_back(group);
+    std::vector<const Node*> pending{graph.outputs()[size_t(result)].node};
+    while (!pending.empty()) {
+      const Node& node = *pending.back();
+      pending.pop_back();
+      if (node.op->kind == OpKind::kInput || node.op->kind == OpKind::kScalar) continue;
+      int& taken = owner[size_t(node.id)];
+      if (taken >= 0) {
+        int joined = groups[size_t(taken)];
+        std::replace(groups.begin(), groups.end(), joined, groups.back());
+        continue;
+      }
+      taken = group;
+      for (auto& v : node.inputs) pending.push_back(v.node);
+    }
+  }
+  return groups;
+}
+
+// The gradients of a joint graph as a graph of their own; `reads` tells which of the program's operands it takes.
+Graph gradients_of(const Graph& joint, size_t operands, size_t results, std::vector<int>& reads) {
+  std::vector<bool> needed(joint.nodes().size());
+  for (size_t i = results; i < joint.outputs().size(); ++i) needed[size_t(joint.outputs()[i].node->id)] = true;
+  for (auto node = joint.nodes().rbegin(); node != joint.nodes().rend(); ++node)
+    if (needed[size_t(node->id)])
+      for (auto& v : node->inputs) needed[size_t(v.node->id)] = true;
+  Graph out;
+  std::vector<const Node*> copies(joint.nodes().size());
+  for (size_t i = 0; i < joint.inputs().size(); ++i) {
+    const Node& input = *joint.inputs()[i].node;
+    if (i < operands && !needed[size_t(input.id)]) continue;
+    if (i < operands) reads.push_back(int(i));
+    copies[size_t(input.id)] = out.add_input(input.types[0], input.name).node;
+  }
+  auto values = [&](std::span<const Value> old) {
+    std::vector<Value> now;
+    for (auto& v : old) now.push_back(copies[size_t(v.node->id)]->result(v.index));
+    return now;
+  };
+  for (auto& node : joint.nodes())
+    if (needed[size_t(node.id)] && node.op->kind != OpKind::kInput)
+      copies[size_t(node.id)] = &out.add_typed(*node.op, values(node.inputs), node.attrs, node.types, node.where);
+  out.set_outputs(values(std::span(joint.outputs()).subspan(results)));
+  return out;
+}
+
 // What the executables of a segment have in common.
 struct Making {
   const SizeTable& sizes;
   const std::vector<int>& takes;
   const CompileOptions& options;
   const std::shared_ptr<BackgroundTasks>& tasks;
+  bool op_by_op;
 };
 
 // All of a program but its graph.
@@ -108,9 +160,10 @@ std::shared_ptr<Executable> make_ready(Graph graph, std::vector<int> writes, con
   auto& options = making.options;
   Program program = program_of(std::move(writes), making.sizes, making.takes, options, label, std::move(frozen));
   program.graph = std::move(graph);
-  if (!making.tasks) return compile_graph(std::move(program), options, kept);
+  if (!making.tasks && !making.op_by_op) return compile_graph(std::move(program), options, kept);
   TracerScope none(nullptr);
   Program plain{.graph = drop_dead_nodes(program.graph), .symbols = program.symbols, .writes = program.writes, .name = label};
+  if (making.op_by_op) return compile_program(std::move(plain), "eager");
   auto later = std::make_shared<Program>(std::move(program));
   auto compile = [later, options] { return compile_graph(std::move(*later), options); };
   return make_background(std::move(plain), std::move(compile), making.tasks);
@@ -119,7 +172,7 @@ std::shared_ptr<Executable> make_ready(Graph graph, std::vector<int> writes, con
 }  // namespace
 
 std::shared_ptr<Segment> build(Recorder& recorder, Draft& draft, const SizeTable& sizes, const CompileOptions& options,
-                               const std::string& label, const std::shared_ptr<BackgroundTasks>& tasks) {
+                               const std::string& label, const std::shared_ptr<BackgroundTasks>& tasks, bool op_by_op) {
   draft.segment.text = draft.graph.text(true);
   draft.segment.places = sizes.places();
   for (size_t place = 0; place < sizes.symbols().size(); ++place)
@@ -139,7 +192,7 @@ std::shared_ptr<Segment> build(Recorder& recorder, Draft& draft, const SizeTable
     bypass_slots(*segment);
     auto frozen = frozen_inputs(*segment, writes, options);
     if (!idle)
-      segment->run = make_ready(std::move(draft.graph), writes, {sizes, segment->takes, options, tasks}, label,
+      segment->run = make_ready(std::move(draft.graph), writes, {sizes, segment->takes, options, tasks, op_by_op}, label,
                                 std::move(frozen), &segment->kept);
     return segment;
   }
@@ -152,18 +205,21 @@ std::shared_ptr<Segment> build(Recorder& recorder, Draft& draft, const SizeTable
   Partition parts = partition(draft.graph, forward_inputs, forward_outputs, cut);
   auto segment = std::make_shared<Segment>(std::move(draft.segment));
   bypass_slots(*segment);
-  Making making{sizes, segment->takes, options, tasks};
+  Making making{sizes, segment->takes, options, tasks, op_by_op};
   segment->saved_outputs = parts.forward.outputs().size() - forward_outputs;
   segment->no_backward = joint.failure;
   if (joint.failure.empty()) {
-    segment->backward = std::make_unique<Backward>();
-    segment->backward->targets = joint.targets;
-    segment->backward->tangents = joint.tangents;
-    for (auto& saved : parts.saved) segment->backward->saved.push_back({saved.input, saved.output});
-    segment->backward->follows = joint.follows;
-    segment->backward->text = parts.backward.text();
-    for (auto& input : parts.backward.inputs()) segment->backward->operands.push_back(input.type());
-    segment->backward->run = make_ready(std::move(parts.backward), {}, making, label + ".backward");
+    auto backward = std::make_shared<Backward>();
+    backward->targets = joint.targets;
+    backward->tangents = joint.tangents;
+    backward->groups = groups_of(draft.graph, joint.tangents);
+    for (auto& saved : parts.saved) backward->saved.push_back({saved.input, saved.output});
+    backward->follows = joint.follows;
+    backward->text = parts.backward.text();
+    for (auto& input : parts.backward.inputs()) backward->operands.push_back(input.type());
+    backward->whole = gradients_of(draft.graph, forward_inputs, forward_outputs, backward->reads);
+    backward->run = make_ready(std::move(parts.backward), {}, making, label + ".backward");
+    segment->backward = std::move(backward);
   }
   segment->run = make_ready(std::move(parts.forward), writes, making, label);
   return segment;

@@ -110,6 +110,11 @@ std::vector<TensorArg> operands_of(const Segment& segment, const Call& call, con
       case InputSource::Kind::kSize: inputs.push_back(TensorArg(value_of(input.size, segment, call))); break;
       case InputSource::Kind::kSeed: inputs.push_back(TensorArg(first.seed)); break;
       case InputSource::Kind::kOffset: inputs.push_back(TensorArg(first.offset + input.index)); break;
+      case InputSource::Kind::kHost: {
+        size_t i = size_t(input.index);
+        inputs.push_back(TensorArg(i < call.numbers.size() ? call.numbers[i] : segment.host_numbers[i].value));
+        break;
+      }
       case InputSource::Kind::kNumber: {
         int64_t bits = call.frame.words[size_t(input.index)];
         inputs.push_back(input.dtype == kFloat64 ? TensorArg(std::bit_cast<double>(bits))

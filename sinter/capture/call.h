@@ -11,6 +11,7 @@ struct Call {
   const Frame& frame;
   std::vector<Tensor> slots;
   SmallVector<int64_t, 8> sizes;  // of the symbols, by place
+  std::vector<Scalar> numbers;    // the host's in the next segment, where the function is called; else as captured
 
   Tensor& slot(int index) {
     if (size_t(index) >= slots.size()) slots.resize(size_t(index) + 1);

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "sinter/autograd/autograd.h"
+#include "sinter/base/hash.h"
 #include "sinter/base/log.h"
 #include "sinter/base/stage_times.h"
 #include "sinter/capture/explain.h"
@@ -137,7 +138,7 @@ bool same_bytes(const TensorImpl& a, const TensorImpl& b) {
 
 Capture::Capture(Function& function, Entry& entry, Call& call, Frame& frame, Purpose purpose)
     : function_(function), entry_(entry), call_(call), frame_(frame), purpose_(purpose), sizes_(entry.sizes),
-      recorder_(*this, sizes_) {
+      recorder_(*this, sizes_), call_number_(entry.numbers.begin_call()) {
   // The values of this call, not of the one that was captured first.
   for (size_t place = 0; place < sizes_.symbols().size(); ++place) {
     auto& symbol = sizes_.symbols()[place];
@@ -286,23 +287,45 @@ void Capture::compare(const Draft& draft, const Segment& recorded) const {
                      draft.segment.question.what, draft.segment.question.where));
 }
 
-std::shared_ptr<Segment> Capture::make(Recorder& recorder, Draft& draft) {
+std::shared_ptr<Segment> Capture::make(Recorder& recorder, Draft& draft, bool op_by_op) {
   check_breaks(draft);
   int number = int(entry_.segments.size());
   std::string label = format("{}.{}", function_.name(), number);
-  auto segment = build(recorder, draft, sizes_, function_.options(), label, function_.tasks_);
+  auto segment = build(recorder, draft, sizes_, function_.options(), label, op_by_op ? nullptr : function_.tasks_, op_by_op);
   segment->number = number;
   return segment;
+}
+
+// A new segment; beyond the recompile limit one that runs op by op, in this call alone.
+std::shared_ptr<Segment> Capture::make_within_limit(Recorder& recorder, Draft& draft) {
+  int& forms = entry_.forms[place_];
+  int64_t limit = int_option(function_.options(), "recompile_limit");
+  if (forms < limit) {
+    auto segment = make(recorder, draft);
+    link(segment);
+    ++forms;
+    return segment;
+  }
+  Question asked = last_ ? last_->question : entry_.follow_reason;
+  if (entry_.crowded.kind == Question::Kind::kReturn) {
+    std::unique_lock lock(entry_.tree);
+    entry_.crowded = asked;
+    warn("{}: what follows {} at {} was compiled in {} forms, which is the recompile_limit; other forms of it run op by op "
+         "from now on. Numbers fed into ops as operands are values and need no new form, sizes and other attributes do: {}, "
+         "or raise the limit", function_.name(), asked.what, asked.where, forms, advice_for(asked));
+  }
+  must_follow(asked);
+  return make(recorder, draft, true);
 }
 
 // Hangs the segment under the one before it.
 void Capture::link(const std::shared_ptr<Segment>& segment) {
   std::unique_lock lock(entry_.tree);
-  entry_.segments.push_back(segment);
   for (auto& [slot, source] : segment->met)
     if (source.kind == SlotSource::Kind::kCaptured) entry_.guards.add_captured(source.tensor, source.name);
+  // A function that is called every time sees for itself which gradients there are.
   for (auto& read : segment->grad_reads)
-    if (read.leaf.kind != SlotSource::Kind::kMade) entry_.guards.add_grad(read);
+    if (!entry_.follow && read.leaf.kind != SlotSource::Kind::kMade) entry_.guards.add_grad(read);
   for (auto& state : states_) entry_.guards.add_state(state);
   for (auto& sharing : recorder_.sharings()) entry_.guards.add_sharing(sharing);
   for (auto& sharing : recorder_.grad_sharings()) entry_.guards.add_grad_sharing(sharing);
@@ -312,20 +335,57 @@ void Capture::link(const std::shared_ptr<Segment>& segment) {
   entry_.sizes = sizes_;
   entry_.guards.complete(sizes_);
   entry_.branches = entry_.branches || segment->question.kind != Question::Kind::kReturn;
-  if (purpose_ == Purpose::kFollow || (purpose_ == Purpose::kPrepare && entry_.follow)) {
-    entry_.by_hash[segment->hash] = segment;
-  } else if (last_) {
-    last_->edges[last_answer_] = segment;
+  auto& known = entry_.by_hash[segment->hash];
+  if (!known || known->run != segment->run) {
+    entry_.segments.push_back(segment);
+    known = segment;
   }
+  if (last_ && purpose_ == Purpose::kGrow) last_->edges[last_answer_] = segment;
+}
+
+// A segment that computes the same as the draft does, of this branch or another; null where there is none.
+std::shared_ptr<Segment> Capture::find(const Draft& draft) const {
+  std::shared_lock lock(entry_.tree);
+  auto found = entry_.by_hash.find(draft.segment.hash);
+  if (found == entry_.by_hash.end()) return nullptr;
+  // What was frozen is part of the kernels.
+  auto& now = draft.segment.met;
+  auto& then = found->second->met;  // the gradient may have met more
+  if (int_option(function_.options(), "freeze"))
+    for (size_t i = 0; i < now.size(); ++i)
+      if (now[i].second.kind == SlotSource::Kind::kCaptured &&
+          !same_look(now[i].second.tensor.impl(), then[i].second.tensor.impl()))
+        return nullptr;
+  return found->second;
+}
+
+// The segment as a branch of its own: the same executables on the tensors and numbers of the draft.
+std::shared_ptr<Segment> branch_of(const Segment& segment, const Draft& draft) {
+  auto branch = std::make_shared<Segment>(segment);
+  branch->edges.clear();
+  for (size_t i = 0; i < draft.segment.met.size(); ++i) branch->met[i].second.tensor = draft.segment.met[i].second.tensor;
+  branch->host_numbers = draft.segment.host_numbers;
+  branch->question = draft.segment.question;
+  branch->grad_reads = draft.segment.grad_reads;
+  branch->prototype = draft.segment.prototype;
+  return branch;
+}
+
+// The segment has been run, and this is the answer.
+void Capture::go_on(const std::shared_ptr<Segment>& segment, int64_t answer) {
+  if (!first_) first_ = segment;
+  last_ = segment;
+  last_answer_ = answer;
+  auto& question = segment->question;
+  place_ = hash_mix(place_, hash_text(question.where, uint64_t(question.kind)));
+  if (question.kind != Question::Kind::kNumber) place_ = hash_mix(place_, uint64_t(answer));
 }
 
 int64_t Capture::finish(Recorder& recorder, Draft& draft) {
   if (next_known_ < known_.size()) {
     auto& [segment, answer] = known_[next_known_++];
     compare(draft, *segment);
-    if (!first_) first_ = segment;
-    last_ = segment;
-    last_answer_ = answer;
+    go_on(segment, answer);
     return answer;
   }
   if (purpose_ == Purpose::kTrace) {
@@ -339,27 +399,40 @@ int64_t Capture::finish(Recorder& recorder, Draft& draft) {
     if (first_->question.kind != Question::Kind::kReturn) throw NeedsAnswer{};
     return 0;
   }
-  std::shared_ptr<Segment> segment;
-  if (purpose_ == Purpose::kFollow || entry_.follow) {
-    std::shared_lock lock(entry_.tree);
-    auto found = entry_.by_hash.find(draft.segment.hash);
-    if (found != entry_.by_hash.end()) segment = found->second;
-  }
+  call_.numbers.clear();
+  for (auto& number : draft.segment.host_numbers) call_.numbers.push_back(number.value);
+  std::shared_ptr<Segment> segment = find(draft);
   if (!segment) {
     SINTER_INTERNAL_ASSERT(purpose_ != Purpose::kCompare, "a segment was not recorded");
     std::unique_lock building(function_.capturing_);
-    segment = make(recorder, draft);
+    // Another thread may have built it meanwhile.
+    segment = find(draft);
+    if (!segment) segment = make_within_limit(recorder, draft);
+  } else if (purpose_ == Purpose::kGrow && !entry_.follow) {
+    segment = branch_of(*segment, draft);
     link(segment);
   }
-  if (!first_) first_ = segment;
+  int64_t answer;
   {
     StageTimer kernels(CompileStage::kNone);
     TracerScope none(nullptr);
-    last_answer_ = capture::run(segment, call_, true);
+    answer = capture::run(segment, call_, true);
+    // At the end it is the caller's to do, once nothing can fail any more.
+    if (segment->question.kind != Question::Kind::kReturn) set_grads(*segment, call_);
   }
   ran_something_ = ran_something_ || segment->run;
-  last_ = segment;
-  return last_answer_;
+  go_on(segment, answer);
+  return answer;
+}
+
+bool Capture::is_value(uint64_t point, const Scalar& number) {
+  if (next_known_ < known_.size()) {
+    auto& values = known_[next_known_].first->host_numbers;
+    return std::any_of(values.begin(), values.end(), [&](const HostNumber& value) { return value.point == point; });
+  }
+  // Before the host has read anything, its numbers are those of the arguments, on which there are guards.
+  bool has_read = purpose_ == Purpose::kFollow || (purpose_ == Purpose::kGrow && last_);
+  return has_read && entry_.numbers.is_value(call_number_, place_, point, number);
 }
 
 void Capture::must_follow(const Question& question) {

@@ -38,13 +38,17 @@ class Capture final : public SegmentHost {
   Tensor meet(int slot, const SlotSource& source) override;
   void place(int slot, const Tensor& tensor) override { call_.slot(slot) = tensor; }
   void must_follow(const Question& question) override;
+  bool is_value(uint64_t point, const Scalar& number) override;
 
   static Capture* current();
 
  private:
-  std::shared_ptr<Segment> make(Recorder& recorder, Draft& draft);
+  std::shared_ptr<Segment> find(const Draft& draft) const;
+  std::shared_ptr<Segment> make(Recorder& recorder, Draft& draft, bool op_by_op = false);
+  std::shared_ptr<Segment> make_within_limit(Recorder& recorder, Draft& draft);
   std::shared_ptr<Segment> keep(Recorder& recorder, Draft& draft);
   void link(const std::shared_ptr<Segment>& segment);
+  void go_on(const std::shared_ptr<Segment>& segment, int64_t answer);
   void compare(const Draft& draft, const Segment& recorded) const;
   void compare_tensors(const Draft& draft, const Segment& recorded) const;
   std::string symbols_in(const std::string& message) const;
@@ -62,6 +66,8 @@ class Capture final : public SegmentHost {
   std::shared_ptr<Segment> first_, last_;
   std::shared_ptr<const void> prototype_;
   int64_t last_answer_ = 0;
+  uint64_t place_ = 0;          // of the segment under way: the questions before it and their answers, but for numbers
+  const uint64_t call_number_;  // see HostNumbers
   bool ran_something_ = false;
   TensorList results_;  // kTrace: as the function gives them back
   std::vector<IntrusivePtr<HostState>> states_;

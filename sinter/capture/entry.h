@@ -6,6 +6,7 @@
 #include <shared_mutex>
 #include <unordered_map>
 
+#include "sinter/capture/host_numbers.h"
 #include "sinter/capture/host_state.h"
 #include "sinter/capture/segment.h"
 #include "sinter/capture/signature.h"
@@ -113,7 +114,10 @@ struct Entry {
   bool follow = false;          // the function is called every time
   Question follow_reason;
   std::shared_mutex tree;       // of edges and of the segments by hash
-  std::unordered_map<uint64_t, std::shared_ptr<Segment>> by_hash;  // follow mode
+  std::unordered_map<uint64_t, std::shared_ptr<Segment>> by_hash;
+  std::unordered_map<uint64_t, int> forms;  // how many segments were built at a place of the program
+  Question crowded;                         // the one after which there were too many; kReturn: none
+  HostNumbers numbers;
   std::vector<std::shared_ptr<Segment>> segments;                  // in the order of capture
   std::atomic<int64_t> calls{0};
   bool is_kept = false;         // found in the store: the function was never called

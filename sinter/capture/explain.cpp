@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 #include <ostream>
+#include <set>
 
 #include "sinter/capture/function.h"
 #include "sinter/engine/report.h"
@@ -26,6 +27,29 @@ std::string advice_for(const Question& question) {
   }
 }
 
+namespace {
+
+std::string note_of(const Entry& entry) {
+  std::vector<std::string> notes;
+  if (entry.is_kept) notes.push_back("found in the store, not traced");
+  if (!entry.eager_reason.empty()) notes.push_back("runs eagerly: " + entry.eager_reason);
+  if (entry.follow)
+    notes.push_back(format("the function is called every time, because of {} at {}", entry.follow_reason.what,
+                           entry.follow_reason.where));
+  std::set<std::string> lines;
+  for (auto& segment : entry.segments)
+    for (auto& number : segment->host_numbers) lines.insert(number.where);
+  for (auto& line : lines) notes.push_back("the host's number at " + line + " changes and is a value of the graph");
+  if (entry.crowded.kind != Question::Kind::kReturn)
+    notes.push_back(format("what follows {} at {} has had too many forms (recompile_limit): others run op by op",
+                           entry.crowded.what, entry.crowded.where));
+  std::string text;
+  for (auto& note : notes) text += (text.empty() ? "" : "; ") + note;
+  return text;
+}
+
+}  // namespace
+
 Explanation explain(const Function& function) {
   Explanation out;
   out.name = function.name();
@@ -44,11 +68,7 @@ Explanation explain(const Function& function) {
         program.breaks.push_back({question.what, question.where, advice_for(question)});
     }
     for (auto& guard : entry->guards.list()) program.guards.push_back({guard.text, guard.where});
-    if (entry->is_kept) program.note = "found in the store, not traced";
-    if (!entry->eager_reason.empty()) program.note = "runs eagerly: " + entry->eager_reason;
-    if (entry->follow)
-      program.note = format("the function is called every time, because of {} at {}", entry->follow_reason.what,
-                            entry->follow_reason.where);
+    program.note = note_of(*entry);
   }
   return out;
 }

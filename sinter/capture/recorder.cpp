@@ -148,6 +148,13 @@ IntrusivePtr<Storage> Recorder::captured(const Tensor& eager) {
     note_sharing(*it->second, eager, true);
     return IntrusivePtr<Storage>::share(it->second);
   }
+  if (is_lent(eager)) {
+    auto storage = of_the_host(eager);
+    captured_[&impl] = storage.get();
+    kept_.push_back(storage);
+    materialised_.push_back(eager);  // its address is the key
+    return storage;
+  }
   auto& sharing = by_buffer_[impl.buffer.get()];
   for (auto* known : sharing) note_sharing(*known, eager, known->real.defined() && same_geometry(known->real.impl(), impl));
   for (auto* known : sharing)
@@ -192,6 +199,10 @@ const Tensor& Recorder::root_of(Storage& storage) {
   storage.segment = segment_;
   Tensor target;
   if (storage.number) {
+    if (storage.host_number) {
+      storage.number->index = int(draft_.segment.host_numbers.size());
+      draft_.segment.host_numbers.push_back(*storage.host_number);
+    }
     draft_.segment.inputs.push_back(*storage.number);
   } else {
     InputSource source;
@@ -263,16 +274,20 @@ Tensor Recorder::same_argument(const Tensor& real) {
 
 Tensor Recorder::enter(const Tensor& real) {
   if (real.is_traced()) return real;
-  // In every call another one: it has no source, and a slot from the start.
   if (auto known = captured_.find(real.impl_ptr().get()); known != captured_.end())
     return look(IntrusivePtr<Storage>::share(known->second), {}, {}, false);
+  return look(of_the_host(real), {}, {}, false);
+}
+
+// In every call another one: it has no source, and a slot from the start.
+IntrusivePtr<Storage> Recorder::of_the_host(const Tensor& real) {
   auto storage = new_storage(type_of(real), real.impl().sizes, real.impl().strides);
   storage->source.name = "from the host";
   storage->slot = next_slot_++;
   storage->real = real;
   storage->needs_grad = records_history_ && autograd::needs_gradient(real);
   host_.place(storage->slot, real);
-  return look(storage, {}, {}, false);
+  return storage;
 }
 
 Scalar Recorder::add_number(int index, DType dtype, const std::string& name) {

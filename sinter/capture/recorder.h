@@ -5,9 +5,8 @@
 #include <unordered_map>
 
 #include "sinter/autograd/autograd.h"
-#include "sinter/capture/sizes.h"
-#include "sinter/capture/storage.h"
-#include "sinter/tensor/tracer.h"
+#include "sinter/capture/layouts.h"
+#include "sinter/tensor/program_tracer.h"
 
 namespace sinter::capture {
 
@@ -43,6 +42,8 @@ class SegmentHost {
   virtual void place(int slot, const Tensor& tensor) = 0;
   // Host code takes part that no edge can record: the function has to be called every time.
   virtual void must_follow(const Question& question) = 0;
+  // Whether a number that the segment under way takes at this point is a value of it: see host_numbers.h.
+  virtual bool is_value(uint64_t point, const Scalar& number) = 0;
 };
 
 // The program cannot be captured in this call; the reason says why. Only thrown before anything has been run.
@@ -53,7 +54,7 @@ struct CannotCapture {
 // The function has failed while sizes were symbolic, before anything has been run: with numbers it may not.
 struct FailsWithSymbols {};
 
-class Recorder final : public Tracer {
+class Recorder final : public ProgramTracer {
  public:
   Recorder(SegmentHost& host, SizeTable& sizes) : host_(host), sizes_(sizes) {}
   ~Recorder() override;
@@ -93,10 +94,15 @@ class Recorder final : public Tracer {
   std::optional<int64_t> hint(const Dim& d) override { return sizes_.value(d); }
   void write(const Tensor& out, const Tensor& value) override;
   Scalar item(const Tensor& tensor) override;
-  bool answers() const override { return true; }
   uint64_t epoch() const override { return segment_; }
   const TensorImpl& memory_of(const Tensor& tensor, const char* asker) override;
+  std::vector<TensorArg> operands(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs) override;
+  void detaches(const Tensor& eager) override { captured(eager); }
+  void layout_matters(const Tensor& tensor) override;
+  void lends(const Tensor& blob) override;
   Tensor operand(const Tensor& eager) override;
+  std::optional<TensorList> flow_outside(const TensorList& tensors, std::span<const Tensor> targets,
+                                         const std::function<TensorList(const TensorList&)>& flow) override;
   Tensor present_value(const Tensor& tensor) override;
   Tensor empty(const Shape& shape, const TensorOptions& options) override;
   Tensor constant(const Tensor& made) override;
@@ -127,6 +133,7 @@ class Recorder final : public Tracer {
   IntrusivePtr<Storage> new_storage(const Type& type, const IntList& sizes, const IntList& strides);
   IntrusivePtr<Storage> storage_of(const Tensor& tensor);
   IntrusivePtr<Storage> captured(const Tensor& eager);
+  IntrusivePtr<Storage> of_the_host(const Tensor& real);
   void take_over(Storage& storage, const Tensor& eager);
   bool is_detached(const Tensor& tensor);
   const Tensor& root_of(Storage& storage);
@@ -135,7 +142,12 @@ class Recorder final : public Tracer {
   Tensor look(const IntrusivePtr<Storage>& storage, ViewPath path, Value value, bool detached);
   Tensor fresh_result(const Op& op, std::span<const TensorArg> inputs, Value value);
   Tensor view_result(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, Value value);
+  TensorArg host_number(const TensorArg& given);
+  bool is_lent(const Tensor& eager) const;
+  Tensor snapshot(const Tensor& lent);
+  void fit_broadcast(const Op& op, std::vector<TensorArg>& operands, const Attrs& attrs);
   Storage& leaf_storage(const Tensor& leaf);
+  void keep_layout(const Tensor& tensor, const std::function<IntList(const Layout&)>& decided);
   void ask_sizes(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs);
   void restore_grads();
   void check_alone(const Storage& storage);
@@ -143,7 +155,8 @@ class Recorder final : public Tracer {
   void note_sharing(const Storage& known, const Tensor& eager, bool same);
   // The gradient of a leaf, which does.
   void note_grad_sharing(const Storage& leaf, const Storage& known, bool same);
-  int64_t end_segment(Question question, const Tensor& asked, std::span<const Tensor> results);
+  // `settle`: the gradients that the program has left in leaves so far are put there now.
+  int64_t end_segment(Question question, const Tensor& asked, std::span<const Tensor> results, bool settle = false);
   std::vector<std::pair<Storage*, Tensor>> settle_grads(std::vector<Storage*>& needed);
   ResultTensor result_of(const Tensor& tensor);
   void add_output(Storage& storage, bool written, std::vector<Value>& values);
@@ -157,6 +170,8 @@ class Recorder final : public Tracer {
   const bool records_history_ = autograd::grad_enabled();
   bool differentiating_ = false;
   bool handed_over_ = false;                         // the draft is the host's: what fails now fails while it is run
+  uint64_t trail_ = 0;                               // of the ops of the segment: tells the points of the program apart
+  uint64_t numbers_here_ = 0;                        // that the op under way has taken
   uint64_t next_id_ = 1;
   int next_slot_ = 0;
   std::map<uint64_t, Storage*> storages_;            // all that exist, in the order of their making
@@ -164,6 +179,7 @@ class Recorder final : public Tracer {
   std::unordered_map<const TensorImpl*, Storage*> captured_;
   std::unordered_map<const Buffer*, std::vector<Storage*>> by_buffer_;
   std::vector<Tensor> materialised_;                 // what memory_of handed out
+  std::vector<Tensor> lent_;                         // made on memory of the host while this is recorded
   std::vector<SizeFact> data_facts_;                 // answers about sizes that the data decides, on this way through the tree
   std::vector<std::pair<Dim, std::source_location>> asked_;  // sizes, and where the user last asked for them
   std::optional<Tensor> seed_;                       // of the present segment

@@ -1,10 +1,24 @@
 // Ops and writes as they are recorded.
+#include "sinter/base/hash.h"
 #include "sinter/capture/recorder_parts.h"
 #include "sinter/engine/eager/eager.h"
 #include "sinter/ops/creation.h"
 #include "sinter/ops/reshape.h"
 
 namespace sinter::capture {
+
+// The sizes by which something is decided that holds for the whole program become numbers.
+void Recorder::keep_layout(const Tensor& tensor, const std::function<IntList(const Layout&)>& decided) {
+  if (!sizes_.has_argument_sizes() || !tensor.is_traced()) return;
+  Handle& handle = handle_of(tensor);
+  if (handle.pinned() || handle.path.empty()) return;
+  for (std::string name; !(name = size_that_decides(*handle.storage, handle.path, sizes_, decided)).empty();) {
+    Dim size = Dim::symbol(name);
+    sizes_.answer(DimCompare::kEqual, size, *sizes_.value(size), user_line());
+  }
+}
+
+void Recorder::layout_matters(const Tensor& tensor) { keep_layout(tensor, pattern_of); }
 
 Tensor Recorder::fresh_result(const Op& op, std::span<const TensorArg> inputs, Value value) {
   IntList sizes;
@@ -19,6 +33,10 @@ Tensor Recorder::fresh_result(const Op& op, std::span<const TensorArg> inputs, V
     SmallVector<const TensorImpl*, 8> operands;
     for (auto& arg : inputs) operands.push_back(arg.is_scalar() ? nullptr : arg.tensor().impl_ptr().get());
     strides = eager::pointwise_strides(std::span<const TensorImpl* const>(operands.data(), operands.size()), sizes);
+    auto whole = std::find_if(inputs.begin(), inputs.end(), [&](const TensorArg& arg) {
+      return !arg.is_scalar() && !sizes.empty() && arg.tensor().impl().sizes == sizes;
+    });
+    if (whole != inputs.end()) keep_layout(whole->tensor(), result_order);
   }
   auto storage = new_storage(value.type(), sizes, strides);
   storage->root = pin(value, *storage);
@@ -66,6 +84,13 @@ std::vector<Tensor> Recorder::record(const Op& op, std::span<const TensorArg> in
     check(x.is_contiguous(), "as_strided: a tensor of strides {} cannot be looked at by position under capture: clone() it",
           x.impl().strides);
   }
+  if (op.aliases && !inputs[0].tensor().is_traced() && is_lent(inputs[0].tensor())) {
+    TracerScope none(nullptr);
+    Attrs present = attrs.substitute([&](const std::string& name) { return Dim(*sizes_.value(Dim::symbol(name))); });
+    return Dispatcher::instance().run(op, inputs, present);
+  }
+  trail_ = hash_mix(trail_, uint64_t(reinterpret_cast<uintptr_t>(&op)));
+  numbers_here_ = 0;
   // Asked first: a question about sizes may end the segment, and with it the values of the operands.
   ask_sizes(op, inputs, attrs);
   std::vector<Value> values;
@@ -116,12 +141,13 @@ void Recorder::write(const Tensor& out, const Tensor& value) {
     writes_arguments_ = true;
   if (storage->real.defined() && overlaps_itself(storage->sizes, storage->strides))
     throw CannotCapture{format("'{}' is written to, and several of its elements share one place in memory", storage->source.name)};
-  Tensor root = root_of(*storage);
   ViewPath path = out.is_traced() ? handle_of(out).path : ViewPath();
   // Whether a reshape is a copy or a look depends on the sizes, and now it matters.
   bool reshaped = std::any_of(path.steps.begin(), path.steps.end(), [](auto& step) { return step.op == &reshape_op(); });
   if (storage->copied || reshaped)
     for (auto& size : storage->type.shape) size.to_int();
+  // A look, not its value: a question about sizes may end the segment on the way.
+  Tensor root = look(storage, {}, {}, false);
   bool detached = is_detached(out);
   bool is_leaf = impl.requires_grad || (storage->real.defined() && storage->real.impl().requires_grad);
   check(!is_leaf || detached || !autograd::grad_enabled(),
@@ -139,13 +165,7 @@ void Recorder::write(const Tensor& out, const Tensor& value) {
   if (edge) autograd::ensure_state(storage->root.impl()).edge = edge;
   ++storage->version;
   storage->written = true;
-}
-
-Tensor Recorder::operand(const Tensor& eager) {
-  if (!is_floating(eager.dtype())) return eager;
-  auto storage = captured(eager);
-  bool outside = storage->needs_grad && !storage->real.impl().requires_grad;
-  return storage->version || outside ? look(storage, {}, {}, is_detached(eager)) : eager;
+  if (!out.is_traced() && is_lent(out)) step_aside("a write to memory of from_blob");
 }
 
 Tensor Recorder::present_value(const Tensor& tensor) {

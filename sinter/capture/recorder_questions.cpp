@@ -195,6 +195,37 @@ void Recorder::before_grad_changes(const Tensor& leaf) {
   grad_changes_.push_back({leaf, state ? state->grad : Tensor(), &storage});
 }
 
+std::optional<TensorList> Recorder::flow_outside(const TensorList& tensors, std::span<const Tensor> targets,
+                                                 const std::function<TensorList(const TensorList&)>& flow) {
+  bool into_leaves = targets.empty();
+  bool outside = !differentiating_ && std::any_of(storages_.begin(), storages_.end(), [&](auto& entry) {
+    const Storage& storage = *entry.second;
+    return storage.segment == segment_ && storage.needs_grad && !storage.real.impl().requires_grad &&
+           (into_leaves || storage.source.kind == SlotSource::Kind::kMade);
+  });
+  if (!outside) return std::nullopt;
+  // The tape has one node for the segment: what flows inside it, from result to result, cannot be seen.
+  for (auto& target : targets)
+    check(!target.is_traced() || handle_of(target).pinned() || !handle_of(target).storage->is_source,
+          "grad: the gradient is taken of a value from before a break, from which another was computed there; take it of the "
+          "arguments, or keep the function eager with compiler::disable()");
+  Question question{.kind = Question::Kind::kMemory, .what = into_leaves ? "backward" : "grad", .where = user_line()};
+  host_.must_follow(question);
+  end_segment(question, {}, {}, true);
+  TensorList real, results;
+  {
+    EnableGradGuard with_history;
+    for (auto& tensor : tensors) real.push_back(tensor.defined() ? real_of(tensor) : tensor);
+  }
+  {
+    TracerScope none(nullptr);
+    results = flow(real);
+  }
+  for (auto& result : results)
+    if (result.defined()) result = enter(result);
+  return results;
+}
+
 void Recorder::restore_grads() {
   for (auto& change : grad_changes_) autograd::ensure_state(change.leaf.impl()).grad = change.before;
   grad_changes_.clear();

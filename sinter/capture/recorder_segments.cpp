@@ -41,12 +41,28 @@ Graph with_tangents_last(const Graph& graph, size_t first, size_t count) {
   return out;
 }
 
+// Whether another result through which gradients flow is computed from this one.
+bool feeds_another(const Graph& graph, const std::vector<OutputTarget>& outputs, size_t result) {
+  std::vector<bool> depends(graph.nodes().size());
+  const Node* source = graph.outputs()[result].node;
+  for (auto& node : graph.nodes())
+    depends[size_t(node.id)] = std::any_of(node.inputs.begin(), node.inputs.end(), [&](const Value& v) {
+      return v.node == source || depends[size_t(v.node->id)];
+    });
+  for (size_t i = 0; i < outputs.size(); ++i)
+    if (i != result && outputs[i].differentiable && depends[size_t(graph.outputs()[i].node->id)]) return true;
+  return false;
+}
+
 uint64_t hash_of(const Draft& draft) {
   auto& segment = draft.segment;
   uint64_t h = draft.graph.hash();
   auto mix = [&](uint64_t v) { h = hash_mix(h, v); };
   for (auto& input : segment.inputs) mix(hash_mix(uint64_t(input.kind), uint64_t(input.index)) ^ input.size.hash());
-  for (auto& output : segment.outputs) mix(hash_mix(uint64_t(output.slot), output.written));
+  for (auto& output : segment.outputs) {
+    mix(hash_mix(uint64_t(output.slot), uint64_t(output.written | output.differentiable << 1 | output.forgets << 2)));
+    for (int64_t dim : output.order) mix(uint64_t(dim));
+  }
   for (auto& [slot, source] : segment.met) mix(hash_mix(uint64_t(slot), hash_mix(uint64_t(source.kind), uint64_t(source.index))));
   mix(hash_mix(uint64_t(segment.question.kind), uint64_t(segment.question.output)));
   mix(hash_mix(segment.question.a.hash(), segment.question.b.hash()));
@@ -60,6 +76,7 @@ uint64_t hash_of(const Draft& draft) {
   }
   for (auto& result : segment.results) mix_result(result);
   for (auto& d : segment.result_sizes) mix(d.hash());
+  for (int number : segment.result_numbers) mix(uint64_t(number));
   return h;
 }
 
@@ -117,7 +134,7 @@ ResultTensor Recorder::result_of(const Tensor& tensor) {
   return found;
 }
 
-int64_t Recorder::end_segment(Question question, const Tensor& asked, std::span<const Tensor> results) {
+int64_t Recorder::end_segment(Question question, const Tensor& asked, std::span<const Tensor> results, bool settle) {
   Segment& segment = draft_.segment;
   bool last = question.kind == Question::Kind::kReturn;
   std::vector<Value> values;
@@ -126,11 +143,11 @@ int64_t Recorder::end_segment(Question question, const Tensor& asked, std::span<
   if (last) {
     for (auto& result : results)
       if (result.defined()) needed.push_back(storage_of(result).get());
-    grads = settle_grads(needed);
   } else {
     for (auto& [id, storage] : storages_)
       if (storage->handles > 0) needed.push_back(storage);
   }
+  if (last || settle) grads = settle_grads(needed);
   Value answer;
   if (asked.defined()) answer = value_of(asked);
   std::vector<Storage*> outputs;
@@ -155,10 +172,9 @@ int64_t Recorder::end_segment(Question question, const Tensor& asked, std::span<
     if (storage->source.kind == SlotSource::Kind::kConstant) storage->source.kind = SlotSource::Kind::kMade;
     add_output(*storage, written, values);
   }
-  if (last) {
-    for (auto& [leaf, grad] : grads) segment.grads.push_back({meet(*leaf), result_of(grad)});
+  for (auto& [leaf, grad] : grads) segment.grads.push_back({meet(*leaf), result_of(grad)});
+  if (last)
     for (auto& result : results) segment.results.push_back(result_of(result));
-  }
   if (answer) {
     question.output = int(values.size());
     values.push_back(answer);
@@ -167,6 +183,8 @@ int64_t Recorder::end_segment(Question question, const Tensor& asked, std::span<
   draft_.graph.set_outputs(std::move(values));
   segment.hash = hash_of(draft_);
 
+  for (size_t i = 0; !last && i < outputs.size(); ++i)
+    outputs[i]->is_source = segment.outputs[i].differentiable && feeds_another(draft_.graph, segment.outputs, i);
   auto tells = segment.tells;  // the host takes the segment
   handed_over_ = true;
   int64_t bits = host_.finish(*this, draft_);
@@ -182,6 +200,11 @@ int64_t Recorder::end_segment(Question question, const Tensor& asked, std::span<
     storage->sizes = impl.sizes;
     storage->strides = impl.strides;
     storage->needs_grad = records_history_ && autograd::needs_gradient(storage->real);
+  }
+  if (settle) {
+    for (auto* storage : changed_grads_) storage->grad = {};
+    changed_grads_.clear();
+    grad_changes_.clear();
   }
   // Sizes that the data decided are known from here on.
   for (auto& told : tells)
@@ -202,6 +225,7 @@ void Recorder::begin_segment() {
   }
   leaf_roots_.clear();
   seed_.reset();
+  trail_ = numbers_here_ = 0;
   draft_ = {};
   ++segment_;
 }

@@ -32,13 +32,20 @@ struct SlotSource {
 
 // One operand of a segment's graph.
 struct InputSource {
-  enum class Kind : uint8_t { kSlot, kSize, kNumber, kSeed, kOffset, kTensor };
+  enum class Kind : uint8_t { kSlot, kSize, kNumber, kSeed, kOffset, kTensor, kHost };
   Kind kind = Kind::kSlot;
-  int index = 0;  // the slot; the number among the arguments; how many draws of the segment come before
+  int index = 0;  // the slot; the number among the arguments or of the host; how many draws of the segment come before
   Dim size = {};  // kSize
   DType dtype = kInt64;  // kNumber: how its bits are read
   Tensor tensor = {};    // kTensor: this very one, which only a gradient reads
   int argument = -1;     // kSlot: the tensor of the arguments that it is, where nobody else needs the slot
+};
+
+// A number that the host computed in the call and that is a value of the graph: see host_numbers.h.
+struct HostNumber {
+  uint64_t point = 0;  // of the program, where it is taken
+  Scalar value;        // when captured; a function that is called every time gives another
+  std::string where;   // the user's line
 };
 
 // One result of a segment's graph.
@@ -106,8 +113,13 @@ struct Backward {
   std::vector<int> targets;   // for each gradient the operand of the forward graph that it belongs to
   std::vector<int> tangents;  // the differentiable results of the forward graph, in order
   std::vector<std::vector<bool>> follows;  // for each gradient which of them lead to it
+  std::vector<int> groups;    // for each of them: those that no op has a part in together have different numbers
   std::vector<Type> operands;  // of `run`: what is saved, then the tangents
   std::string text;
+  // The gradients as recorded, before the program was cut in two: what a gradient that is differentiated again is
+  // computed by. Its operands are some of the forward graph's, then the tangents.
+  Graph whole;
+  std::vector<int> reads;
 };
 
 struct Segment {
@@ -117,6 +129,7 @@ struct Segment {
   uint64_t hash = 0;
   std::vector<std::pair<int, SlotSource>> met;  // slots that the program meets here first
   std::vector<InputSource> inputs;
+  std::vector<HostNumber> host_numbers;
   std::vector<OutputTarget> outputs;
   std::vector<GradEffect> grads;
   std::vector<GradRead> grad_reads;
@@ -131,7 +144,7 @@ struct Segment {
   std::shared_ptr<Executable> run;
   KeptGraph kept;            // its graph in the store
   size_t saved_outputs = 0;  // results of the executable beyond those of the graph, kept for the backward
-  std::unique_ptr<Backward> backward;
+  std::shared_ptr<const Backward> backward;
   std::string no_backward;  // why a differentiable result has no backward
 
   Question question;

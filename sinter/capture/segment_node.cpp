@@ -1,7 +1,10 @@
 #include "sinter/capture/segment_node.h"
 
+#include <algorithm>
+
 #include "sinter/autograd/autograd.h"
 #include "sinter/autograd/history.h"
+#include "sinter/graph/run.h"
 #include "sinter/ops/creation.h"
 
 namespace sinter::capture {
@@ -20,19 +23,36 @@ std::vector<autograd::Edge> edges_of(const Segment& segment, std::span<const Ten
 
 }  // namespace
 
+SegmentNode::Kept::Kept(const TensorArg& given, autograd::Edge edge)
+    : value(given.is_scalar() ? given : TensorArg(autograd::detached(given.tensor()))),
+      version(given.is_scalar() ? 0 : autograd::version_of(given.tensor())),
+      history(std::move(edge)) {}
+
+const TensorArg& SegmentNode::Kept::unchanged() const {
+  check(value.is_scalar() || autograd::version_of(value.tensor()) == version,
+        "the gradient of a compiled function needs a value of shape {} that has been changed by an in-place write "
+        "since: clone() it before the write",
+        value.sizes());
+  return value;
+}
+
 SegmentNode::SegmentNode(std::shared_ptr<const Segment> segment, std::span<const TensorArg> inputs)
-    : Node(edges_of(*segment, inputs)), segment_(std::move(segment)) {}
+    : Node(edges_of(*segment, inputs)), segment_(std::move(segment)) {
+  if (!segment_->backward) return;
+  for (int i : segment_->backward->reads) {
+    const TensorArg& input = inputs[size_t(i)];
+    bool flows = !input.is_scalar() && is_floating(input.dtype());
+    operands_.emplace_back(input, flows ? autograd::gradient_edge(input.tensor()) : autograd::Edge());
+  }
+}
 
 void SegmentNode::save(std::span<const TensorArg> inputs, std::span<const Tensor> outputs, std::span<const int64_t> sizes) {
   sizes_.assign(sizes.begin(), sizes.end());
   for (size_t i = 0; i < segment_->outputs.size(); ++i)
     if (segment_->outputs[i].differentiable) shapes_.push_back(TensorArg(zeros({}, outputs[i].options()).expand(outputs[i].sizes())));
   if (!segment_->backward) return;
-  for (auto& saved : segment_->backward->saved) {
-    const TensorArg& kept = saved.input >= 0 ? inputs[size_t(saved.input)] : TensorArg(outputs[size_t(saved.output)]);
-    saved_.push_back(kept.is_scalar() ? kept : TensorArg(autograd::detached(kept.tensor())));
-    versions_.push_back(kept.is_scalar() ? 0 : autograd::version_of(kept.tensor()));
-  }
+  for (auto& saved : segment_->backward->saved)
+    saved_.emplace_back(saved.input >= 0 ? inputs[size_t(saved.input)] : TensorArg(outputs[size_t(saved.output)]));
 }
 
 size_t SegmentNode::results() const {
@@ -43,20 +63,18 @@ size_t SegmentNode::results() const {
 
 TensorList SegmentNode::backward(TensorList grads, const std::vector<bool>& needed) {
   check(segment_->backward != nullptr, "{}", segment_->no_backward);
-  check(!autograd::grad_enabled(),
-        "backward: the gradient of a compiled function cannot be differentiated again (create_graph). Compile the whole "
-        "function that calls grad(), or keep this one eager with compiler::disable()");
-  std::vector<TensorArg> inputs;
-  for (size_t i = 0; i < saved_.size(); ++i) {
-    check(saved_[i].is_scalar() || autograd::version_of(saved_[i].tensor()) == versions_[i],
-          "the gradient of a compiled function needs a value of shape {} that has been changed by an in-place write "
-          "since: clone() it before the write",
-          saved_[i].sizes());
-    inputs.push_back(saved_[i]);
-  }
-  for (size_t i = 0; i < grads.size(); ++i) inputs.push_back(grads[i].defined() ? TensorArg(grads[i]) : shapes_[i]);
+  flowed_.clear();
+  for (size_t i = 0; i < grads.size(); ++i)
+    if (grads[i].defined()) flowed_.insert(segment_->backward->groups[i]);
   TensorList out(segment_->backward->targets.size());
-  segment_->backward->run->run(inputs, sizes_, out);
+  if (autograd::grad_enabled()) {
+    out = recorded_backward(grads);
+  } else {
+    std::vector<TensorArg> inputs;
+    for (auto& kept : saved_) inputs.push_back(kept.unchanged());
+    for (size_t i = 0; i < grads.size(); ++i) inputs.push_back(grads[i].defined() ? TensorArg(grads[i]) : shapes_[i]);
+    segment_->backward->run->run(inputs, sizes_, out);
+  }
   // As in eager, what nothing has flowed into has no gradient, which is not one of zeros: an optimiser passes it over.
   for (size_t i = 0; i < out.size(); ++i) {
     auto& follows = segment_->backward->follows[i];
@@ -67,9 +85,35 @@ TensorList SegmentNode::backward(TensorList grads, const std::vector<bool>& need
   return out;
 }
 
+TensorList SegmentNode::recorded_backward(const TensorList& grads) const {
+  std::vector<TensorArg> inputs;
+  for (auto& operand : operands_) {
+    const TensorArg& value = operand.unchanged();
+    inputs.push_back(operand.history ? TensorArg(autograd::attached(value.tensor(), operand.history)) : value);
+  }
+  for (size_t i = 0; i < grads.size(); ++i) inputs.push_back(grads[i].defined() ? TensorArg(grads[i]) : shapes_[i]);
+  auto size_of = [&](const std::string& symbol) {
+    int place = segment_->places.at(symbol);
+    for (size_t i = 0; i < segment_->takes.size(); ++i)
+      if (segment_->takes[i] == place) return Dim(sizes_[i]);
+    throw_error(format("the gradient of a compiled function needs the size {}, which the program does not know", symbol));
+  };
+  return run_graph(segment_->backward->whole, inputs, size_of);
+}
+
+bool SegmentNode::is_freed(const TensorList& grads) const {
+  for (size_t i = 0; i < grads.size() && segment_->backward; ++i)
+    if (grads[i].defined() && freed_.count(segment_->backward->groups[i])) return true;
+  return Node::is_freed(grads);
+}
+
 void SegmentNode::release() {
+  freed_.insert(flowed_.begin(), flowed_.end());
+  auto& groups = segment_->backward->groups;
+  if (!std::all_of(groups.begin(), groups.end(), [&](int group) { return freed_.count(group); })) return;
   Node::release();
   saved_.clear();
+  operands_.clear();
   shapes_.clear();
 }
 

@@ -1,5 +1,8 @@
 #pragma once
-// A segment on the tape: its gradient is the compiled backward.
+// A segment on the tape: its gradient is the compiled backward. A gradient that shall be differentiated again
+// (create_graph) is computed op by op from the operands, with a history.
+#include <set>
+
 #include "sinter/autograd/node.h"
 #include "sinter/capture/segment.h"
 
@@ -15,14 +18,27 @@ class SegmentNode final : public autograd::Node {
   size_t results() const override;
   std::string name() const override { return "a compiled function"; }
   TensorList backward(TensorList grads, const std::vector<bool>& needed) override;
+  // Results that have no op in common are freed one after the other, as single ops would be.
+  bool is_freed(const TensorList& grads) const override;
   void release() override;
 
  private:
+  // A value as it was, found by its version; an operand also with its history.
+  struct Kept {
+    explicit Kept(const TensorArg& given, autograd::Edge edge = {});
+    const TensorArg& unchanged() const;
+
+    TensorArg value;
+    uint32_t version = 0;
+    autograd::Edge history;
+  };
+  TensorList recorded_backward(const TensorList& grads) const;
+
   std::shared_ptr<const Segment> segment_;
-  std::vector<TensorArg> saved_;
-  std::vector<uint32_t> versions_;
+  std::vector<Kept> saved_, operands_;
   std::vector<TensorArg> shapes_;  // zero-strided stand-ins of the differentiable results, for gradients that do not flow
   std::vector<int64_t> sizes_;
+  std::set<int> flowed_, freed_;  // groups of results: of the last gradients, and of those before that were not retained
 };
 
 }  // namespace sinter::capture

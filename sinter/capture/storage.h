@@ -19,6 +19,7 @@ struct Storage : RefCounted {
   IntList sizes, strides;  // the present layout of the whole
   SlotSource source;
   std::optional<InputSource> number;  // no tensor but a number of the call
+  std::optional<HostNumber> host_number;  // where it is one of the host's
   int slot = -1;           // once the program of the runtime knows it
   Tensor real;             // the tensor that it is at present; undefined while only this segment knows its value
   Tensor root;             // its value in the present segment, with its history
@@ -26,6 +27,7 @@ struct Storage : RefCounted {
   uint32_t version = 0;    // counts writes
   bool written = false;    // in the present segment
   bool copied = false;     // a copy that the program made because the memory of its source was not in order
+  bool is_source = false;  // another result of the segment that made it is computed from it
   bool needs_grad = false; // the real tensor takes part in the caller's history
   Tensor grad;             // of a leaf, as the program has set it
   const Storage* leaf = nullptr;  // of a gradient (SlotSource::Kind::kGrad): whose

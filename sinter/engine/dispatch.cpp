@@ -5,7 +5,7 @@
 #include "sinter/engine/eager/eager.h"
 #include "sinter/engine/profile.h"
 #include "sinter/runtime/cuda/stream.h"
-#include "sinter/tensor/tracer.h"
+#include "sinter/tensor/program_tracer.h"
 
 namespace sinter {
 
@@ -77,13 +77,8 @@ class Engine : public Dispatcher {
  public:
   TensorList run(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs) override {
     Tracer* tracer = Tracer::current();
-    if (!tracer || !tracer->answers()) return run_on(op, inputs, attrs, tracer);
-    std::vector<TensorArg> operands;
-    for (auto& arg : inputs) {
-      bool eager = !arg.is_scalar() && arg.tensor().defined() && !arg.tensor().is_traced();
-      operands.push_back(eager ? TensorArg(tracer->operand(arg.tensor()), arg.where()) : arg);
-    }
-    return run_on(op, operands, attrs, tracer);
+    if (auto* program = ProgramTracer::current()) return run_on(op, program->operands(op, inputs, attrs), attrs, tracer);
+    return run_on(op, inputs, attrs, tracer);
   }
 
   TensorList run_on(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, Tracer* tracer) {

@@ -13,6 +13,7 @@
 #include "sinter/ops/view.h"
 #include "sinter/ops/view_path.h"
 #include "sinter/tensor/memory_format.h"
+#include "sinter/tensor/program_tracer.h"
 
 namespace sinter {
 
@@ -466,6 +467,7 @@ Tensor Tensor::clone(MemoryFormat format, Where where) const {
 }
 Tensor Tensor::contiguous(MemoryFormat format, Where where) const {
   if (impl("contiguous", where).traced && !impl_->traced->has_layout()) return *this;
+  if (auto* program = ProgramTracer::current(); program && is_traced()) program->layout_matters(*this);
   if (format == MemoryFormat::kPreserve || is_contiguous(format)) return *this;
   return clone(format, where);
 }

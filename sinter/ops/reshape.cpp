@@ -4,6 +4,7 @@
 #include "sinter/ops/attributes.h"
 #include "sinter/ops/define.h"
 #include "sinter/ops/view.h"
+#include "sinter/tensor/program_tracer.h"
 
 namespace sinter {
 
@@ -121,6 +122,7 @@ struct ViewOp : View {
 };
 
 bool needs_copy(const Tensor& x, const Shape& shape) {
+  if (auto* program = ProgramTracer::current(); program && x.is_traced()) program->layout_matters(x);
   if (x.is_contiguous()) return false;
   // Under capture by the present sizes: their relation to the strides is part of the layout that is guarded. How many
   // dimensions stay as they are at either end depends on the sizes alone, and so is asked.

@@ -5,7 +5,7 @@
 
 #include "sinter/base/error.h"
 #include "sinter/tensor/memory_format.h"
-#include "sinter/tensor/tracer.h"
+#include "sinter/tensor/program_tracer.h"
 
 namespace sinter {
 
@@ -350,7 +350,9 @@ Tensor from_blob(void* data, const Shape& shape, const TensorOptions& options, s
   check(uintptr_t(data) % uintptr_t(item) == 0, "from_blob: the pointer is not aligned to the {} bytes of {}", item,
         impl->dtype);
   impl->buffer = make_intrusive<Buffer>(data, size_t(impl->numel * item), impl->device, std::move(release));
-  return Tensor(std::move(impl));
+  Tensor blob(std::move(impl));
+  if (auto* program = ProgramTracer::current()) program->lends(blob);
+  return blob;
 }
 
 Tensor make_view(const Tensor& base, const IntList& sizes, const IntList& strides, int64_t offset) {

@@ -315,5 +315,140 @@ TEST(FuzzRegressions, SiblingKernelsLeaveTheirCommonOperand) {
   for (size_t i = 0; i < want.size(); ++i) expect_same(got[i], want[i]);
 }
 
+// The same of every argument, eagerly and compiled: the result, and the argument afterwards.
+template <class F>
+void expect_same_calls(F f, const TensorList& arguments, CompileOptions options = {}) {
+  auto compiled = compile(f, options);
+  for (auto& argument : arguments) {
+    Tensor x = argument.clone(), y = argument.clone();
+    Tensor got = compiled(x), want = f(y);
+    expect_same(got, want);
+    expect_same(x, y);
+    EXPECT_EQ(got.is_alias_of(x), want.is_alias_of(y)) << x.sizes();
+  }
+}
+
+TEST(FuzzRegressions, AWriteAsksForSizesOfTheData) {
+  expect_same_calls([](const Tensor& x) { return nonzero(x > 0).view_as(zeros({2, 3})).fill_(1); },
+                    {ramp({2, 3}), ramp({2, 3}) * 2, ramp({2, 3})});
+  expect_same_calls([](const Tensor& x) { return nonzero(x > 0).transpose(0, 1).reshape({-1}).fill_(1); },
+                    {ramp({2, 3}), ramp({2, 3}) - 1, ramp({2, 3})});
+}
+
+TEST(FuzzRegressions, ASizeThatComesToOneBroadcastsAfterABreak) {
+  TensorList sizes = {ramp({4, 3}), ramp({2, 3}), ramp({3, 3}), ramp({2, 3})};
+  auto after_break = [](const Tensor& x) {
+    Tensor y = x.slice(0, 1);
+    if (x.sum().item() > 1e9) return y;
+    return x.clone().copy_(y.slice(0, 0, 1)) + y.slice(0, 0, 1);
+  };
+  expect_same_calls(after_break, sizes, {.dynamic = Dynamic::kTrue});
+  // Eager broadcasts at two rows alone.
+  auto two_rows = [](const Tensor& x) {
+    Tensor y = x.slice(0, 1);
+    if (x.sum().item() > 1e9 || x.size(0) != 2) return y * 2;
+    return x.clone().copy_(y) * y + y.expand(x.sizes());
+  };
+  expect_same_calls(two_rows, sizes, {.dynamic = Dynamic::kTrue});
+  expect_same_calls(two_rows, sizes);
+}
+
+TEST(FuzzRegressions, ASizeThatComesToOneHasAGradient) {
+  auto f = [](const Tensor& x) {
+    Tensor y = x.slice(0, 1);
+    if (x.sum().item() > 1e9) return y.sum();
+    return (x * y.slice(0, 0, 1) * y.slice(0, 0, x.size(0) - 1).slice(0, 0, 1)).sum();
+  };
+  auto compiled = compile(f, {.dynamic = Dynamic::kTrue});
+  for (int64_t n : {4, 2, 3, 2}) {
+    Tensor a = ramp({n, 3}).requires_grad_(), b = ramp({n, 3}).requires_grad_();
+    compiled(a).backward();
+    f(b).backward();
+    expect_same(a.grad(), b.grad());
+  }
+}
+
+TEST(FuzzRegressions, ASizeOfTheDataThatComesToOneBroadcasts) {
+  auto f = [](const Tensor& x) {
+    Tensor kept = masked_select(x.select(0, 0), x.select(0, 0) > 0);
+    return x.clone().copy_(kept.view({-1, 1})) + kept.view({-1, 1});
+  };
+  // Three rows: one value kept, or three.
+  expect_same_calls(f, {tensor({{1.0, -1.0, -1.0}, {1.0, 2.0, 3.0}, {4.0, 5.0, 6.0}}),
+                        tensor({{1.0, 2.0, 3.0}, {1.0, 2.0, 3.0}, {4.0, 5.0, 6.0}}),
+                        tensor({{-1.0, -1.0, 7.0}, {1.0, 2.0, 3.0}, {4.0, 5.0, 6.0}})});
+}
+
+TEST(FuzzRegressions, ATruthValueAsAnIndexIsWrittenTo) {
+  for (bool truth : {true, false})
+    expect_same_calls(
+        [truth](const Tensor& x) {
+          Tensor y = x.index({x.sum() > (truth ? -100 : 100)}).view({-1}).mul_(2);
+          return y + 1;
+        },
+        {ramp({2, 3}), ramp({2, 3}) * 2, ramp({2, 3})});
+}
+
+TEST(FuzzRegressions, ResultsOfAViewThatIsDenseAtSomeSizesOnly) {
+  TensorList sizes = {ramp({5, 3}), ramp({4, 3}), ramp({6, 3}), ramp({5, 3}), ramp({7, 3})};
+  for (auto& size : TensorList(sizes)) sizes.push_back(size.t());
+  auto f = [](const Tensor& x) { return unfold(x.transpose(0, -1), 0, 2, 2) * 0.5; };
+  auto g = [](const Tensor& x) { return unfold(x, 0, 2, 2).t() * 0.5; };
+  expect_same_calls(f, {ramp({3, 5}), ramp({3, 4}), ramp({3, 6}), ramp({3, 7}), ramp({3, 4})}, {.dynamic = Dynamic::kTrue});
+  expect_same_calls(f, {ramp({3, 5}), ramp({3, 4}), ramp({3, 6}), ramp({3, 7}), ramp({3, 4})});
+  expect_same_calls(g, {ramp({5}), ramp({4}), ramp({6}), ramp({7}), ramp({4})}, {.dynamic = Dynamic::kTrue});
+}
+
+TEST(FuzzRegressions, ContiguousIsACopyAtSomeSizesOnly) {
+  TensorList sizes = {ramp({3, 5}), ramp({3, 4}), ramp({3, 6}), ramp({3, 3}), ramp({2, 4}), ramp({3, 4})};
+  expect_same_calls([](const Tensor& x) { return x.slice(1, 0, 4).contiguous(); }, sizes, {.dynamic = Dynamic::kTrue});
+  expect_same_calls([](const Tensor& x) { return x.slice(1, 0, 4).contiguous().add_(1).sum(); }, sizes,
+                    {.dynamic = Dynamic::kTrue});
+  expect_same_calls([](const Tensor& x) { return x.slice(1, 0, 4).reshape({-1}).add_(1).sum(); }, sizes,
+                    {.dynamic = Dynamic::kTrue});
+}
+
+TEST(FuzzRegressions, ACapturedTensorWrittenThroughItsDetachedSelf) {
+  auto check = [](auto body) {
+    Tensor w = ramp({4}).requires_grad_(), v = ramp({4}).requires_grad_();
+    Tensor t = w * 2, s = v * 2;
+    auto f = compile([t, body](const Tensor& x) { return body(t, x); });
+    for (int i = 0; i < 3; ++i) {
+      Tensor x = ramp({4}) + i;
+      Tensor got = f(x), want = body(s, x);
+      expect_same(got, want);
+      EXPECT_EQ(t.requires_grad(), s.requires_grad());
+      EXPECT_EQ(got.requires_grad(), want.requires_grad());
+      expect_same(t, s);
+    }
+    t.sum().backward();
+    s.sum().backward();
+    expect_same(w.grad(), v.grad());
+  };
+  check([](const Tensor& t, const Tensor& x) {
+    t.detach().add_(x);
+    return x + 1;
+  });
+  check([](const Tensor& t, const Tensor& x) {
+    t.detach().add_(x);
+    return t.detach() * x;
+  });
+  check([](const Tensor& t, const Tensor& x) {
+    t.detach().add_(x);
+    return t + x;
+  });
+  check([](const Tensor& t, const Tensor& x) {
+    Tensor y = t * x;
+    t.detach().mul_(2);
+    return y.detach() + t;
+  });
+  check([](const Tensor& t, const Tensor& x) {
+    t.detach().mul_(2);
+    if (x.sum().item() > 1e9) return x;
+    t.detach().add_(1);
+    return t.detach() + t;
+  });
+}
+
 }  // namespace
 }  // namespace sinter
