@@ -126,10 +126,10 @@ void pad_arguments(BucketedCall& call, std::tuple<Stored...>& arguments) {
 
 template <class... Stored, class F>
 auto call_bucketed(BucketPolicy& policy, F& f, const Stored&... arguments) {
-  using R = std::remove_cvref_t<std::invoke_result_t<F&, Stored&...>>;
+  using R = std::remove_cvref_t<std::invoke_result_t<F&, const Stored&...>>;
   auto plainly = [&] {
     std::tuple<Stored...> copy(arguments...);
-    return std::apply([&](auto&... argument) -> R { return std::invoke(f, argument...); }, copy);
+    return std::apply([&](const auto&... argument) -> R { return std::invoke(f, argument...); }, copy);
   };
   if (Tracer::current() || stance() == Stance::kForceEager) return plainly();
   std::tuple<Stored...> padded(arguments...);
@@ -148,7 +148,7 @@ auto call_bucketed(BucketPolicy& policy, F& f, const Stored&... arguments) {
     R out = std::apply(run, padded);
     call.write_back();
     detail::Forward visit{call};
-    detail::walk(visit, out);
+    detail::walk<Role::kResult>(visit, out);
     return out;
   }
 }
@@ -174,8 +174,8 @@ class BucketedGeneric {
       : f_(std::move(f)), policy_(std::move(policy)) {}
 
   template <class... A>
-  requires std::invocable < F&, std::decay_t<A>
-  &... > auto operator()(A&&... arguments) const {
+    requires std::invocable<F&, const std::decay_t<A>&...>
+  auto operator()(A&&... arguments) const {
     return call_bucketed<std::decay_t<A>...>(*policy_, *f_, arguments...);
   }
   BucketPolicy& policy() const { return *policy_; }

@@ -23,14 +23,14 @@ auto call_compiled(Function& function, F& f, const Stored&... arguments) {
   Results results;
   auto eagerly = [&] {
     std::tuple<Stored...> copy(arguments...);
-    return std::apply([&](auto&... argument) -> R { return std::invoke(f, argument...); }, copy);
+    return std::apply([&](const auto&... argument) -> R { return std::invoke(f, argument...); }, copy);
   };
   if (!function.call(frame, results)) return eagerly();
   if constexpr (!std::is_void_v<R>) {
     auto* box = static_cast<const ResultBox*>(results.prototype.get());
     R out = static_cast<const ResultOf<R>*>(box)->value;
-    detail::Fill fill{results};
-    detail::walk(fill, out);
+    detail::Fill fill(results);
+    detail::walk<Role::kResult>(fill, out);
     return out;
   }
 }
@@ -46,6 +46,7 @@ class Compiled {
   static_assert(!(may_rebind<P> || ...),
                 "compile: a parameter that is a non-const reference could be assigned to, which a captured program does not "
                 "see: take it by value or const reference and return what changes (in-place writes are seen)");
+  static_assert(!(std::is_rvalue_reference_v<P> || ...), "compile: arguments are not moved from: take them by value");
 
  public:
   Compiled(std::shared_ptr<F> f, std::shared_ptr<Function> function) : f_(std::move(f)), function_(std::move(function)) {}
@@ -62,7 +63,8 @@ class Compiled {
   std::shared_ptr<Function> function_;
 };
 
-// One with any parameters: a generic lambda, a module. Each combination of argument types is captured apart.
+// One with any parameters: a generic lambda, a module. Each combination of argument types is captured apart. Arguments are
+// handed on as const, so that a parameter cannot be assigned to here either.
 template <class F>
 class CompiledGeneric {
  public:
@@ -70,9 +72,9 @@ class CompiledGeneric {
       : f_(std::move(f)), function_(std::move(function)) {}
 
   template <class... A>
-    requires std::invocable<F&, std::decay_t<A>&...>
+    requires std::invocable<F&, const std::decay_t<A>&...>
   auto operator()(A&&... arguments) const {
-    if (Tracer::current()) return std::invoke(*f_, std::forward<A>(arguments)...);
+    if (Tracer::current()) return std::invoke(*f_, std::as_const(arguments)...);
     return call_compiled<std::decay_t<A>...>(*function_, *f_, arguments...);
   }
   Function& function() const { return *function_; }

@@ -81,7 +81,7 @@ class Disabled {
 
   template <class... A>
   auto operator()(A&&... arguments) const {
-    using R = std::remove_cvref_t<std::invoke_result_t<const F&, A...>>;
+    using R = std::remove_cvref_t<std::invoke_result_t<const F&, const std::decay_t<A>&...>>;
     if (!capture::is_capturing()) return R(std::invoke(f_, std::forward<A>(arguments)...));
     std::tuple<std::decay_t<A>...> copy(arguments...);
     ToReal to_real;
@@ -91,7 +91,7 @@ class Disabled {
     std::apply([&](auto&... argument) { (capture::detail::walk(outward, argument), ...); }, copy);
     auto run = [&] {
       TracerScope none(nullptr);
-      return std::apply([&](auto&... argument) -> R { return std::invoke(f_, argument...); }, copy);
+      return std::apply([&](const auto&... argument) -> R { return std::invoke(f_, argument...); }, copy);
     };
     if constexpr (std::is_void_v<R>) {
       run();
@@ -99,7 +99,7 @@ class Disabled {
       R result = run();
       ToTraced to_traced;
       capture::detail::Forward inward{to_traced};
-      capture::detail::walk(inward, result);
+      capture::detail::walk<capture::Role::kResult>(inward, result);
       return result;
     }
   }

@@ -1,79 +1,53 @@
 #pragma once
 // Arguments and results of compiled functions as flat lists of leaves: tensors, numbers, and containers of them. A struct
 // takes part when it lists its fields: SINTER_FIELDS(hidden, mask).
-#include <array>
 #include <bit>
 #include <cstring>
 #include <map>
-#include <optional>
-#include <string>
-#include <tuple>
 #include <typeinfo>
 #include <unordered_map>
-#include <vector>
 
+#include "sinter/base/error.h"
 #include "sinter/base/hash.h"
+#include "sinter/capture/argument_types.h"
 #include "sinter/capture/frame.h"
+#include "sinter/capture/host_state.h"
 
 namespace sinter::capture {
 
 namespace detail {
 
-template <class T>
-concept HasFields = requires(T& t) { t.visit_fields([](const char*, auto&) {}); };
-template <class T>
-concept TupleLike = requires { std::tuple_size<T>::value; };
-template <class T>
-concept MapLike = requires(T& t) {
-  typename T::mapped_type;
-  t.begin();
+// What a visitor does not care for.
+struct IgnoreParts {
+  void enter(const char*, const char*) {}
+  template <class K>
+  void enter_key(const K&) {}
+  void enter_index(size_t) {}
+  void leave() {}
+  void check_field(const void*, size_t, const void*, bool, const char*) {}
 };
-template <class T>
-concept ListLike = requires(T& t) {
-  t.begin();
-  t.size();
-} && !MapLike<T>;
-template <class T>
-concept OptionalLike = requires(T& t) {
-  t.has_value();
-  *t;
-};
-template <class T>
-inline constexpr bool is_text = std::is_same_v<T, std::string> || std::is_same_v<T, std::string_view> ||
-                                std::is_same_v<T, const char*>;
-template <class T>
-inline constexpr bool unsupported = false;
 
-// Whether values of a type have leaves.
-template <class T>
-constexpr bool walkable() {
-  using U = std::remove_cvref_t<T>;
-  if constexpr (std::is_same_v<U, Tensor> || std::is_same_v<U, TensorArg> || std::is_same_v<U, Dim> ||
-                std::is_same_v<U, Scalar> || std::is_arithmetic_v<U> || std::is_enum_v<U> || is_text<U> ||
-                std::is_pointer_v<U> || HasFields<U> || requires(U& u) { u.ptr(); })
-    return true;
-  else if constexpr (std::is_same_v<U, std::vector<bool>>)
-    return true;
-  else if constexpr (OptionalLike<U>)
-    return walkable<decltype(*std::declval<U&>())>();
-  else if constexpr (MapLike<U>)
-    return walkable<typename U::key_type>() && walkable<typename U::mapped_type>();
-  else if constexpr (ListLike<U>)
-    return walkable<decltype(*std::declval<U&>().begin())>();
-  else if constexpr (TupleLike<U>)
-    return []<size_t... I>(std::index_sequence<I...>) {
-      return (walkable<std::tuple_element_t<I, U>>() && ...);
-    }(std::make_index_sequence<std::tuple_size_v<U>>());
+template <Role role = Role::kArgument, class V, class T>
+void walk(V& v, T& given);
+
+// An element of a tuple by its own type: std::get() does not tell a reference from a value.
+template <Role role, class Element, class V, class T>
+void walk_element(V& v, T& element) {
+  if constexpr (std::is_reference_v<Element>)
+    (void)RefusedType<Element, Refusal::kReference>();
   else
-    return false;
+    walk<role>(v, element);
 }
 
 // Calls the visitor on each leaf of `x`. The visitor is a template parameter, so that walking costs nothing.
-template <class V, class T>
+template <Role role, class V, class T>
 void walk(V& v, T& given) {
   using U = std::remove_cv_t<T>;
+  constexpr Refusal why = refusal_of<T, role>();
   U& x = const_cast<U&>(given);
-  if constexpr (std::is_same_v<U, Tensor>) {
+  if constexpr (why != Refusal::kNone) {
+    (void)RefusedType<U, why>();
+  } else if constexpr (std::is_same_v<U, Tensor>) {
     v.tensor(x);
   } else if constexpr (std::is_same_v<U, TensorArg>) {
     v.argument(x);
@@ -88,24 +62,33 @@ void walk(V& v, T& given) {
   } else if constexpr (std::is_floating_point_v<U>) {
     v.exact(LeafKind::kFloat, std::bit_cast<int64_t>(double(x)));
   } else if constexpr (is_text<U>) {
+    if constexpr (std::is_pointer_v<U>) {
+      v.exact(LeafKind::kCount, x != nullptr);
+      if (!x) return;
+    }
     v.text(std::string_view(x));
+  } else if constexpr (ModulePointer<U>) {
+    v.module(x);
+  } else if constexpr (ModuleHandle<U>) {
+    v.module(x.ptr().get());
   } else if constexpr (std::is_pointer_v<U>) {
-    v.exact(LeafKind::kObject, int64_t(reinterpret_cast<uintptr_t>(x)));
+    v.exact(LeafKind::kObject, int64_t(reinterpret_cast<uintptr_t>(x)));  // a function
   } else if constexpr (HasFields<U>) {
     x.visit_fields([&](const char* name, auto& field) {
       v.enter(".", name);
-      walk(v, field);
+      v.check_field(&x, sizeof(U), &field, holds_values<decltype(field)>(), name);
+      walk<role>(v, field);
       v.leave();
     });
   } else if constexpr (OptionalLike<U>) {
     v.exact(LeafKind::kPresent, x.has_value());
-    if (x.has_value()) walk(v, *x);
+    if (x.has_value()) walk<role>(v, *x);
   } else if constexpr (MapLike<U>) {
     v.exact(LeafKind::kCount, int64_t(x.size()));
     for (auto& [key, value] : x) {
-      walk(v, key);
+      walk<role>(v, key);
       v.enter_key(key);
-      walk(v, value);
+      walk<role>(v, value);
       v.leave();
     }
   } else if constexpr (std::is_same_v<U, std::vector<bool>>) {
@@ -113,7 +96,7 @@ void walk(V& v, T& given) {
     size_t i = 0;
     for (bool element : x) {
       v.enter_index(i++);
-      walk(v, element);
+      walk<role>(v, element);
       v.leave();
     }
   } else if constexpr (ListLike<U>) {
@@ -121,23 +104,19 @@ void walk(V& v, T& given) {
     size_t i = 0;
     for (auto& element : x) {
       v.enter_index(i++);
-      walk(v, element);
+      walk<role>(v, element);
       v.leave();
     }
-  } else if constexpr (TupleLike<U>) {
-    size_t i = 0;
-    std::apply([&](auto&... element) { ((v.enter_index(i++), walk(v, element), v.leave()), ...); }, x);
-  } else if constexpr (requires { x.ptr(); }) {
-    v.exact(LeafKind::kObject, int64_t(reinterpret_cast<uintptr_t>(x.ptr().get())));  // a module: by identity
   } else {
-    static_assert(unsupported<U>,
-                  "compile: arguments and results are tensors, numbers, text, and containers or structs of them; list the "
-                  "fields of a struct with SINTER_FIELDS(...)");
+    [&]<size_t... I>(std::index_sequence<I...>) {
+      ((v.enter_index(I), walk_element<role, std::tuple_element_t<I, U>>(v, std::get<I>(x)), v.leave()), ...);
+    }(std::make_index_sequence<std::tuple_size_v<U>>());
   }
 }
 
 // Fills a Frame: the only walk that every call makes.
-struct Flatten {
+struct Flatten : IgnoreParts {
+  explicit Flatten(Frame& f) : frame(f) {}
   Frame& frame;
   void tensor(Tensor& t) { frame.tensors.push_back(&t); }
   void argument(TensorArg& a) {
@@ -153,6 +132,7 @@ struct Flatten {
     frame.words.push_back(s.is_floating() ? std::bit_cast<int64_t>(s.to_double()) : s.to_int());
   }
   void exact(LeafKind, int64_t bits) { frame.words.push_back(bits); }
+  void module(const void* module) { frame.words.push_back(int64_t(reinterpret_cast<uintptr_t>(module))); }
   void text(std::string_view text) {
     frame.words.push_back(int64_t(text.size()));
     for (size_t at = 0; at < text.size(); at += 8) {
@@ -161,11 +141,6 @@ struct Flatten {
       frame.words.push_back(word);
     }
   }
-  void enter(const char*, const char*) {}
-  template <class K>
-  void enter_key(const K&) {}
-  void enter_index(size_t) {}
-  void leave() {}
 };
 
 // Brings the leaves to a LeafVisitor.
@@ -189,6 +164,20 @@ struct Forward {
   void exact(LeafKind kind, int64_t bits) {
     to.exact(kind, 1, exact_text(kind, bits));
   }
+  // By identity, and with what guards watch of it: another module may come to lie at the same address.
+  template <class M>
+  void module(M* module) {
+    exact(LeafKind::kObject, int64_t(reinterpret_cast<uintptr_t>(module)));
+    if (!module) return;
+    for (auto& state : const_cast<std::remove_const_t<M>*>(module)->watched()) depend_on(state);
+  }
+  // A member that is a reference would let a capture replace what it refers to.
+  void check_field(const void* object, size_t bytes, const void* field, bool holds_values, const char* name) {
+    auto at = static_cast<const char*>(field), begin = static_cast<const char*>(object);
+    check(!holds_values || (at >= begin && at < begin + bytes),
+          "compile: the field '{}' of an argument is a reference, which would be a look at the caller's own: hold the value",
+          name);
+  }
   void text(std::string_view text) { to.exact(LeafKind::kText, 1 + (text.size() + 7) / 8, '"' + std::string(text) + '"'); }
   void enter(const char* separator, const char* name) { to.enter(std::string(separator) + name); }
   template <class K>
@@ -205,7 +194,8 @@ struct Forward {
 };
 
 // Fills a copy of the prototype with what a call gave.
-struct Fill {
+struct Fill : IgnoreParts {
+  explicit Fill(Results& r) : results(r) {}
   Results& results;
   size_t tensors = 0, sizes = 0, numbers = 0;
   void tensor(Tensor& t) { t = std::move(results.tensors[tensors++]); }
@@ -216,32 +206,31 @@ struct Fill {
     if (given.defined()) s = given.item();
   }
   void exact(LeafKind, int64_t) {}
+  void module(const void*) {}
   void text(std::string_view) {}
-  void enter(const char*, const char*) {}
-  template <class K>
-  void enter_key(const K&) {}
-  void enter_index(size_t) {}
-  void leave() {}
 };
 
 // The numbers among the listed fields of a function object.
-struct HashState {
+struct HashState : IgnoreParts {
   uint64_t hash = 0;
-  void tensor(Tensor&) {}
+  // By identity: what is written into a tensor is seen anyway.
+  void tensor(Tensor& t) { module(t.defined() ? t.impl_ptr().get() : nullptr); }
   void argument(TensorArg&) {}
   void size(Dim& d) { exact(LeafKind::kInt, d.to_int()); }
   void number(Scalar& s) { exact(LeafKind::kInt, s.is_floating() ? std::bit_cast<int64_t>(s.to_double()) : s.to_int()); }
   void exact(LeafKind, int64_t bits) { hash = hash_mix(hash, uint64_t(bits)); }
+  void module(const void* module) { exact(LeafKind::kInt, int64_t(reinterpret_cast<uintptr_t>(module))); }
   void text(std::string_view text) { hash = hash_text(text, hash); }
-  void enter(const char*, const char*) {}
-  template <class K>
-  void enter_key(const K&) {}
-  void enter_index(size_t) {}
-  void leave() {}
 };
 
-// What a guard can see of a function object: listed fields, or the bytes of plain data. What is reached by reference
-// cannot be seen.
+template <class F>
+int64_t bytes_of(F& f) {
+  return int64_t(hash_text(std::string_view(reinterpret_cast<const char*>(&f), sizeof(f))));
+}
+
+// What a guard can see of a function object: listed fields, else its bytes. What is reached by reference or pointer cannot
+// be seen, nor what containers among its members hold. Of the object behind a member function, which is the caller's and
+// may change in ways that concern nobody, plain data alone counts.
 template <class F>
 int64_t state_of(F& f) {
   using U = std::remove_cv_t<F>;
@@ -250,9 +239,14 @@ int64_t state_of(F& f) {
     walk(state, f);
     return int64_t(state.hash);
   } else if constexpr (requires { f.guarded_object(); }) {
-    return state_of(*f.guarded_object());
-  } else if constexpr (std::is_trivially_copyable_v<U> && !std::is_empty_v<U> && !std::is_pointer_v<U>) {
-    return int64_t(hash_text(std::string_view(reinterpret_cast<const char*>(&f), sizeof(f))));
+    auto& object = *f.guarded_object();
+    using Object = std::remove_cvref_t<decltype(object)>;
+    if constexpr (HasFields<Object> || (std::is_trivially_copyable_v<Object> && !std::is_empty_v<Object>))
+      return state_of(object);
+    else
+      return 0;
+  } else if constexpr (!std::is_empty_v<U> && !std::is_pointer_v<U>) {
+    return bytes_of(f);
   } else {
     return 0;
   }
@@ -266,7 +260,7 @@ struct ResultOf final : ResultBox {
   explicit ResultOf(R v) : value(std::move(v)) {}
   void visit(LeafVisitor& visitor) override {
     detail::Forward forward{visitor};
-    detail::walk(forward, value);
+    detail::walk<Role::kResult>(forward, value);
   }
 };
 
@@ -274,13 +268,13 @@ struct ResultOf final : ResultBox {
 template <class F, class... Stored>
 class FrameOf final : public Frame {
  public:
-  using R = std::remove_cvref_t<std::invoke_result_t<F&, Stored&...>>;
+  using R = std::remove_cvref_t<std::invoke_result_t<F&, const Stored&...>>;
 
   FrameOf(F& f, const Stored&... arguments) : f_(f), arguments_(arguments...) {
     static const char tag = 0;
     types = int64_t(reinterpret_cast<uintptr_t>(&tag));
     state = detail::state_of(f);
-    [[maybe_unused]] detail::Flatten flatten{*this};
+    [[maybe_unused]] detail::Flatten flatten(*this);
     (detail::walk(flatten, arguments), ...);
   }
 
@@ -293,11 +287,11 @@ class FrameOf final : public Frame {
     std::tuple<Stored...> copy(arguments_);
     visit(copy, replace);
     if constexpr (std::is_void_v<R>) {
-      std::apply([&](auto&... argument) { std::invoke(f_, argument...); }, copy);
+      std::apply([&](const auto&... argument) { std::invoke(f_, argument...); }, copy);
       return nullptr;
     } else {
       return std::make_shared<ResultOf<R>>(
-          std::apply([&](auto&... argument) -> R { return std::invoke(f_, argument...); }, copy));
+          std::apply([&](const auto&... argument) -> R { return std::invoke(f_, argument...); }, copy));
     }
   }
 

@@ -111,16 +111,18 @@ auto call(M& module, Args&&... args) {
   if (Tracer::current()) [[unlikely]] {
     base.note_call();
   } else if (base.region_) [[unlikely]] {
-    auto forward = [&module](auto&... given) {
-      if (Tracer::current()) static_cast<Module&>(module).note_call();
-      return detail::HookedCall::run(module, given...);
-    };
-    using R = decltype(detail::HookedCall::run(module, args...));
-    if constexpr ((capture::detail::walkable<Args>() && ...) && (std::is_void_v<R> || capture::detail::walkable<R>()))
-      return capture::call_compiled<std::decay_t<Args>...>(*base.region_, forward, args...);
-    else
-      throw_error(base.name() + ": cannot be compiled in place, since an argument or result of its forward has no listed "
-                                "fields (SINTER_FIELDS)");
+    if constexpr ((capture::CapturableArgument<Args> && ...) &&
+                  requires { module.forward(std::as_const(args)...); }) {
+      auto forward = [&module](const auto&... given) {
+        if (Tracer::current()) static_cast<Module&>(module).note_call();
+        return detail::HookedCall::run(module, given...);
+      };
+      using R = decltype(detail::HookedCall::run(module, std::as_const(args)...));
+      if constexpr (capture::CapturableResult<R>)
+        return capture::call_compiled<std::decay_t<Args>...>(*base.region_, forward, args...);
+    }
+    throw_error(base.name() + ": cannot be compiled in place, since an argument or result of its forward cannot be followed "
+                              "(a pointer, a reference that is not const, a struct without SINTER_FIELDS)");
   }
   return detail::HookedCall::run(module, std::forward<Args>(args)...);
 }

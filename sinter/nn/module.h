@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "sinter/base/host_effects.h"
 #include "sinter/capture/host_state.h"
 #include "sinter/capture/options.h"
 #include "sinter/io/safetensors.h"
@@ -203,6 +204,7 @@ class Module {
   std::shared_ptr<Hooks> hooks_;  // null while there are none
   uint64_t version_ = 0;
   bool training_ = true;
+  const void* const made_in_ = HostEffects::current();  // the capture, if any, whose function has made it
   IntrusivePtr<capture::HostState> state_;     // null until a capture or a guarded member needs it
   std::shared_ptr<capture::Function> region_;  // null unless compiled in place
 };
