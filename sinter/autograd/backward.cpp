@@ -7,6 +7,7 @@
 #include "sinter/autograd/autograd.h"
 #include "sinter/autograd/history.h"
 #include "sinter/autograd/tape.h"
+#include "sinter/base/host_effects.h"
 #include "sinter/ops/binary.h"
 #include "sinter/ops/creation.h"
 #include "sinter/tensor/memory_format.h"
@@ -353,6 +354,7 @@ std::vector<std::vector<bool>> leads_to(const TensorList& roots, const TensorLis
 void register_hook(const Tensor& tensor, Hook hook) {
   Edge edge = gradient_edge(tensor);
   check(bool(edge), "register_hook: the tensor does not require a gradient");
+  if (edge.leaf && !edge.leaf->traced) note_host_change("register_hook()");
   if (edge.leaf)
     ensure_state(*edge.leaf).hooks.push_back(std::move(hook));
   else

@@ -50,7 +50,10 @@ Tensor detached(const Tensor& tensor) {
   impl->strides = from.strides;
   impl->buffer = from.buffer;
   impl->traced_shape = from.traced_shape;
-  if (from.traced) impl->traced = from.traced->for_detached();
+  if (from.traced) {
+    impl->traced = from.traced->for_detached();
+    impl->traced->refresh(*impl);
+  }
   return Tensor(std::move(impl));
 }
 

@@ -1,6 +1,7 @@
 // The autograd methods of Tensor.
 #include "sinter/autograd/autograd.h"
 #include "sinter/autograd/history.h"
+#include "sinter/base/host_effects.h"
 #include "sinter/tensor/program_tracer.h"
 
 namespace sinter {
@@ -16,6 +17,7 @@ const Tensor& Tensor::requires_grad_(bool requires_grad, Where where) const {
         "call it on detach() instead");
   check(!requires_grad || is_floating(dtype()),
         "requires_grad_: a tensor of {} cannot require a gradient; only floating-point tensors can", dtype());
+  if (auto* effects = HostEffects::current()) effects->grad_flag_changes(impl(), requires_grad);
   impl().requires_grad = requires_grad;
   TensorImpl::geometry_clock.fetch_add(1, std::memory_order_relaxed);
   // A leaf stands for itself: writes to the tensor that it was a view of are no part of its history.

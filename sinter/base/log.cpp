@@ -8,6 +8,8 @@
 #include <mutex>
 #include <set>
 
+#include "sinter/base/host_effects.h"
+
 namespace sinter {
 
 namespace {
@@ -70,7 +72,10 @@ uint32_t parse_topics(std::string_view list) {
 
 std::string_view to_string(LogTopic topic) { return kTopics[size_t(topic)]; }
 
-void set_logs(std::string_view topics) { detail::log_mask.store(parse_topics(topics), std::memory_order_relaxed); }
+void set_logs(std::string_view topics) {
+  note_host_change("set_logs()");
+  detail::log_mask.store(parse_topics(topics), std::memory_order_relaxed);
+}
 
 namespace detail {
 

@@ -20,6 +20,7 @@
 #endif
 
 #include "sinter/base/error.h"
+#include "sinter/base/host_effects.h"
 #include "sinter/base/log.h"
 
 namespace sinter {
@@ -301,6 +302,7 @@ int num_threads() { return pool().threads(); }
 
 void set_num_threads(int n) {
   check(n >= 1 && n <= kMaxThreads, "set_num_threads: {} is not a number from 1 to {}", n, kMaxThreads);
+  note_host_change("set_num_threads()");
   pool().set_threads(n);
 }
 

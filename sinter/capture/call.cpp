@@ -6,9 +6,11 @@
 #include "sinter/capture/segment_node.h"
 #include "sinter/engine/eager/eager.h"
 #include "sinter/engine/executable/plan_geometry.h"
+#include "sinter/graph/rewrite.h"
 #include "sinter/ops/random.h"
 #include "sinter/ops/reshape.h"
 #include "sinter/tensor/memory_format.h"
+#include "sinter/tensor/tracer.h"
 
 namespace sinter::capture {
 
@@ -115,6 +117,11 @@ std::vector<TensorArg> operands_of(const Segment& segment, const Call& call, con
         inputs.push_back(TensorArg(i < call.numbers.size() ? call.numbers[i] : segment.host_numbers[i].value));
         break;
       }
+      // None have been read where nothing runs.
+      case InputSource::Kind::kRead:
+        inputs.push_back(
+            TensorArg(size_t(input.index) < call.read_numbers.size() ? call.read_numbers[size_t(input.index)] : 0.0));
+        break;
       case InputSource::Kind::kNumber: {
         int64_t bits = call.frame.words[size_t(input.index)];
         inputs.push_back(input.dtype == kFloat64 ? TensorArg(std::bit_cast<double>(bits))
@@ -166,10 +173,38 @@ void add_preparations(const Segment& segment, Call& call, bool has_met, std::vec
   if (auto backward = segment.backward->run->preparation(operands, told)) work.push_back(std::move(backward));
 }
 
+std::vector<Tensor> evaluate(const Segment& segment, const Graph& graph, const SizeTable& sizes, Call& call) {
+  TracerScope none(nullptr);
+  NoGradGuard no_grad;
+  Program program{.graph = drop_dead_nodes(graph), .symbols = {}, .writes = {}, .name = "beside the program"};
+  SmallVector<int64_t, 8> values;
+  for (size_t place = 0; place < sizes.symbols().size(); ++place) {
+    auto& symbol = sizes.symbols()[place];
+    if (symbol.value < 0) continue;
+    program.symbols.push_back(symbol.name);
+    values.push_back(symbol.value);
+    if (place >= call.sizes.size()) call.sizes.resize(place + 1);
+    call.sizes[place] = symbol.value;
+  }
+  Generator::Draw first{0, 0};
+  if (segment.draws) first = default_generator().next(segment.draws);
+  std::vector<Tensor> outputs(program.graph.outputs().size());
+  auto inputs = operands_of(segment, call, first);
+  compile_program(std::move(program), "eager")->run(inputs, {values.data(), values.size()}, outputs);
+  return outputs;
+}
+
 int64_t run(const std::shared_ptr<const Segment>& shared, Call& call, bool has_met) {
   const Segment& segment = *shared;
   // A capture has met them already, before it put traced gradients into the leaves.
-  if (!has_met) meet_all(segment, call);
+  if (!has_met) {
+    meet_all(segment, call);
+    for (auto& action : segment.actions)
+      if (action.apply)
+        action.apply();
+      else
+        call.read_numbers.push_back(action.read());
+  }
   Generator::Draw first{0, 0};
   if (segment.draws) first = default_generator().next(segment.draws);
   std::vector<TensorArg> inputs = operands_of(segment, call, first);

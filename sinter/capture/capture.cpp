@@ -156,20 +156,12 @@ void Capture::run() {
   StageTimer timer(CompileStage::kCapture);
   CurrentScope current(this);
   TracerScope tracing(&recorder_);
+  HostEffects::Scope effects(this);
   try {
-    Replace replace(recorder_, frame_, entry_, sizes_);
-    auto box = frame_.invoke(replace);
-    prototype_ = box;
-    TakeResults taken;
-    if (box) box->visit(taken);
-    // Lazy numbers travel as tensors behind the others.
-    int next = int(taken.tensors.size());
-    for (auto& number : taken.numbers)
-      if (number >= 0) number = next++;
-    for (auto& lazy : taken.lazy) taken.tensors.push_back(lazy.clone());
-    if (purpose_ == Purpose::kTrace) results_ = taken.tensors;
-    recorder_.finish(taken.tensors, std::move(taken.sizes), std::move(taken.numbers), box);
+    trace();
   } catch (const CannotCapture& reason) {
+    recorder_.release(true);
+    if (!ran_something_) undo_effects();
     for (auto& sharing : recorder_.sharings()) entry_.guards.add_sharing(sharing);
     for (auto& sharing : recorder_.grad_sharings()) entry_.guards.add_grad_sharing(sharing);
     if (ran_something_ || !known_.empty() || (purpose_ != Purpose::kGrow && purpose_ != Purpose::kPrepare))
@@ -177,13 +169,27 @@ void Capture::run() {
                          "compiler::disable()", function_.name(), reason.reason));
     throw;
   } catch (const NeedsAnswer&) {
+    // Built only now that the function's own tensors are gone: what is left outlives it.
+    Draft& draft = recorder_.unfinished();
+    recorder_.compute_held();
+    auto made = make(recorder_, draft);
+    link(made);
+    first_ = last_ = made;
+    settle_outlived(true);
+    undo_effects();
     throw;
   } catch (...) {
     bool may_run = purpose_ == Purpose::kGrow || purpose_ == Purpose::kFollow;
     bool is_new = purpose_ == Purpose::kGrow || purpose_ == Purpose::kPrepare;
-    if (is_new && !ran_something_ && known_.empty() && sizes_.has_argument_sizes()) throw FailsWithSymbols{};
+    if (is_new && !ran_something_ && known_.empty() && sizes_.has_argument_sizes()) {
+      recorder_.release(true);
+      undo_effects();
+      throw FailsWithSymbols{};
+    }
     // Writes made before an exception persist, as in eager.
     if (may_run && next_known_ >= known_.size()) recorder_.flush();
+    recorder_.release(true);
+    if (!may_run) undo_effects();
     try {
       throw;
     } catch (const OutOfMemoryError&) {
@@ -194,6 +200,58 @@ void Capture::run() {
       throw error.with(note);
     }
   }
+  settle_outlived(false);
+  if (!runs()) undo_effects();
+}
+
+// Calls the function on traced tensors; its results are gone when it returns.
+void Capture::trace() {
+  Replace replace(recorder_, frame_, entry_, sizes_);
+  bool records = autograd::grad_enabled();
+  auto box = frame_.invoke(replace);
+  if (autograd::grad_enabled() != records) call_every_time("set_grad_enabled()");
+  prototype_ = box;
+  TakeResults taken;
+  if (box) box->visit(taken);
+  // Lazy numbers travel as tensors behind the others.
+  int next = int(taken.tensors.size());
+  for (auto& number : taken.numbers)
+    if (number >= 0) number = next++;
+  for (auto& lazy : taken.lazy) taken.tensors.push_back(lazy.clone());
+  taken.lazy.clear();
+  if (purpose_ == Purpose::kTrace) results_ = taken.tensors;
+  recorder_.finish(taken.tensors, std::move(taken.sizes), std::move(taken.numbers), box);
+  results_.clear();
+}
+
+// Host code that holds on to tensors may do otherwise when it is called again: what was captured fits this call alone. Those
+// made of the arguments, which a captured program would not set again, are left without a value: using one is an Error.
+void Capture::settle_outlived(bool unfinished) {
+  auto [real, lost] = recorder_.release(unfinished);
+  if (entry_.follow) return;
+  if (!once_.empty()) entry_.guards.spend(once_ + " changes the host once, so that what was captured with it fits one call");
+  if (real.empty() && lost.empty()) return;
+  entry_.guards.spend(lost.empty()
+                          ? format("host code keeps a tensor made at {}, so that what was captured with it fits one call", real)
+                          : format("host code keeps a tensor made at {}, which depends on the arguments (return it, or write "
+                                   "it into a tensor made outside with copy_)", lost));
+}
+
+// The host's numbers as this call has them.
+void Capture::take_numbers(const Draft& draft) {
+  call_.numbers.clear();
+  for (auto& number : draft.segment.host_numbers) call_.numbers.push_back(number.value);
+  call_.read_numbers = recorder_.read_numbers();
+}
+
+std::vector<Tensor> Capture::compute(Draft& draft, std::vector<Value> values) {
+  auto outputs = draft.graph.outputs();
+  draft.graph.set_outputs(std::move(values));
+  draft.segment.places = sizes_.places();
+  take_numbers(draft);
+  auto tensors = evaluate(draft.segment, draft.graph, sizes_, call_);
+  draft.graph.set_outputs(std::move(outputs));
+  return tensors;
 }
 
 Tensor Capture::meet(int slot, const SlotSource& source) {
@@ -326,7 +384,7 @@ void Capture::link(const std::shared_ptr<Segment>& segment) {
   // A function that is called every time sees for itself which gradients there are.
   for (auto& read : segment->grad_reads)
     if (!entry_.follow && read.leaf.kind != SlotSource::Kind::kMade) entry_.guards.add_grad(read);
-  for (auto& state : states_) entry_.guards.add_state(state);
+  for (auto& [state, fingerprint] : states_) entry_.guards.add_state(state, fingerprint);
   for (auto& sharing : recorder_.sharings()) entry_.guards.add_sharing(sharing);
   for (auto& sharing : recorder_.grad_sharings()) entry_.guards.add_grad_sharing(sharing);
   entry_.written_captured = recorder_.written_captured();
@@ -334,7 +392,7 @@ void Capture::link(const std::shared_ptr<Segment>& segment) {
   entry_.guards.keep_apart(entry_.written_captured, entry_.writes_arguments);
   entry_.sizes = sizes_;
   entry_.guards.complete(sizes_);
-  entry_.branches = entry_.branches || segment->question.kind != Question::Kind::kReturn;
+  entry_.branches = entry_.branches || entry_.follow || segment->question.kind != Question::Kind::kReturn;
   auto& known = entry_.by_hash[segment->hash];
   if (!known || known->run != segment->run) {
     entry_.segments.push_back(segment);
@@ -393,14 +451,13 @@ int64_t Capture::finish(Recorder& recorder, Draft& draft) {
     return 0;
   }
   if (purpose_ == Purpose::kPrepare) {
+    if (draft.segment.question.kind != Question::Kind::kReturn) throw NeedsAnswer{};
     auto made = make(recorder, draft);
     link(made);
     first_ = last_ = made;
-    if (first_->question.kind != Question::Kind::kReturn) throw NeedsAnswer{};
     return 0;
   }
-  call_.numbers.clear();
-  for (auto& number : draft.segment.host_numbers) call_.numbers.push_back(number.value);
+  take_numbers(draft);
   std::shared_ptr<Segment> segment = find(draft);
   if (!segment) {
     SINTER_INTERNAL_ASSERT(purpose_ != Purpose::kCompare, "a segment was not recorded");
@@ -444,6 +501,74 @@ void Capture::must_follow(const Question& question) {
   entry_.follow_reason = question;
   log(LogTopic::kBreaks, "{} is called every time from now on, because of {} at {}", function_.name(), question.what,
       question.where);
+}
+
+void Capture::add_state(const IntrusivePtr<HostState>& state) {
+  for (auto& [known, fingerprint] : states_)
+    if (known == state) return;
+  states_.emplace_back(state, state->fingerprint().value_or(0));
+}
+
+// --- what the host changes -------------------------------------------------------------------------------------------
+
+void Capture::perform(const char*, const std::function<void()>& apply, std::function<void()> undo) {
+  if (is_tracing()) undo_.push_back(std::move(undo));
+  {
+    // What it calls in turn is part of it.
+    HostEffects::Scope none(nullptr);
+    TracerScope untraced(nullptr);
+    apply();
+  }
+  if (is_tracing()) recorder_.add_host_action(apply);
+}
+
+void Capture::call_every_time(const char* what) {
+  if (!is_tracing()) return;
+  auto* where = UserPosition::current();
+  Question question{.kind = Question::Kind::kMemory, .what = what, .where = where ? to_string(*where) : std::string()};
+  check(!function_.options().fullgraph,
+        "compile: {} asked for fullgraph, but {} has to happen in every call, for which the function itself is called. Move "
+        "it out of the function", function_.name(), what);
+  must_follow(question);
+}
+
+void Capture::fits_once(const char* what, std::function<void()> undo) {
+  if (!is_tracing()) return;
+  if (undo) undo_.push_back(std::move(undo));
+  if (once_.empty()) once_ = what;
+}
+
+void Capture::settle_draws(const char* what) {
+  if (is_tracing() && recorder_.has_draws()) recorder_.step_aside(what);
+}
+
+void Capture::refuse(const char* what) {
+  if (is_tracing()) throw CannotCapture{format("{} inside of it", what)};
+}
+
+void Capture::grad_flag_changes(TensorImpl& tensor, bool on) {
+  if (!is_tracing() || tensor.requires_grad == on) return;
+  if (recorder_.is_callers(tensor)) refuse("requires_grad_() on an argument");
+  if (tensor.traced) return;  // of the program's own making
+  recorder_.settle_use(tensor);
+  call_every_time("requires_grad_()");
+  undo_.push_back([kept = IntrusivePtr<TensorImpl>::share(&tensor), on] {
+    kept->requires_grad = !on;
+    TensorImpl::geometry_clock.fetch_add(1, std::memory_order_relaxed);
+  });
+}
+
+void Capture::undo_effects() {
+  HostEffects::Scope none(nullptr);
+  TracerScope untraced(nullptr);
+  while (!undo_.empty()) {
+    undo_.back()();
+    undo_.pop_back();
+  }
+}
+
+Scalar host_number(std::function<double()> read) {
+  return is_capturing() ? current_capture->recorder().add_host_number(std::move(read)) : Scalar(read());
 }
 
 bool is_capturing() { return current_capture && Tracer::current() == &current_capture->recorder(); }

@@ -1,6 +1,7 @@
 #pragma once
 // One run of a function under the recorder, and what becomes of its segments: they are new (built and run), known to have
 // been run in this call (compared by hash), or looked up by hash because the function is called every time.
+#include "sinter/base/host_effects.h"
 #include "sinter/capture/function.h"
 
 namespace sinter::capture {
@@ -8,7 +9,7 @@ namespace sinter::capture {
 // A kPrepare capture has come to a question that only running can answer.
 struct NeedsAnswer {};
 
-class Capture final : public SegmentHost {
+class Capture final : public SegmentHost, public HostEffects {
  public:
   enum class Purpose : uint8_t {
     kGrow,     // a new program, or a new branch of one: `known` segments come first
@@ -29,8 +30,8 @@ class Capture final : public SegmentHost {
   std::shared_ptr<Segment> last() const { return last_; }
   // The function's result with the tensors taken out, as this call made it.
   const std::shared_ptr<const void>& prototype() const { return prototype_; }
-  const std::vector<IntrusivePtr<HostState>>& states() const { return states_; }
-  void add_state(const IntrusivePtr<HostState>& state) { states_.push_back(state); }
+  // The state is guarded as it is now, before the program changes it.
+  void add_state(const IntrusivePtr<HostState>& state);
   Recorder& recorder() { return recorder_; }
 
   int64_t finish(Recorder& recorder, Draft& draft) override;
@@ -39,6 +40,17 @@ class Capture final : public SegmentHost {
   void place(int slot, const Tensor& tensor) override { call_.slot(slot) = tensor; }
   void must_follow(const Question& question) override;
   bool is_value(uint64_t point, const Scalar& number) override;
+  bool runs() const override { return purpose_ == Purpose::kGrow || purpose_ == Purpose::kFollow; }
+  bool follows() const override { return entry_.follow; }
+  std::vector<Tensor> compute(Draft& draft, std::vector<Value> values) override;
+
+  // --- HostEffects
+  void perform(const char* what, const std::function<void()>& apply, std::function<void()> undo) override;
+  void call_every_time(const char* what) override;
+  void fits_once(const char* what, std::function<void()> undo) override;
+  void settle_draws(const char* what) override;
+  void refuse(const char* what) override;
+  void grad_flag_changes(TensorImpl& tensor, bool on) override;
 
   static Capture* current();
 
@@ -46,13 +58,19 @@ class Capture final : public SegmentHost {
   std::shared_ptr<Segment> find(const Draft& draft) const;
   std::shared_ptr<Segment> make(Recorder& recorder, Draft& draft, bool op_by_op = false);
   std::shared_ptr<Segment> make_within_limit(Recorder& recorder, Draft& draft);
+  bool is_tracing() const { return Tracer::current() == &recorder_; }
+  // Takes back what the function has changed on the host: nothing of it was run.
+  void undo_effects();
   std::shared_ptr<Segment> keep(Recorder& recorder, Draft& draft);
   void link(const std::shared_ptr<Segment>& segment);
+  void take_numbers(const Draft& draft);
   void go_on(const std::shared_ptr<Segment>& segment, int64_t answer);
   void compare(const Draft& draft, const Segment& recorded) const;
   void compare_tensors(const Draft& draft, const Segment& recorded) const;
   std::string symbols_in(const std::string& message) const;
   void check_breaks(const Draft& draft) const;
+  void trace();
+  void settle_outlived(bool unfinished);
 
   Function& function_;
   Entry& entry_;
@@ -70,7 +88,9 @@ class Capture final : public SegmentHost {
   const uint64_t call_number_;  // see HostNumbers
   bool ran_something_ = false;
   TensorList results_;  // kTrace: as the function gives them back
-  std::vector<IntrusivePtr<HostState>> states_;
+  std::vector<std::pair<IntrusivePtr<HostState>, uint64_t>> states_;
+  std::vector<std::function<void()>> undo_;
+  std::string once_;  // not empty: why the program fits this call alone
 };
 
 }  // namespace sinter::capture

@@ -31,13 +31,17 @@ class Guards {
   // Once the capture is over: facts about sizes, tensors by identity, states of the host, gradients present.
   void complete(const SizeTable& sizes);
   void add_captured(const Tensor& tensor, const std::string& name);
-  void add_state(const IntrusivePtr<HostState>& state);
+  void add_state(const IntrusivePtr<HostState>& state, uint64_t fingerprint);
   void add_grad(const GradRead& read);
   void add_sharing(const Sharing& sharing);
   void add_grad_sharing(const GradSharing& sharing);
   // No argument may lie in the memory of the tensors that the program writes to by itself, nor, where it writes to an
   // argument, in that of any tensor it reaches by itself.
   void keep_apart(std::span<const Tensor> written, bool writes_arguments);
+
+  // No call fits any more: the program was right once, and the reason says why.
+  void spend(std::string reason);
+  bool is_spent() const { return spent_.load(std::memory_order_relaxed); }
 
   // Whether the call fits; if it does, the values of the symbols.
   bool match(const Signature& signature, const Frame& frame, SmallVector<int64_t, 8>& sizes) const;
@@ -90,6 +94,8 @@ class Guards {
   std::vector<GradSharing> grad_sharings_;
   std::vector<const Buffer*> reached_;  // memory of the captured tensors, sorted, where gradients are read
   std::vector<const Buffer*> apart_;  // sorted
+  std::string spent_reason_;
+  std::atomic<bool> spent_{false};
   mutable std::atomic<uint64_t> geometry_clock_{~uint64_t(0)}, state_clock_{~uint64_t(0)};
 };
 

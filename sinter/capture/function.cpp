@@ -47,7 +47,10 @@ const SizeMarks::Mark* mark_of(const Tensor& tensor, int dim) {
 
 }  // namespace
 
-void set_stance(Stance stance) { current_stance = stance; }
+void set_stance(Stance stance) {
+  note_host_change("set_stance()");
+  current_stance = stance;
+}
 Stance stance() { return current_stance; }
 
 Function::Function(CompileOptions options, std::string name)
@@ -131,7 +134,14 @@ void Function::prepare(Frame& frame, std::vector<std::function<void()>>& work) {
   std::lock_guard capturing(capturing_);
   auto entry = find(signature, frame, sizes);
   if (!entry) {
-    if (!gave_up_.load(std::memory_order_relaxed)) capture_new(signature, frame, {.work = &work});
+    // A program that leaves tensors behind is good for one call: the second capture finds them made.
+    for (int captures = 0; captures < 2 && !gave_up_.load(std::memory_order_relaxed); ++captures) {
+      std::vector<std::function<void()>> own;
+      if (!capture_new(signature, frame, {.work = &own})) return;
+      if (entries().back()->guards.is_spent()) continue;
+      for (auto& task : own) work.push_back(std::move(task));
+      return;
+    }
     return;
   }
   if (!entry->eager_reason.empty() || !entry->root) return;
@@ -264,6 +274,7 @@ void Function::explain_recompile(const Signature& signature, const std::vector<W
 void Function::add(const std::shared_ptr<Entry>& entry) {
   std::lock_guard lock(list_);
   auto grown = std::make_shared<Entries>(*entries_);
+  if (!entry->guards.is_spent()) std::erase_if(*grown, [](auto& old) { return old->guards.is_spent(); });
   grown->push_back(entry);
   entries_ = std::move(grown);
 }
@@ -271,7 +282,8 @@ void Function::add(const std::shared_ptr<Entry>& entry) {
 bool Function::capture_new(const Signature& signature, Frame& frame, const Wanted& wanted) {
   auto earlier = entries();
   std::vector<Word> words = describe(frame);
-  if (!earlier.empty()) {
+  bool is_again = std::any_of(earlier.begin(), earlier.end(), [](auto& entry) { return !entry->guards.is_spent(); });
+  if (is_again || (!earlier.empty() && int64_t(earlier.size()) >= int_option(options_, "recompile_limit"))) {
     std::string failure = earlier.back()->guards.failure(signature, words, frame);
     check(stance() != Stance::kFailOnRecompile, "compile: {} would be captured again: {}", name_, failure);
     if (stance() == Stance::kEagerOnRecompile) return false;
@@ -282,8 +294,8 @@ bool Function::capture_new(const Signature& signature, Frame& frame, const Wante
            name_, earlier.size(), failure);
       return false;
     }
-    explain_recompile(signature, words, frame);
   }
+  explain_recompile(signature, words, frame);
   SizeTable sizes = choose_sizes(signature, words, frame);
   LogTimes times(name_);
   // In the background the graph as captured serves until another is compiled: it is needed.
@@ -302,7 +314,7 @@ bool Function::capture_new(const Signature& signature, Frame& frame, const Wante
   }
   try {
     bool captured = capture_with(sizes, signature, words, frame, wanted);
-    if (captured && vouched) save_program(kept, *vouched, *entries().back(), frame, name_);
+    if (captured && vouched && !entries().back()->guards.is_spent()) save_program(kept, *vouched, *entries().back(), frame, name_);
     return captured;
   } catch (const FailsWithSymbols&) {
     return capture_with({}, signature, words, frame, wanted);

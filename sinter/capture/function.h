@@ -80,6 +80,8 @@ Stance stance();
 bool is_capturing();
 // Ends the segment under way, so that host code can run on real tensors; no-op when nothing is captured.
 void step_aside(const char* what);
+// A number of the host's: read now, and in a captured program before every run of it. What `read` refers to must be guarded.
+Scalar host_number(std::function<double()> read);
 // The real tensor behind a traced one.
 Tensor real_tensor(const Tensor& tensor);
 // A real tensor as one of the program under way.

@@ -47,10 +47,10 @@ void Guards::add_captured(const Tensor& tensor, const std::string& name) {
   captured_.push_back({tensor, name, impl.dtype, impl.device, impl.sizes, impl.strides, impl.requires_grad});
 }
 
-void Guards::add_state(const IntrusivePtr<HostState>& state) {
+void Guards::add_state(const IntrusivePtr<HostState>& state, uint64_t fingerprint) {
   for (auto& [known, stamp] : states_)
     if (known == state) return;
-  states_.emplace_back(state, state->fingerprint().value_or(0));
+  states_.emplace_back(state, fingerprint);
   has_unclocked_state_ = has_unclocked_state_ || !state->moves_clock();
 }
 
@@ -159,8 +159,13 @@ std::string Guards::grad_failure(const Frame& frame) const {
   return {};
 }
 
+void Guards::spend(std::string reason) {
+  spent_reason_ = std::move(reason);
+  spent_ = true;
+}
+
 bool Guards::match(const Signature& signature, const Frame& frame, SmallVector<int64_t, 8>& sizes) const {
-  if (!match_words(signature)) return false;
+  if (is_spent() || !match_words(signature)) return false;
   sizes.clear();
   for (auto& symbol : symbols_) {
     if (symbol.word < 0) break;  // those that the data decides come last
@@ -181,6 +186,7 @@ bool Guards::match(const Signature& signature, const Frame& frame, SmallVector<i
 }
 
 std::string Guards::failure(const Signature& signature, const std::vector<Word>& words, const Frame& frame) const {
+  if (is_spent()) return spent_reason_;
   auto differs = [&](size_t i) { return signature[i] != signature_[i] && place_[i] < 0 && !free_[i]; };
   auto told = [&](size_t i) { return difference(words_[i], signature_[i], words[i], signature[i]); };
   for (size_t i : {kGradModeWord, kTypesWord})
@@ -224,6 +230,7 @@ std::string Guards::failure(const Signature& signature, const std::vector<Word>&
 
 std::vector<Guard> Guards::list() const {
   std::vector<Guard> out;
+  if (is_spent()) out.push_back({spent_reason_, {}});
   for (size_t i = 0; i < words_.size(); ++i) {
     // A text is several words.
     bool again = i > 0 && !words_[i].text.empty() && words_[i].name == words_[i - 1].name;

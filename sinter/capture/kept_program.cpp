@@ -111,6 +111,7 @@ Json segment_json(const Segment& segment, const Vouched& vouched) {
   if (segment.backward || !segment.no_backward.empty() || !segment.grads.empty() || !segment.grad_reads.empty())
     throw NotKept{"it has to do with gradients"};
   if (!segment.tells.empty()) throw NotKept{"its sizes depend on data"};
+  if (!segment.actions.empty()) throw NotKept{"it changes state of the host"};
   if (!segment.run) throw NotKept{"it computes nothing"};
   if (segment.kept.key.empty()) throw NotKept{"its graph is not kept"};
   Json met = Json::array(), inputs = Json::array(), outputs = Json::array(), results = Json::array();
@@ -119,6 +120,8 @@ Json segment_json(const Segment& segment, const Vouched& vouched) {
     met.back()["slot"] = slot;
   }
   for (auto& input : segment.inputs) {
+    if (input.kind == InputSource::Kind::kHost || input.kind == InputSource::Kind::kRead)
+      throw NotKept{"it reads numbers of the host"};
     if (input.kind == InputSource::Kind::kTensor) throw NotKept{"it reads a tensor that has no name"};
     inputs.push_back({{"kind", int(input.kind)}, {"index", input.index}, {"size", to_string(input.size)},
                       {"dtype", to_string(input.dtype)}, {"argument", input.argument}});
@@ -221,7 +224,7 @@ std::shared_ptr<Entry> entry_of(const Json& json, const Vouched& vouched, const 
   segment->places = sizes.places();
   for (auto& [slot, source] : segment->met)
     if (source.kind == SlotSource::Kind::kCaptured) entry->guards.add_captured(source.tensor, source.name);
-  for (auto& state : vouched.states) entry->guards.add_state(state);
+  for (auto& state : vouched.states) entry->guards.add_state(state, state->fingerprint().value_or(0));
   for (auto& written : json.at("written")) entry->written_captured.push_back(named.at(written.get<std::string>()));
   entry->writes_arguments = json.at("writes_arguments");
   entry->guards.keep_apart(entry->written_captured, entry->writes_arguments);

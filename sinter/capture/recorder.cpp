@@ -13,14 +13,15 @@ Storage::~Storage() {
 
 Handle::Handle(IntrusivePtr<Storage> s, ViewPath p, bool without_history)
     : storage(std::move(s)), path(std::move(p)), detached(without_history), recorder(storage->recorder) {
-  ++storage->handles;
+  storage->looks.push_back(this);
 }
 
 Handle::~Handle() {
-  if (storage) --storage->handles;
+  if (storage) std::erase(storage->looks, this);
 }
 
 void Handle::refresh(TensorImpl& impl) {
+  body = &impl;
   if (storage && storage->recorder) storage->recorder->refresh(impl, *this);
 }
 
@@ -55,6 +56,7 @@ IntrusivePtr<Storage> Recorder::new_storage(const Type& type, const IntList& siz
   storage->type = type;
   storage->sizes = sizes;
   storage->strides = strides;
+  if (auto* where = UserPosition::current()) storage->where = *where;
   storages_[storage->id] = storage.get();
   return storage;
 }
@@ -78,6 +80,7 @@ Tensor Recorder::look(const IntrusivePtr<Storage>& storage, ViewPath path, Value
   impl->dtype = storage->type.dtype;
   impl->device = storage->type.device;
   impl->traced_shape = value ? value.type().shape : storage->type.shape;
+  handle->body = impl.get();
   impl->traced = std::move(handle);
   set_layout(*impl, storage->sizes, storage->strides, 0);
   return Tensor(std::move(impl));
@@ -197,6 +200,9 @@ int Recorder::meet(Storage& storage) {
 const Tensor& Recorder::root_of(Storage& storage) {
   if (storage.segment == segment_) return storage.root;
   storage.segment = segment_;
+  // requires_grad_() may have been called since.
+  if (storage.source.kind == SlotSource::Kind::kCaptured)
+    storage.needs_grad = records_history_ && autograd::needs_gradient(storage.real);
   Tensor target;
   if (storage.number) {
     if (storage.host_number) {
@@ -232,7 +238,9 @@ Value Recorder::value_of(const Tensor& tensor) {
   Handle& handle = handle_of(tensor);
   // A later recorder may have the address of an earlier one.
   check(handle.recorder == this && (handle.pinned() || handle.storage->recorder == this),
-        "a traced tensor is used outside the capture that made it; return it from the captured function instead");
+        "a traced tensor{} is used outside the capture that made it; return it from the captured function instead, or write "
+        "it into a tensor made outside (copy_)",
+        handle.pinned() || !handle.storage->where ? "" : " made at " + to_string(*handle.storage->where));
   if (!handle.pinned()) refresh(tensor.impl(), handle);
   SINTER_INTERNAL_ASSERT(handle.segment == segment_, "a value of an earlier segment is used in a later one");
   return handle.value;
@@ -244,6 +252,7 @@ Tensor Recorder::add_argument(int index, const Tensor& real, const Type& type, c
                               bool needs_grad) {
   auto storage = new_storage(type, real.impl().sizes, real.impl().strides);
   storage->source = {SlotSource::Kind::kArgument, index, {}, name};
+  storage->from_call = true;
   storage->real = real;
   storage->needs_grad = needs_grad;
   kept_.push_back(storage);
@@ -255,6 +264,7 @@ Tensor Recorder::add_argument(int index, const Tensor& real, const Type& type, c
 IntrusivePtr<Storage> Recorder::add_memory(int index, const Tensor& flat) {
   auto storage = new_storage(type_of(flat), flat.impl().sizes, flat.impl().strides);
   storage->source = {SlotSource::Kind::kMemory, index, {}, "memory"};
+  storage->from_call = true;
   storage->real = flat;
   kept_.push_back(storage);
   by_buffer_[flat.impl().buffer.get()].push_back(storage.get());
@@ -283,6 +293,7 @@ Tensor Recorder::enter(const Tensor& real) {
 IntrusivePtr<Storage> Recorder::of_the_host(const Tensor& real) {
   auto storage = new_storage(type_of(real), real.impl().sizes, real.impl().strides);
   storage->source.name = "from the host";
+  storage->from_call = true;
   storage->slot = next_slot_++;
   storage->real = real;
   storage->needs_grad = records_history_ && autograd::needs_gradient(real);
@@ -290,9 +301,32 @@ IntrusivePtr<Storage> Recorder::of_the_host(const Tensor& real) {
   return storage;
 }
 
+Scalar Recorder::add_host_number(std::function<double()> read) {
+  auto storage = new_storage(Type{.dtype = kFloat64, .shape = {}, .device = {}, .weak = true}, {}, {});
+  storage->source.name = "host number";
+  storage->number = InputSource{.kind = InputSource::Kind::kRead, .index = int(read_numbers_.size()), .size = {},
+                                .dtype = kFloat64};
+  kept_.push_back(storage);
+  read_numbers_.push_back(read());
+  draft_.segment.actions.push_back({{}, std::move(read)});
+  follow_actions();
+  return lazy_scalar(*this, look(storage, {}, {}, false));
+}
+
+void Recorder::add_host_action(std::function<void()> apply) {
+  draft_.segment.actions.push_back({std::move(apply), {}});
+  follow_actions();
+}
+
+// What the host does between segments takes the function itself.
+void Recorder::follow_actions() {
+  if (segment_ > 1) host_.must_follow({.kind = Question::Kind::kMemory, .what = "a change of host state", .where = user_line()});
+}
+
 Scalar Recorder::add_number(int index, DType dtype, const std::string& name) {
   auto storage = new_storage(Type{.dtype = dtype, .shape = {}, .device = {}, .weak = true}, {}, {});
   storage->source.name = name;
+  storage->from_call = true;
   storage->number = InputSource{.kind = InputSource::Kind::kNumber, .index = index, .size = {}, .dtype = dtype};
   kept_.push_back(storage);
   return lazy_scalar(*this, look(storage, {}, {}, false));

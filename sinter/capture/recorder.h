@@ -40,6 +40,12 @@ class SegmentHost {
   virtual Tensor meet(int slot, const SlotSource& source) = 0;
   // A tensor that host code has made goes into a slot.
   virtual void place(int slot, const Tensor& tensor) = 0;
+  // Whether segments are run, or were; else nothing is ever in slots that they fill.
+  virtual bool runs() const = 0;
+  // Computes values of the draft from the operands of this call, beside the program.
+  virtual std::vector<Tensor> compute(Draft& draft, std::vector<Value> values) = 0;
+  // Whether the function is called every time.
+  virtual bool follows() const = 0;
   // Host code takes part that no edge can record: the function has to be called every time.
   virtual void must_follow(const Question& question) = 0;
   // Whether a number that the segment under way takes at this point is a value of it: see host_numbers.h.
@@ -71,12 +77,35 @@ class Recorder final : public ProgramTracer {
   Tensor enter(const Tensor& real);
   // A number of the arguments whose value is not part of the program.
   Scalar add_number(int index, DType dtype, const std::string& name);
+  // A number that the host reads before the segment runs, in every call anew.
+  Scalar add_host_number(std::function<double()> read);
+  // A change of the host's state before the segment runs; it has been made for this call.
+  void add_host_action(std::function<void()> apply);
+  const std::vector<double>& read_numbers() const { return read_numbers_; }
+  bool has_draws() const { return draft_.segment.draws > 0; }
+  // Whether it stands for a whole tensor of the arguments.
+  bool is_callers(const TensorImpl& tensor) const;
+  // Ends the segment if it has used this real tensor, of which something is about to change.
+  void settle_use(const TensorImpl& real);
 
   // Ends the last segment with these results.
   void finish(std::span<const Tensor> results, std::vector<Dim> sizes, std::vector<int> numbers,
               std::shared_ptr<const void> prototype);
   // Runs what was recorded so far for its effects alone: an exception has ended the program.
   void flush();
+  // Once the function has returned and its results are gone: tensors of the program that the host still holds (a member, a
+  // static) become the real ones that they stand for. Not those made of the arguments, which another call would have to
+  // set anew, unless the function is called every time or has failed.
+  struct Outlived {
+    std::string real, lost;  // where the first of either kind was made; empty: there is none
+  };
+  Outlived release(bool failed);
+  // The draft that the host has not taken, and the values that host code still holds of it.
+  Draft& unfinished() {
+    handed_over_ = false;
+    return draft_;
+  }
+  void compute_held();
   int segments() const { return int(segment_) - 1; }
   // What the guards must know of memory: see Guards::keep_apart.
   const std::vector<Sharing>& sharings() const { return sharings_; }
@@ -161,6 +190,14 @@ class Recorder final : public ProgramTracer {
   ResultTensor result_of(const Tensor& tensor);
   void add_output(Storage& storage, bool written, std::vector<Value>& values);
   void begin_segment();
+  void follow_actions();
+  // Which values of the segment are made of the arguments.
+  void trace_origins();
+  // Storages that tensors of the host look at, beside those of the results.
+  std::vector<Storage*> outliving_beside(std::span<const Tensor> results);
+  // Gives storages whose values only this segment knows their real tensors.
+  void compute(std::span<Storage* const> storages);
+  void become_real(Handle& look, const Tensor& whole);
 
   SegmentHost& host_;
   SizeTable& sizes_;
@@ -169,6 +206,7 @@ class Recorder final : public ProgramTracer {
   // Whether gradients are enabled where the function is called: a tensor may first be met under a NoGradGuard.
   const bool records_history_ = autograd::grad_enabled();
   bool differentiating_ = false;
+  bool failing_ = false;                             // the function has thrown
   bool handed_over_ = false;                         // the draft is the host's: what fails now fails while it is run
   uint64_t trail_ = 0;                               // of the ops of the segment: tells the points of the program apart
   uint64_t numbers_here_ = 0;                        // that the op under way has taken
@@ -183,6 +221,7 @@ class Recorder final : public ProgramTracer {
   std::vector<SizeFact> data_facts_;                 // answers about sizes that the data decides, on this way through the tree
   std::vector<std::pair<Dim, std::source_location>> asked_;  // sizes, and where the user last asked for them
   std::optional<Tensor> seed_;                       // of the present segment
+  std::vector<double> read_numbers_;                 // as this call has read them
   std::vector<Sharing> sharings_;
   std::vector<GradSharing> grad_sharings_;
   TensorList written_captured_;

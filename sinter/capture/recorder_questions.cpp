@@ -112,6 +112,17 @@ void Recorder::step_aside(const char* what) {
   end_segment(question, {}, {});
 }
 
+bool Recorder::is_callers(const TensorImpl& tensor) const {
+  auto* look = dynamic_cast<const Handle*>(tensor.traced.get());
+  return look && !look->pinned() && !look->detached && look->path.empty() &&
+         look->storage->source.kind == SlotSource::Kind::kArgument;
+}
+
+void Recorder::settle_use(const TensorImpl& real) {
+  auto known = captured_.find(&real);
+  if (known != captured_.end() && known->second->segment == segment_) step_aside("requires_grad_()");
+}
+
 Tensor Recorder::real_of(const Tensor& tensor) {
   if (!tensor.is_traced()) return tensor;
   Handle& handle = handle_of(tensor);
@@ -161,6 +172,7 @@ Tensor Recorder::grad_of(const Tensor& leaf, const Tensor& grad) {
     if (real.impl().sizes == storage.sizes) made->type.shape = storage.type.shape;
     made->source = {SlotSource::Kind::kGrad, meet(storage), {}, storage.source.name + ".grad"};
     made->leaf = &storage;
+    made->from_call = true;
     made->real = real;
     kept_.push_back(made);
     for (auto* other : sharing)

@@ -138,14 +138,24 @@ int64_t Recorder::end_segment(Question question, const Tensor& asked, std::span<
   Segment& segment = draft_.segment;
   bool last = question.kind == Question::Kind::kReturn;
   std::vector<Value> values;
-  std::vector<Storage*> needed;
+  std::vector<Storage*> needed, outliving;
   std::vector<std::pair<Storage*, Tensor>> grads;
+  trace_origins();
+  // Programs act on the host before they run, which is too early behind a break.
+  if (!last && !segment.actions.empty())
+    host_.must_follow({.kind = Question::Kind::kMemory, .what = "a change of host state beside " + question.what,
+                       .where = question.where});
   if (last) {
     for (auto& result : results)
       if (result.defined()) needed.push_back(storage_of(result).get());
+    outliving = outliving_beside(results);
+    if (host_.runs())
+      needed.insert(needed.end(), outliving.begin(), outliving.end());
+    else
+      compute(outliving);
   } else {
     for (auto& [id, storage] : storages_)
-      if (storage->handles > 0) needed.push_back(storage);
+      if (!storage->looks.empty()) needed.push_back(storage);
   }
   if (last || settle) grads = settle_grads(needed);
   Value answer;
@@ -191,6 +201,8 @@ int64_t Recorder::end_segment(Question question, const Tensor& asked, std::span<
   handed_over_ = false;
 
   if (last) {
+    for (auto* storage : outliving)
+      if (host_.runs() && storage->slot >= 0) storage->real = host_.tensor_in(storage->slot);
     begin_segment();
     return bits;
   }
@@ -240,6 +252,7 @@ void Recorder::finish(std::span<const Tensor> results, std::vector<Dim> sizes, s
 
 void Recorder::flush() {
   if (handed_over_) return;
+  failing_ = true;
   bool pending = std::any_of(storages_.begin(), storages_.end(), [](auto& entry) {
     return entry.second->written && entry.second->real.defined();
   });

@@ -1,6 +1,7 @@
 #pragma once
 // A segment: the part of a captured program between two questions that only the host can answer. Segments form a tree
 // whose edges are the answers; a program without questions is a tree of one. All plain data.
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -32,9 +33,10 @@ struct SlotSource {
 
 // One operand of a segment's graph.
 struct InputSource {
-  enum class Kind : uint8_t { kSlot, kSize, kNumber, kSeed, kOffset, kTensor, kHost };
+  enum class Kind : uint8_t { kSlot, kSize, kNumber, kSeed, kOffset, kTensor, kHost, kRead };
   Kind kind = Kind::kSlot;
-  int index = 0;  // the slot; the number among the arguments or of the host; how many draws of the segment come before
+  // The slot; the number among the arguments, of the host or among those it reads; how many draws of the segment come before.
+  int index = 0;
   Dim size = {};  // kSize
   DType dtype = kInt64;  // kNumber: how its bits are read
   Tensor tensor = {};    // kTensor: this very one, which only a gradient reads
@@ -55,6 +57,12 @@ struct OutputTarget {
   IntList order = {};    // the dimensions from the outermost in memory to the innermost, as eager would lay it out
   bool differentiable = false;
   bool forgets = false;  // written over as a whole: what the tensor was before is no part of its history
+};
+
+// What the host does before a segment runs: one of the two.
+struct HostAction {
+  std::function<void()> apply;   // a change of its state
+  std::function<double()> read;  // the next of the numbers that operands are
 };
 
 
@@ -134,6 +142,7 @@ struct Segment {
   std::vector<GradEffect> grads;
   std::vector<GradRead> grad_reads;
   int64_t draws = 0;
+  std::vector<HostAction> actions;  // in order; only of a program of one segment
   // Sizes that its results tell: the place of a symbol, the result and its dimension.
   struct Told {
     int place, output, dim;

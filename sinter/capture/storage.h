@@ -2,11 +2,14 @@
 // Memory as a traced program sees it. Every traced tensor is a look (a path of views) at a storage; a write to one look
 // gives the storage a new value, and the other looks are taken anew when they are next used. This is functionalisation,
 // done while tracing because the tape and the user's questions need the values at once.
+#include <source_location>
+
 #include "sinter/capture/segment.h"
 #include "sinter/tensor/tensor.h"
 
 namespace sinter::capture {
 
+class Handle;
 class Recorder;
 
 struct Storage : RefCounted {
@@ -31,7 +34,9 @@ struct Storage : RefCounted {
   bool needs_grad = false; // the real tensor takes part in the caller's history
   Tensor grad;             // of a leaf, as the program has set it
   const Storage* leaf = nullptr;  // of a gradient (SlotSource::Kind::kGrad): whose
-  int handles = 0;         // tensors of the program that look at it; those of the tape do not count
+  std::vector<Handle*> looks;  // tensors of the program that look at it; those of the tape do not count
+  bool from_call = false;      // made of the arguments, as far as is known
+  std::optional<std::source_location> where;  // the user's line that made it
 };
 
 // What a traced tensor stands for.
@@ -58,6 +63,7 @@ class Handle final : public TracedValue {
   Value value;
   uint32_t segment = 0, version = 0;
   const Recorder* recorder = nullptr;
+  TensorImpl* body = nullptr;  // of the tensor that the look belongs to
 };
 
 }  // namespace sinter::capture

@@ -27,6 +27,7 @@ std::string join(const std::string& prefix, const std::string& name) {
 
 // Puts the contents of one tensor in place of another's; the other keeps its identity, its gradient and being a leaf.
 void set_contents(const Tensor& tensor, const Tensor& contents) {
+  if (auto* effects = HostEffects::current()) effects->refuse("a conversion or assignment of parameters");
   TensorImpl& to = tensor.impl();
   const TensorImpl& from = contents.impl();
   to.dtype = from.dtype;
@@ -58,7 +59,11 @@ struct Module::Hooks {
 
 // --- building
 
-void Module::touch() { version_ = next_version(); }
+void Module::touch() {
+  // Of a module that the function being captured has made itself, nobody else knows.
+  if (made_in_ != HostEffects::current()) note_single_change("a change of a module's structure");
+  version_ = next_version();
+}
 
 uint64_t Module::structure_clock() { return clock_of_structures; }
 
@@ -183,8 +188,16 @@ void Module::apply(const std::function<void(Module&)>& f) {
 // --- state
 
 void Module::train(bool on) {
-  training_ = on;
-  capture::HostState::clock.fetch_add(1, std::memory_order_relaxed);
+  auto set = [this](bool training) {
+    training_ = training;
+    capture::HostState::clock.fetch_add(1, std::memory_order_relaxed);
+  };
+  if (HostEffects::current()) {
+    note_call();
+    perform_on_host("train()", [=] { set(on); }, [=, before = training_] { set(before); });
+  } else {
+    set(on);
+  }
   for (auto& [name, module] : modules_) module->train(on);
 }
 
@@ -292,12 +305,14 @@ LoadResult Module::load(const std::string& path, const LoadOptions& options) {
 template <class Hook>
 HookHandle Module::add_hook(std::map<uint64_t, Hook> Hooks::*list, Hook hook) {
   if (!hooks_) hooks_ = std::make_shared<Hooks>();
+  touch();
   uint64_t id = hooks_->next_id++;
   ((*hooks_).*list).emplace(id, std::move(hook));
   hooks_->version = next_version();
   return HookHandle([weak = std::weak_ptr(hooks_), list, id] {
     auto hooks = weak.lock();
     if (!hooks) return;
+    note_single_change("removing a hook");
     ((*hooks).*list).erase(id);
     hooks->version = next_version();
   });

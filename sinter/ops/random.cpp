@@ -4,6 +4,7 @@
 #include <numbers>
 #include <random>
 
+#include "sinter/base/host_effects.h"
 #include "sinter/ops/binary.h"
 #include "sinter/ops/checked.h"
 #include "sinter/ops/contract.h"
@@ -141,22 +142,57 @@ Tensor draw_tensor(const Shape& size, const TensorOptions& options, const Where&
 
 }  // namespace
 
-void Generator::manual_seed(uint64_t seed) {
+namespace {
+
+// The stream is moved on the host: what a program that is being captured has drawn so far comes before.
+void settle_draws(const Generator& generator, const char* what) {
+  auto* effects = HostEffects::current();
+  if (effects && &generator == &default_generator()) effects->settle_draws(what);
+}
+
+}  // namespace
+
+void Generator::manual_seed(uint64_t seed) { set_position({int64_t(seed), 0}); }
+
+void Generator::set_position(const Draw& position) {
+  auto move_to = [this](const Draw& to) {
+    std::lock_guard lock(mutex_);
+    seed_ = to.seed;
+    offset_ = to.offset;
+  };
+  if (this != &default_generator()) {
+    note_host_change("a seed");
+    return move_to(position);
+  }
+  settle_draws(*this, "manual_seed()");
+  Draw before = where_it_is();
+  perform_on_host("manual_seed()", [=] { move_to(position); }, [=] { move_to(before); });
+}
+Generator::Draw Generator::where_it_is() const {
   std::lock_guard lock(mutex_);
-  seed_ = int64_t(seed);
-  offset_ = 0;
+  return {seed_, offset_};
+}
+Generator::Draw Generator::position() const {
+  settle_draws(*this, "Generator::position()");
+  note_host_change("Generator::position()");
+  return where_it_is();
 }
 uint64_t Generator::seed() {
+  settle_draws(*this, "Generator::seed()");
+  note_host_change("Generator::seed()");
   std::random_device device;
   uint64_t seed = uint64_t(device()) << 32 | device();
   manual_seed(seed);
   return seed;
 }
 uint64_t Generator::initial_seed() const {
+  note_host_change("Generator::initial_seed()");
   std::lock_guard lock(mutex_);
   return uint64_t(seed_);
 }
 Generator::Draw Generator::next(int64_t count) {
+  settle_draws(*this, "Generator::next()");
+  note_host_change("Generator::next()");
   std::lock_guard lock(mutex_);
   Draw first{seed_, offset_};
   offset_ += count;

@@ -25,8 +25,12 @@ class Generator {
   };
   // Takes the next offset, or several: the first of them is told.
   Draw next(int64_t count = 1);
+  // Where the stream stands, and to go on from there.
+  Draw position() const;
+  void set_position(const Draw& position);
 
  private:
+  Draw where_it_is() const;
   mutable std::mutex mutex_;
   int64_t seed_, offset_ = 0;
 };

@@ -22,7 +22,7 @@ AdamBase<Options>::AdamBase(std::vector<Group> groups) : GroupedOptimizer<Option
 
 template <class Options>
 void AdamBase<Options>::check_options() {
-  for (auto& [params, o] : this->param_groups()) {
+  for (auto& [params, o] : this->groups_) {
     auto [beta1, beta2] = o.betas();
     check(o.lr() >= 0 && o.eps() >= 0 && o.weight_decay() >= 0,
           "Adam: lr {}, eps {} and weight_decay {} must not be negative", o.lr(), o.eps(), o.weight_decay());
@@ -33,33 +33,32 @@ void AdamBase<Options>::check_options() {
 template <class Options>
 void AdamBase<Options>::step() {
   constexpr bool kDecoupled = std::is_same_v<Options, AdamWOptions>;
-  Optimizer::check_not_captured("Adam counts its steps on the host");
   NoGradGuard no_grad;
   this->for_each_gradient([](const Tensor& param, Tensor grad, Optimizer::State& state, const Options& o) {
     auto [beta1, beta2] = o.betas();
     if (o.maximize()) grad = -grad;
     if (o.weight_decay() != 0) {
       if (kDecoupled)
-        param.mul_(1 - o.lr() * o.weight_decay());
+        param.mul_(Optimizer::number([&o] { return 1 - o.lr() * o.weight_decay(); }));
       else
         grad = add(grad, param, o.weight_decay());
     }
     if (!state["exp_avg"].defined()) {
-      state["exp_avg"] = zeros_like(param);
-      state["exp_avg_sq"] = zeros_like(param);
-      if (o.amsgrad()) state["max_exp_avg_sq"] = zeros_like(param);
+      for (auto* name : {"exp_avg", "exp_avg_sq"}) Optimizer::begin_zero(state, name, param);
+      if (o.amsgrad()) Optimizer::begin_zero(state, "max_exp_avg_sq", param);
     }
     Tensor mean = state["exp_avg"], square = state["exp_avg_sq"];
-    double t = double(++state.steps);
     mean.lerp_(grad, 1 - beta1);
     square.mul_(beta2).addcmul_(grad, grad, 1 - beta2);
-    double correction1 = 1 - std::pow(beta1, t), correction2 = std::sqrt(1 - std::pow(beta2, t));
+    // How much of the averages is still missing depends on the steps so far, this one included.
+    Scalar correction = Optimizer::number([&o, &state] { return std::sqrt(1 - std::pow(o.betas().second, double(state.steps))); });
+    Scalar rate = Optimizer::number([&o, &state] { return -o.lr() / (1 - std::pow(o.betas().first, double(state.steps))); });
     if (o.amsgrad()) {
       Tensor largest = state["max_exp_avg_sq"];
       square = largest.copy_(maximum(largest, square));
     }
-    Tensor denominator = (sqrt(square) / correction2).add_(o.eps());
-    param.addcdiv_(mean, denominator, -o.lr() / correction1);
+    Tensor denominator = (sqrt(square) / correction).add_(o.eps());
+    param.addcdiv_(mean, denominator, rate);
   });
 }
 

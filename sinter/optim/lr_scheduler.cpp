@@ -3,16 +3,53 @@
 #include <cmath>
 #include <numbers>
 
+#include "sinter/tensor/tracer.h"
+
 namespace sinter::optim {
+
+// That a schedule exists: captured programs step it.
+class LRScheduler::Watched final : public capture::HostState {
+ public:
+  std::optional<uint64_t> fingerprint() const override { return exists ? std::optional<uint64_t>(1) : std::nullopt; }
+  std::string name() const override { return "a schedule of learning rates"; }
+  std::atomic<bool> exists{true};
+};
+
+LRScheduler::~LRScheduler() {
+  if (!state_) return;
+  static_cast<Watched&>(*state_).exists = false;
+  capture::HostState::clock.fetch_add(1, std::memory_order_relaxed);
+}
 
 LRScheduler::LRScheduler(Optimizer& optimizer) : optimizer_(optimizer) {
   for (size_t g = 0; g < optimizer.num_groups(); ++g) base_lrs_.push_back(optimizer.lr(g));
 }
 
-void LRScheduler::step() { set_last_epoch(epoch_ + 1); }
+void LRScheduler::step() { move(true, 1); }
 
 void LRScheduler::set_last_epoch(int64_t epoch) {
   check(epoch >= 0, "LRScheduler: {} steps cannot have been taken", epoch);
+  move(false, epoch);
+}
+
+void LRScheduler::move(bool relative, int64_t steps) {
+  auto apply = [=, this] { set_epoch(relative ? epoch_ + steps : steps); };
+  if (!capture::is_capturing()) return apply();
+  if (!state_) state_ = make_intrusive<Watched>();
+  capture::depend_on(state_);
+  optimizer_.watch();
+  std::vector<double> rates;
+  {
+    TracerScope none(nullptr);
+    for (size_t g = 0; g < base_lrs_.size(); ++g) rates.push_back(optimizer_.lr(g));
+  }
+  perform_on_host("a schedule's step()", apply, [this, rates, before = epoch_] {
+    epoch_ = before;
+    for (size_t g = 0; g < rates.size(); ++g) optimizer_.set_lr(g, rates[g]);
+  });
+}
+
+void LRScheduler::set_epoch(int64_t epoch) {
   epoch_ = epoch;
   for (size_t g = 0; g < base_lrs_.size(); ++g) optimizer_.set_lr(g, lr_at(epoch, base_lrs_[g]));
 }

@@ -9,10 +9,14 @@ namespace sinter::optim {
 
 class LRScheduler {
  public:
-  virtual ~LRScheduler() = default;
+  virtual ~LRScheduler();
+  LRScheduler(const LRScheduler&) = delete;
   void step();
   // Steps taken.
-  int64_t last_epoch() const { return epoch_; }
+  int64_t last_epoch() const {
+    note_host_change("last_epoch()");
+    return epoch_;
+  }
   // To go on from a checkpoint.
   void set_last_epoch(int64_t epoch);
 
@@ -21,9 +25,15 @@ class LRScheduler {
   virtual double lr_at(int64_t epoch, double base_lr) const = 0;
 
  private:
+  // To so many steps from those taken then, or to the very number.
+  void move(bool relative, int64_t steps);
+  void set_epoch(int64_t epoch);
+
+  class Watched;
   Optimizer& optimizer_;
   std::vector<double> base_lrs_;
   int64_t epoch_ = 0;
+  IntrusivePtr<capture::HostState> state_;  // null until a capture needs it
 };
 
 // Times gamma every step_size steps.

@@ -1,31 +1,26 @@
 #include "sinter/optim/optimizer.h"
 
 #include <algorithm>
-#include <bit>
 #include <mutex>
 
 #include "sinter/autograd/autograd.h"
-#include "sinter/base/hash.h"
-#include "sinter/capture/function.h"
 #include "sinter/ops/creation.h"
+#include "sinter/tensor/tracer.h"
 
 namespace sinter::optim {
 
-namespace {
-
-// The learning rates of an optimiser, as long as it exists.
-class WatchedRates final : public capture::HostState {
+// What captured programs watch of an optimiser, as long as it exists.
+class Optimizer::Watched final : public capture::HostState {
  public:
-  explicit WatchedRates(const Optimizer& optimizer) : optimizer_(&optimizer) {}
+  Watched(const Optimizer& optimizer, bool rates) : optimizer_(&optimizer), rates_(rates) {}
   std::optional<uint64_t> fingerprint() const override {
     std::lock_guard lock(mutex_);
     if (!optimizer_) return std::nullopt;
-    uint64_t h = 0;
-    for (size_t g = 0; g < optimizer_->num_groups(); ++g) h = hash_mix(h, std::bit_cast<uint64_t>(optimizer_->lr(g)));
-    return h;
+    return hash_mix(optimizer_->version_, optimizer_->fingerprint(rates_));
   }
+  // Options are written to where they are.
   bool moves_clock() const override { return false; }
-  std::string name() const override { return "a learning rate"; }
+  std::string name() const override { return rates_ ? "a learning rate" : "an optimiser's options"; }
   void forget() {
     std::lock_guard lock(mutex_);
     optimizer_ = nullptr;
@@ -34,23 +29,46 @@ class WatchedRates final : public capture::HostState {
  private:
   mutable std::mutex mutex_;
   const Optimizer* optimizer_;
+  const bool rates_;
 };
 
-}  // namespace
-
 Optimizer::~Optimizer() {
-  if (watched_) static_cast<WatchedRates&>(*watched_).forget();
+  for (auto* state : {&options_state_, &rates_state_})
+    if (*state) static_cast<Watched&>(**state).forget();
 }
 
-void Optimizer::watch() {
+void Optimizer::watch() const {
   if (!capture::is_capturing()) return;
-  if (!watched_) watched_ = make_intrusive<WatchedRates>(*this);
-  capture::depend_on(watched_);
+  if (!options_state_) options_state_ = make_intrusive<Watched>(*this, false);
+  capture::depend_on(options_state_);
 }
 
-void Optimizer::check_not_captured(const char* what) {
-  check(!capture::is_capturing(),
-        "step: {}, which a compiled function cannot do. Call step() outside of it, or write the update with tensors", what);
+void Optimizer::watch_rates() const {
+  if (!capture::is_capturing()) return;
+  if (!rates_state_) rates_state_ = make_intrusive<Watched>(*this, true);
+  capture::depend_on(rates_state_);
+}
+
+void Optimizer::count_steps(const std::vector<size_t>& which) {
+  auto add = [this](const std::vector<size_t>& to, int64_t steps) {
+    for (size_t i : to) states_[i].steps += steps;
+  };
+  if (HostEffects::current())
+    perform_on_host("step()", [=] { add(which, 1); }, [=] { add(which, -1); });
+  else
+    add(which, 1);
+}
+
+const Tensor& Optimizer::begin_zero(State& state, const char* name, const Tensor& param) {
+  // Memory that outlives a program being captured, which writes into it.
+  TracerScope scope(param.is_traced() ? Tracer::current() : nullptr);
+  return state[name] = zeros_like(param);
+}
+
+const Tensor& Optimizer::begin_with(State& state, const char* name, const Tensor& param, const Tensor& value) {
+  if (!HostEffects::current()) return state[name] = value.clone();
+  note_single_change("the first step of an optimiser", [&state, name] { state[name] = Tensor(); });
+  return begin_zero(state, name, param).copy_(value);
 }
 
 void Optimizer::zero_grad(bool set_to_none) {
@@ -77,12 +95,12 @@ Tensor& Optimizer::State::operator[](const char* name) {
   return tensors.emplace_back(name, Tensor()).second;
 }
 
-Optimizer::State& Optimizer::state(size_t i) {
-  if (i >= states_.size()) states_.resize(i + 1);
-  return states_[i];
+void Optimizer::make_states(size_t count) {
+  if (states_.size() < count) states_.resize(count);
 }
 
 NamedTensors Optimizer::state_dict() const {
+  note_host_change("state_dict()");
   NamedTensors all;
   for (size_t i = 0; i < states_.size(); ++i) {
     if (states_[i].steps == 0) continue;
@@ -94,6 +112,7 @@ NamedTensors Optimizer::state_dict() const {
 }
 
 void Optimizer::load_state_dict(const NamedTensors& state) {
+  note_host_change("load_state_dict()");
   TensorList all;
   for (size_t g = 0; g < num_groups(); ++g) all.insert(all.end(), params(g).begin(), params(g).end());
 
@@ -117,6 +136,7 @@ void Optimizer::load_state_dict(const NamedTensors& state) {
     loaded[i][*known] = value.to(all[i].options()).clone();
   }
   states_ = std::move(loaded);
+  touch();
 }
 
 }  // namespace sinter::optim

@@ -5,12 +5,15 @@
 //   for (…) { optimizer.zero_grad(); loss().backward(); optimizer.step(); }
 //
 // Steps are unrecorded and write the parameters in place; the arithmetic is PyTorch's, operation by operation.
-// Parameters without a gradient are passed over.
+// Parameters without a gradient are passed over. A step may be taken inside a compiled function: what changes from step to
+// step, rates and counts, is read in each call and is no part of the program; the other options are, and are watched.
 #include <memory>
 #include <set>
 
 #include "sinter/base/error.h"
-#include "sinter/capture/host_state.h"
+#include "sinter/base/hash.h"
+#include "sinter/base/host_effects.h"
+#include "sinter/capture/function.h"
 #include "sinter/io/safetensors.h"
 #include "sinter/nn/options.h"
 #include "sinter/tensor/tensor.h"
@@ -45,27 +48,42 @@ class Optimizer {
 
  protected:
   Optimizer() = default;
-  // A program that is being captured is captured anew when a learning rate changes.
-  void watch();
+  // A program that is being captured rests on the groups and their options (those beside learning rates) as they are; or
+  // on the rates, because the host has read one.
+  void watch() const;
+  void watch_rates() const;
+  // Of the groups' options, or of their rates.
+  virtual uint64_t fingerprint(bool of_rates) const = 0;
+  // The groups or the tensors kept for parameters are other ones from now on.
+  void touch() { ++version_; }
+  // A number of a step that may be another one in the next. `read` may refer to options and states.
+  static Scalar number(const std::function<double()>& read) { return capture::host_number(read); }
   // The tensors kept for one parameter; undefined until the first step that needs them.
   struct State {
     int64_t steps = 0;
     std::vector<std::pair<const char*, Tensor>> tensors;
     Tensor& operator[](const char* name);
   };
-  // Of parameter i, counted over all groups. Made when first asked for.
-  State& state(size_t i);
-  // An Error inside a compiled function, for steps that change numbers of the host, which a captured program would not
-  // see change: `what` names them.
-  static void check_not_captured(const char* what);
+  // Of parameter i, counted over all groups; it stays where it is until the groups or states change.
+  State& state(size_t i) { return states_[i]; }
+  // Makes those of so many parameters, where they are missing.
+  void make_states(size_t count);
+  // Counts a step of these parameters.
+  void count_steps(const std::vector<size_t>& which);
+  // A tensor of a state that begins as zeros, or as this value, like the parameter in all else.
+  static const Tensor& begin_zero(State& state, const char* name, const Tensor& param);
+  static const Tensor& begin_with(State& state, const char* name, const Tensor& param, const Tensor& value);
   // An Error unless every one is a floating-point leaf, and none comes twice.
   void check_params() const;
 
  private:
   // Names of the tensors this optimiser keeps.
   virtual std::vector<const char*> state_names() const = 0;
+  friend class LRScheduler;
+  class Watched;
   std::vector<State> states_;
-  IntrusivePtr<capture::HostState> watched_;
+  uint64_t version_ = 0;
+  mutable IntrusivePtr<capture::HostState> options_state_, rates_state_;  // null until a capture needs them
 };
 
 // The groups of one kind of optimiser, and the walk over them.
@@ -73,16 +91,30 @@ template <class Options>
 class GroupedOptimizer : public Optimizer {
  public:
   using Group = ParamGroup<Options>;
-  std::vector<Group>& param_groups() { return groups_; }
+  // Inside a compiled function: which is then called every time, since what is read or set here is not seen.
+  std::vector<Group>& param_groups() {
+    note_host_change("param_groups()");
+    return groups_;
+  }
   void add_param_group(Group group) {
+    note_single_change("add_param_group()");
+    touch();
     groups_.push_back(std::move(group));
     check_params();
   }
   using Optimizer::set_lr;
   size_t num_groups() const override { return groups_.size(); }
   const TensorList& params(size_t group) const override { return groups_.at(group).params; }
-  double lr(size_t group = 0) const override { return groups_.at(group).options.lr(); }
-  void set_lr(size_t group, double lr) override { groups_.at(group).options.lr(lr); }
+  double lr(size_t group = 0) const override {
+    watch_rates();
+    return groups_.at(group).options.lr();
+  }
+  void set_lr(size_t group, double lr) override {
+    watch();
+    double before = groups_.at(group).options.lr();
+    auto set = [this, group](double rate) { groups_.at(group).options.lr(rate); };
+    perform_on_host("set_lr()", [=] { set(lr); }, [=] { set(before); });
+  }
 
  protected:
   GroupedOptimizer(const TensorList& params, const Options& options) : groups_{{params, options}} { check_params(); }
@@ -92,16 +124,45 @@ class GroupedOptimizer : public Optimizer {
   template <class F>
   void for_each_gradient(F f) {
     watch();
+    struct Due {
+      const Tensor& param;
+      Tensor grad;
+      const Options& options;
+    };
+    std::vector<Due> due;
+    std::vector<size_t> which;
     size_t i = 0;
     for (auto& group : groups_)
       for (auto& param : group.params) {
-        Tensor grad = param.grad();
-        if (grad.defined()) f(param, grad, state(i), group.options);
+        if (Tensor grad = param.grad(); grad.defined()) {
+          due.push_back({param, grad, group.options});
+          which.push_back(i);
+        }
         ++i;
       }
+    make_states(i);
+    count_steps(which);
+    for (size_t d = 0; d < due.size(); ++d) f(due[d].param, due[d].grad, state(which[d]), due[d].options);
   }
 
- private:
+  uint64_t fingerprint(bool of_rates) const override {
+    uint64_t h = groups_.size();
+    auto bytes = [&](const char* begin, const char* end) {
+      h = hash_text(std::string_view(begin, size_t(end - begin)), h);
+    };
+    for (auto& group : groups_) {
+      auto *begin = reinterpret_cast<const char*>(&group.options), *end = begin + sizeof(Options);
+      auto *rate = reinterpret_cast<const char*>(&group.options.lr()), *behind = rate + sizeof(double);
+      if (of_rates) {
+        bytes(rate, behind);
+      } else {
+        bytes(begin, rate);
+        bytes(behind, end);
+      }
+    }
+    return h;
+  }
+
   std::vector<Group> groups_;
 };
 

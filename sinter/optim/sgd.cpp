@@ -9,7 +9,7 @@ SGD::SGD(const TensorList& params, const SGDOptions& options) : GroupedOptimizer
 SGD::SGD(std::vector<Group> groups) : GroupedOptimizer(std::move(groups)) { check_options(); }
 
 void SGD::check_options() {
-  for (auto& [params, o] : param_groups()) {
+  for (auto& [params, o] : groups_) {
     check(o.lr() >= 0 && o.momentum() >= 0 && o.weight_decay() >= 0,
           "SGD: lr {}, momentum {} and weight_decay {} must not be negative", o.lr(), o.momentum(), o.weight_decay());
     check(!o.nesterov() || (o.momentum() > 0 && o.dampening() == 0),
@@ -22,17 +22,15 @@ void SGD::step() {
   for_each_gradient([](const Tensor& param, const Tensor& grad, State& state, const SGDOptions& o) {
     Tensor d = o.maximize() ? -grad : grad;
     if (o.weight_decay() != 0) d = add(d, param, o.weight_decay());
-    ++state.steps;
     if (o.momentum() != 0) {
-      Tensor& buffer = state["momentum_buffer"];
-      if (!buffer.defined()) check_not_captured("the first step with a momentum makes the buffers that later ones use");
+      Tensor buffer = state["momentum_buffer"];
       if (buffer.defined())
         buffer.mul_(o.momentum()).add_(d, 1 - o.dampening());
       else
-        buffer = d.clone();
+        buffer = begin_with(state, "momentum_buffer", param, d);
       d = o.nesterov() ? add(d, buffer, o.momentum()) : buffer;
     }
-    param.add_(d, -o.lr());
+    param.add_(d, number([&o] { return -o.lr(); }));
   });
 }
 
