@@ -15,8 +15,8 @@ namespace sinter {
 namespace {
 
 constexpr std::string_view kTopics[] = {"graph", "guards",   "recompiles", "breaks", "passes", "fusion",
-                                        "code",  "autotune", "cudagraphs", "cache",  "perf"};
-static_assert(std::size(kTopics) == size_t(LogTopic::kPerf) + 1);
+                                        "code",  "autotune", "cudagraphs", "cache",  "perf",   "check"};
+static_assert(std::size(kTopics) == size_t(LogTopic::kCheck) + 1);
 
 constinit std::mutex output_mutex;
 bool bar_stands = false;  // guarded by output_mutex

@@ -23,6 +23,7 @@ enum class LogTopic : uint8_t {
   kCudagraphs,
   kCache,
   kPerf,
+  kCheck,
 };
 
 std::string_view to_string(LogTopic topic);

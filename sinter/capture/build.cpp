@@ -5,7 +5,9 @@
 
 #include "sinter/base/debug_files.h"
 #include "sinter/base/log.h"
+#include "sinter/engine/bisect/witness.h"
 #include "sinter/engine/executable/background.h"
+#include "sinter/engine/executable/checking.h"
 #include "sinter/engine/executable/ready_graph.h"
 #include "sinter/graph/rewrite.h"
 #include "sinter/passes/partition.h"
@@ -130,29 +132,36 @@ Program program_of(std::vector<int> writes, const SizeTable& sizes, const std::v
   return program;
 }
 
-std::shared_ptr<Executable> executable_of(Program program, const CompileOptions& options) {
-  std::string label = program.name;
+bool is_checked(const CompileOptions& options) { return int_option(options, "check") > 0; }
+
+// `captured`: the text of the program's graph before the passes, where calls are to be checked.
+std::shared_ptr<Executable> executable_of(Program program, const CompileOptions& options, std::string captured) {
+  CapturedProgram original{program.name, std::move(captured), program.symbols, program.writes};
   auto executable = compile_program(std::move(program), options.backend);
-  if (is_debugged()) write_debug_file(label, "plan", executable->text());
-  return executable;
+  if (is_debugged()) write_debug_file(original.name, "plan", executable->text());
+  if (!is_checked(options)) return executable;
+  CheckOptions check{int_option(options, "check"), int_option(options, "throw") != 0};
+  return make_checking(std::move(executable), std::move(original), check);
 }
 
 // Of the graph as recorded; `kept` is told where the store has it.
 std::shared_ptr<Executable> compile_graph(Program program, const CompileOptions& options, KeptGraph* kept = nullptr) {
   TracerScope none(nullptr);
+  if (bisection::Witness::current()) return bisection::Witness::watch(std::move(program));
   bool plans = options.backend == "sinter";
   PipelineOptions pipeline = plans ? planning_pipeline(program.symbols) : PipelineOptions();
   if (is_debugged())
     pipeline.on_stage = [label = program.name](std::string_view pass, const std::string& text) {
       write_debug_file(label, pass, text);
     };
+  std::string captured = is_checked(options) ? program.graph.text(true) : "";
   if (!plans) {
     program.graph = run_all_passes(program, pipeline);
   } else {
     KeptGraph place = make_ready_graph(program, pipeline);
     if (kept) *kept = std::move(place);
   }
-  return executable_of(std::move(program), options);
+  return executable_of(std::move(program), options, std::move(captured));
 }
 
 std::shared_ptr<Executable> make_ready(Graph graph, std::vector<int> writes, const Making& making, const std::string& label,
@@ -229,7 +238,7 @@ std::shared_ptr<Executable> load_executable(const Segment& segment, const SizeTa
                                             const std::string& label) {
   std::vector<int> writes = writes_of(segment);
   Program program = program_of(writes, sizes, segment.takes, options, label, frozen_inputs(segment, writes, options));
-  return load_ready_graph(program, segment.kept) ? executable_of(std::move(program), options) : nullptr;
+  return load_ready_graph(program, segment.kept) ? executable_of(std::move(program), options, segment.text) : nullptr;
 }
 
 }  // namespace sinter::capture

@@ -1,6 +1,7 @@
 #include "sinter/capture/options.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
 
 #include "sinter/engine/executable.h"
@@ -24,6 +25,8 @@ constexpr IntOption kIntOptions[] = {
     {"background", 0, 0, true},  // programs run op by op until they have been compiled in the background
     {"strict", 0, 0, true},     // a kernel that a compiler refuses is an error instead of falling apart
     {"autotune_budget_ms", 300, 0},  // spent at most on each choice that max-autotune makes; 0: no tuning
+    {"check", 0, 0},            // compare every Nth call with the referee; 0: none
+    {"throw", 0, 0, true},      // what a check finds is an Error
 };
 
 std::string known_options() {
@@ -35,6 +38,20 @@ std::string known_options() {
 const IntOption* find_option(std::string_view name) {
   auto* found = std::find_if(std::begin(kIntOptions), std::end(kIntOptions), [&](auto& o) { return o.name == name; });
   return found == std::end(kIntOptions) ? nullptr : found;
+}
+
+// SINTER_CHECK=N or N,throw stands in for the options of functions that say nothing of them.
+void apply_environment_check(OptionMap& options) {
+  const char* text = std::getenv("SINTER_CHECK");
+  if (!text || !*text || options.contains("check")) return;
+  std::string_view left = text;
+  int64_t every = 0;
+  auto [end, error] = std::from_chars(left.data(), left.data() + left.size(), every);
+  left.remove_prefix(size_t(end - left.data()));
+  check(error == std::errc() && every >= 0 && (left.empty() || left == ",throw"),
+        "SINTER_CHECK={}: write SINTER_CHECK=N to compare every Nth call with the referee, or SINTER_CHECK=N,throw", text);
+  options["check"] = every;
+  if (!left.empty()) options.try_emplace("throw", int64_t(1));
 }
 
 }  // namespace
@@ -53,6 +70,7 @@ Mode parse_mode(std::string_view text) {
 CompileOptions checked(CompileOptions options) {
   if (const char* mode = std::getenv("SINTER_MODE"); mode && *mode && options.mode == Mode::kDefault)
     options.mode = parse_mode(mode);
+  apply_environment_check(options.options);
   for (auto& [name, value] : options.options) {
     auto* known = find_option(name);
     check(known != nullptr, "compile: there is no option '{}'; the options are {}", name, known_options());

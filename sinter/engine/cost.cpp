@@ -19,13 +19,6 @@ int64_t count(const Shape& shape) {
   return n;
 }
 
-// How many elements an op visits: those of its domain, times what each is reduced over.
-int64_t points(const OpCall& call, std::span<const Type> results) {
-  if (call.op.kind == OpKind::kScatter) return count(call.op.domain(call));
-  bool reduces = call.op.combine != Combine::kNone && call.op.reduction;
-  return count(results[0].shape) * (reduces ? count(call.op.reduction(call)) : 1);
-}
-
 double flops_of(const OpCall& call, std::span<const Type> results);
 
 double flops_of(const Graph& graph) {
@@ -42,7 +35,7 @@ double flops_of(const OpCall& call, std::span<const Type> results) {
   const Op& op = call.op;
   if (&op == &fused_op()) return flops_of(*call.as<FusedAttrs>().body);
   if (op.kind == OpKind::kLoop && op.combine == Combine::kSum && op.reduction && call.inputs.size() > 1)
-    return 2.0 * double(points(call, results));
+    return 2.0 * double(points_of(call, results));
   if (op.kind != OpKind::kComposite) return 0;
   Graph whole;
   std::vector<Value> inputs;
@@ -75,12 +68,12 @@ std::vector<int64_t> elements_read(const Graph& body, bool in_place, std::vector
     bool by_index = (node.op->kind == OpKind::kLoop && node.op->combine == Combine::kNone) || node.op->kind == OpKind::kScatter;
     for (size_t i = 0; i < node.inputs.size(); ++i) {
       bool self = node.op->kind == OpKind::kScatter && i == 0;
-      note(node.inputs[i], !inner.empty() ? inner[i] : self ? (in_place ? 0 : kAll) : by_index ? points(call, node.types) : kAll);
+      note(node.inputs[i], !inner.empty() ? inner[i] : self ? (in_place ? 0 : kAll) : by_index ? points_of(call, node.types) : kAll);
     }
     for (size_t r = 0; r < body.outputs().size(); ++r)
       if (body.outputs()[r].node == &node) {
         scattered.resize(body.outputs().size(), kAll);
-        if (node.op->kind == OpKind::kScatter && in_place) scattered[r] = points(call, node.types);
+        if (node.op->kind == OpKind::kScatter && in_place) scattered[r] = points_of(call, node.types);
         if (!inside.empty()) scattered[r] = inside[size_t(body.outputs()[r].index)];
       }
   }
@@ -106,7 +99,7 @@ Cost cost_of(const OpCall& call, std::span<const Type> results, std::span<const 
   Cost cost;
   const Op& op = call.op;
   bool by_index = op.kind == OpKind::kLoop || op.kind == OpKind::kScatter || op.kind == OpKind::kView;
-  int64_t visited = by_index ? points(call, results) : 0;
+  int64_t visited = by_index ? points_of(call, results) : 0;
   auto at_most = [&](int64_t bytes, DType dtype) {
     return by_index ? std::min(bytes, visited * item_size(dtype)) : bytes;
   };
@@ -124,6 +117,12 @@ Cost cost_of(const OpCall& call, std::span<const Type> results, std::span<const 
 }
 
 }  // namespace
+
+int64_t points_of(const OpCall& call, std::span<const Type> results) {
+  if (call.op.kind == OpKind::kScatter) return count(call.op.domain(call));
+  bool reduces = call.op.combine != Combine::kNone && call.op.reduction;
+  return count(results[0].shape) * (reduces ? count(call.op.reduction(call)) : 1);
+}
 
 Cost& Cost::operator+=(const Cost& other) {
   read += other.read;

@@ -4,6 +4,7 @@
 
 #include "sinter/base/log.h"
 #include "sinter/base/error.h"
+#include "sinter/base/planted.h"
 #include "sinter/base/thread_pool.h"
 #include "sinter/codegen/cpu/emit.h"
 #include "sinter/engine/cuda/convolution_step.h"
@@ -126,6 +127,7 @@ FusedKernel compile_fused(const FusedAttrs& concrete, std::span<const TensorImpl
   auto& attrs = named.attrs.as<FusedAttrs>();
   if (auto sink = lower_sink(attrs, named.layouts)) return compile_sink(*sink, parameters);
   FusedNest nest = lower_fused(attrs, named.layouts, memory_order(concrete, outputs));
+  let_plant(nest);
 
   FusedKernel out;
   out.name = nest.name;
@@ -144,6 +146,7 @@ FusedKernel compile_fused(const FusedAttrs& concrete, std::span<const TensorImpl
   auto kernel = std::make_shared<Kernel>();
   kernel->name = kernel_name(nest.name);
   auto emitted = codegen::emit_cpu(nest, kernel->name);
+  let_plant(emitted);
   kernel->params = nest.params();
   if (log_enabled(LogTopic::kFusion)) log(LogTopic::kFusion, "{}", nest.text());
   if (log_enabled(LogTopic::kCode)) log(LogTopic::kCode, "{}", emitted.text);

@@ -4,6 +4,7 @@
 
 #include "sinter/base/hash.h"
 #include "sinter/base/log.h"
+#include "sinter/base/planted.h"
 #include "sinter/base/stage_times.h"
 #include "sinter/base/thread_pool.h"
 #include "sinter/codegen/cpu/emit.h"
@@ -43,6 +44,7 @@ std::shared_ptr<const Kernel> compile_kernel(const LoopNest& nest, Device device
     return kernel;
   }
   auto plan = schedule(nest, options.stream);
+  let_plant(plan);
   auto emitted = codegen::emit_cpu(nest, plan, kernel->name);
   kernel->split_last = emitted.split_last;
   if (log_enabled(LogTopic::kCode)) log(LogTopic::kCode, "{}schedule: {}\n{}", nest.text(), plan, emitted.text);

@@ -34,15 +34,18 @@ namespace {
 template <class F>
 void for_each_offset(const TensorImpl& impl, F&& f) {
   if (impl.numel == 0) return;
+  if (impl.sizes.empty()) return f(impl.offset);
+  size_t last = impl.sizes.size() - 1;
+  const int64_t inner = impl.sizes[last], step = impl.strides[last];
   IntList at(impl.sizes.size(), 0);
-  int64_t offset = impl.offset;
+  int64_t row = impl.offset;
   for (;;) {
-    f(offset);
-    size_t d = at.size();
+    for (int64_t i = 0, offset = row; i < inner; ++i, offset += step) f(offset);
+    size_t d = last;
     for (; d > 0; --d) {
-      offset += impl.strides[d - 1];
+      row += impl.strides[d - 1];
       if (++at[d - 1] < impl.sizes[d - 1]) break;
-      offset -= impl.strides[d - 1] * impl.sizes[d - 1];
+      row -= impl.strides[d - 1] * impl.sizes[d - 1];
       at[d - 1] = 0;
     }
     if (d == 0) return;

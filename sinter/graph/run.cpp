@@ -8,7 +8,8 @@ namespace {
 
 class Run {
  public:
-  Run(const Graph& graph, const SizeOf& size_of) : graph_(graph), size_of_(size_of), results_(graph.nodes().size()) {
+  Run(const Graph& graph, const SizeOf& size_of, const NodeObserver& observer)
+      : graph_(graph), size_of_(size_of), observer_(observer), results_(graph.nodes().size()) {
     std::vector<bool> seen(graph.nodes().size(), false);
     dies_at_.resize(graph.nodes().size());
     for (auto& v : graph.outputs()) seen[size_t(v.node->id)] = true;
@@ -71,7 +72,9 @@ class Run {
     if (node.op->name == "view" || node.op->name == "as_strided")
       if (const Tensor& x = inputs[0].tensor(); !x.is_contiguous()) inputs[0] = TensorArg(x.contiguous());
     Attrs attrs = node.attrs.substitute([&](const std::string& name) { return size_of(name); });
-    for (auto& t : Dispatcher::instance().run(*node.op, inputs, attrs)) {
+    TensorList made = Dispatcher::instance().run(*node.op, inputs, attrs);
+    if (observer_) observer_(node, inputs, attrs, made);
+    for (auto& t : made) {
       size_t at = results.size();
       results.emplace_back(t);
       bind_sizes(node.types[at].shape, t);
@@ -80,6 +83,7 @@ class Run {
 
   const Graph& graph_;
   const SizeOf& size_of_;
+  const NodeObserver& observer_;
   std::vector<std::vector<TensorArg>> results_;
   std::vector<std::vector<int>> dies_at_;  // by node: those that nobody needs after it
   std::map<std::string, Dim> sizes_;
@@ -87,8 +91,8 @@ class Run {
 
 }  // namespace
 
-TensorList run_graph(const Graph& graph, std::span<const TensorArg> inputs, const SizeOf& size_of) {
-  return Run(graph, size_of)(inputs);
+TensorList run_graph(const Graph& graph, std::span<const TensorArg> inputs, const SizeOf& size_of, const NodeObserver& observer) {
+  return Run(graph, size_of, observer)(inputs);
 }
 
 }  // namespace sinter

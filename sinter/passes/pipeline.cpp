@@ -5,6 +5,7 @@
 #include <set>
 
 #include "sinter/base/log.h"
+#include "sinter/base/planted.h"
 #include "sinter/base/stage_times.h"
 #include "sinter/graph/rewrite.h"
 #include "sinter/graph/text_scan.h"
@@ -107,6 +108,8 @@ Graph run_passes(Graph graph, std::span<const Pass> passes, const PipelineOption
     bool works = !pass.has_work || pass.has_work(graph), ran = works || has_dead_nodes(graph);
     if (ran) {
       Graph next = works ? pass.run(graph) : drop_dead_nodes(graph);
+      PassOutcome outcome{pass.name, next};
+      let_plant(outcome);
       report.nodes_after = next.nodes().size();
       report.changed = report.nodes_before != report.nodes_after || graph.hash() != next.hash();
       graph = std::move(next);

@@ -25,6 +25,12 @@ struct Pass {
   std::vector<std::string_view> parts = {};
 };
 
+// A graph that a pass has just made: where tests plant faults (base/planted.h).
+struct PassOutcome {
+  std::string_view pass;
+  Graph& graph;
+};
+
 struct PassReport {
   std::string_view name;
   size_t nodes_before = 0, nodes_after = 0;

@@ -1,11 +1,10 @@
 #include "tests/support/samples.h"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 
 #include "sinter/base/error.h"
 #include "sinter/base/hash.h"
+#include "sinter/graph/tolerance.h"
 #include "sinter/ops/sample.h"
 #include "sinter/tensor/tracer.h"
 
@@ -217,28 +216,14 @@ std::string difference(const Tensor& got, const Array& want, const Tolerance& to
   if (got.dtype() != want.dtype) return format("dtype {} instead of {}", got.dtype(), want.dtype);
   if (got.impl().sizes != want.sizes) return format("shape {} instead of {}", got.impl().sizes, want.sizes);
   Array values = to_array(got);
-  double computing = got.dtype() == kFloat64 ? 0x1p-52 : 0x1p-23, storing = 0, smallest = 0;
-  switch (got.dtype()) {
-    case DType::kFloat16: storing = 0x1p-11, smallest = 0x1p-25; break;
-    case DType::kBFloat16: storing = 0x1p-8, smallest = 0x1p-126; break;
-    case DType::kFloat32: smallest = 0x1p-126; break;
-    default: break;
-  }
-  if (tolerance.partial) computing = std::max(computing, storing);
-  double absolute = tolerance.absolute * computing / 0x1p-23;
   for (int64_t at = 0; at < want.numel(); ++at) {
     if (!want.floating()) {
       if (values.i[size_t(at)] != want.i[size_t(at)])
         return format("element {}: {} instead of {}", at, values.i[size_t(at)], want.i[size_t(at)]);
       continue;
     }
-    double g = values.f[size_t(at)], w = want.f[size_t(at)];
-    if (std::isnan(g) && std::isnan(w)) continue;
-    double largest = got.dtype() == kFloat16 ? 65504 : got.dtype() == kFloat64 ? std::numeric_limits<double>::max() : 3.3895e38;
-    if (std::isinf(g) && std::signbit(g) == std::signbit(w) && std::abs(w) >= largest) continue;
-    if (g == w) continue;
-    double bound = (tolerance.ulp * computing + storing) * std::abs(w) + absolute + smallest;
-    if (!(std::abs(g - w) <= bound)) return format("element {}: {} instead of {} (allowed error {})", at, g, w, bound);
+    double g = values.f[size_t(at)], w = want.f[size_t(at)], allowed = allowed_error(want.dtype, tolerance, w);
+    if (!agrees(want.dtype, g, w, allowed)) return format("element {}: {} instead of {} (allowed error {})", at, g, w, allowed);
   }
   return "";
 }

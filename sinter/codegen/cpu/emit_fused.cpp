@@ -75,7 +75,7 @@ class FusedWriter : TextWriter {
   // Lanes need every access to move along the last axis by some stride. A condition may change along it where the loop can
   // be cut; nothing else may differ from lane to lane.
   static bool lanes_fit(const FusedNest& nest) {
-    if (nest.inner.empty()) return false;
+    if (nest.inner.empty() || !lanes_allowed()) return false;
     Dim axis = nest.inner.back().symbol;
     for (auto& sweep : nest.sweeps) {
       if (sweep.once) continue;

@@ -6,6 +6,7 @@
 #include "sinter/autograd/autograd.h"
 #include "sinter/base/error.h"
 #include "sinter/engine/eager/eager.h"
+#include "sinter/engine/executable/step_observer.h"
 #include "sinter/engine/profile.h"
 #include "sinter/engine/report.h"
 #include "sinter/graph/run.h"
@@ -198,7 +199,7 @@ void Frame::run(std::span<const TensorArg> inputs, std::span<Tensor> outputs) {
     Profile::Timer timer(*profile);
     run_calls();
     timer.program(plan_->name);
-  } else if (replay_) {
+  } else if (replay_ && !StepObserver::current()) {
     run_on_cuda(inputs);
   } else {
     run_calls();
@@ -355,9 +356,14 @@ void Frame::run_calls() {
 void Frame::run_calls_in_order() {
   if (plan_->device.is_cuda()) begin_cuda_program();
   auto* profile = plan_->device.is_cuda() ? nullptr : Profile::current();
+  auto* observer = StepObserver::current();
   size_t at = 0;
   try {
     for (; at < calls_.size(); ++at) {
+      if (observer) [[unlikely]] {
+        run_observed(calls_[at], *observer);
+        continue;
+      }
       if (!profile) [[likely]] {
         run(calls_[at]);
         continue;
@@ -374,6 +380,16 @@ void Frame::run_calls_in_order() {
     if (where.empty() || !error.where().empty()) throw;
     throw Error(format("{}\n  at {}", error.message(), where));
   }
+}
+
+void Frame::run_observed(const Call& call, StepObserver& observer) {
+  const Step& step = *call.step;
+  TensorList results;
+  for (int slot : step.results) results.push_back(tensors_[size_t(slot)]);
+  ObservedStep observed{*step.op, step.attrs, step.where, call.args, results, plan_.get(), &step};
+  observer.before(observed);
+  run(call);
+  observer.after(observed);
 }
 
 void Frame::run(const Call& call) {

@@ -7,6 +7,7 @@
 namespace sinter {
 
 class Profile;
+class StepObserver;
 
 class Frame {
  public:
@@ -75,6 +76,7 @@ class Frame {
   CudaSlots cuda_slots(const Call& call) const;
   bool stays(int slot) const;
   void run(const Call& call);
+  void run_observed(const Call& call, StepObserver& observer);
   void execute_into(const Step& step, const Call& call);
   void run_opaque(const Call& call);
   void run_fused(const Call& call);

@@ -6,6 +6,7 @@
 #include "sinter/base/error.h"
 #include "sinter/engine/eager/eager.h"
 #include "sinter/engine/executable/checks.h"
+#include "sinter/engine/executable/step_observer.h"
 #include "sinter/graph/interpreter.h"
 #include "sinter/graph/run.h"
 #include "sinter/tensor/tracer.h"
@@ -103,7 +104,13 @@ std::shared_ptr<Executable> make_eager(Program given) {
   auto program = std::make_shared<const Program>(std::move(given));
   auto run = [program](std::span<const TensorArg> inputs, std::span<const int64_t> sizes) {
     auto size_of = [&](const std::string& symbol) { return Dim(sizes[place_of(*program, symbol)]); };
-    return run_graph(program->graph, inputs, size_of);
+    NodeObserver told;
+    if (auto* observer = StepObserver::current())
+      told = [observer](const Node& node, std::span<const TensorArg> operands, const Attrs& attrs, std::span<const Tensor> results) {
+        ObservedStep step{*node.op, attrs, node.where, operands, results};
+        observer->after(step);
+      };
+    return run_graph(program->graph, inputs, size_of, told);
   };
   return make_function(program, run, "node by node, each as an eager op:\n");
 }

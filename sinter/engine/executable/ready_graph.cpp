@@ -9,7 +9,9 @@
 #include "sinter/base/build_id.h"
 #include "sinter/base/error.h"
 #include "sinter/base/log.h"
+#include "sinter/base/planted.h"
 #include "sinter/base/stage_times.h"
+#include "sinter/engine/bisect/witness.h"
 #include "sinter/engine/eager/eager.h"
 #include "sinter/engine/executable/specialize.h"
 #include "sinter/engine/fused_kernel.h"
@@ -60,6 +62,7 @@ std::vector<std::string> lines_of(const Graph& graph) {
 }  // namespace
 
 bool passes_are_watched() {
+  if (bisection::Witness::current()) return true;
   return log_enabled(LogTopic::kGraph) || log_enabled(LogTopic::kPasses) || log_enabled(LogTopic::kFusion);
 }
 
@@ -147,7 +150,7 @@ bool load_ready_graph(Program& program, const KeptGraph& kept, const runtime::Co
 
 KeptGraph make_ready_graph(Program& program, const PipelineOptions& options, const runtime::CodeStore& store) {
   KeptGraph kept;
-  if (!build_id().empty() && !has_registered_ops(program.graph)) {
+  if (!build_id().empty() && !has_registered_ops(program.graph) && !is_planted<PassOutcome>()) {
     StageTimer timer(CompileStage::kPasses);
     kept = {key_of(program.graph, options), lines_of(program.graph)};
     if (!options.on_stage && !passes_are_watched() && load_ready_graph(program, kept, store)) return kept;
