@@ -3,6 +3,7 @@
 #include "sinter/autograd/autograd.h"
 #include "sinter/base/error.h"
 #include "sinter/base/thread_pool.h"
+#include "sinter/capture/bisect.h"
 #include "sinter/capture/buckets.h"
 #include "sinter/capture/compiler.h"
 #include "sinter/capture/warmup.h"

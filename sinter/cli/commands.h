@@ -16,7 +16,11 @@ void add_chat(CLI::App& app);
 void add_forward(CLI::App& app);
 void add_export(CLI::App& app);
 void add_explain(CLI::App& app);
+void add_bisect(CLI::App& app);
 void add_demo(CLI::App& app);
+
+// A graph in a file.
+void add_run(CLI::App& app);
 
 // The store of compiled code.
 void add_cache(CLI::App& app);

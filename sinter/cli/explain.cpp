@@ -1,5 +1,4 @@
 // `sinter explain`: what compile() makes of a model.
-#include <filesystem>
 #include <iostream>
 
 #include <CLI/CLI.hpp>
@@ -10,8 +9,8 @@
 #include "sinter/capture/compiler.h"
 #include "sinter/cli/commands.h"
 #include "sinter/cli/model_options.h"
+#include "sinter/cli/sample_inputs.h"
 #include "sinter/engine/profile.h"
-#include "sinter/ops/creation.h"
 
 namespace sinter::cli {
 
@@ -44,17 +43,7 @@ std::vector<Explanation> explain_generation(const std::shared_ptr<models::Causal
 
 Explanation explain_forward(const std::shared_ptr<models::Model>& model, const Flags& flags) {
   NoGradGuard no_grad;
-  Tensor weight = model->parameters().at(0);
-  NamedTensors inputs;
-  if (std::dynamic_pointer_cast<models::ImageClassifier>(model)) {
-    auto config = ConfigFile::read((std::filesystem::path(flags.folder()) / "config.json").string());
-    constexpr int64_t kImageSize = 224, kChannels = 3;
-    int64_t size = config.size("image_size", kImageSize);
-    inputs = {
-        {"pixel_values", zeros({flags.batch, config.size("num_channels", kChannels), size, size}, weight.options())}};
-  } else {
-    inputs = {{"input_ids", zeros({flags.batch, flags.prompt_length}, TensorOptions(kInt64).device(weight.device()))}};
-  }
+  NamedTensors inputs = sample_inputs(*model, flags.folder(), flags.batch, flags.prompt_length, false);
   auto run = compile([model](const NamedTensors& in) { return model->run(in); },
                      {.mode = flags.compile_mode(), .name = "forward"});
   print_times(flags, [&] { run(inputs); });

@@ -81,6 +81,8 @@ int run(int argc, char** argv) {
   cli::add_forward(app);
   cli::add_export(app);
   cli::add_explain(app);
+  cli::add_bisect(app);
+  cli::add_run(app);
   cli::add_demo(app);
   add_info(app, info_model, info_json);
   cli::add_cache(app);

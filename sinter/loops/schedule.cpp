@@ -1,5 +1,7 @@
 #include "sinter/loops/schedule.h"
 
+#include <atomic>
+
 namespace sinter {
 
 Movement movement(const Dim& offset, const Dim& axis) {
@@ -48,7 +50,16 @@ AxisFit fit(const LoopNest& nest, const Dim& axis) {
 
 }  // namespace
 
+namespace {
+std::atomic<int> forbidding_lanes{0};
+}
+
+NoLanes::NoLanes() { ++forbidding_lanes; }
+NoLanes::~NoLanes() { --forbidding_lanes; }
+bool lanes_allowed() { return forbidding_lanes.load(std::memory_order_relaxed) == 0; }
+
 Schedule schedule(const LoopNest& nest, bool stream) {
+  if (!lanes_allowed()) return {};
   bool arg = nest.combine == Combine::kArgMax || nest.combine == Combine::kArgMin;
   if (nest.kind == NestKind::kMap && !nest.parallel.empty()) {
     Dim axis = nest.parallel.back().symbol;

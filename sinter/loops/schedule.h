@@ -26,4 +26,13 @@ Schedule schedule(const LoopNest& nest, bool stream = false);
 
 std::string to_string(const Schedule& schedule);
 
+// While alive, kernels of the process are written one element at a time: to find out whether lanes are at fault.
+class NoLanes {
+ public:
+  NoLanes();
+  ~NoLanes();
+  NoLanes(const NoLanes&) = delete;
+};
+bool lanes_allowed();
+
 }  // namespace sinter

@@ -1,5 +1,6 @@
 #include "sinter/runtime/cpu/toolchain.h"
 
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -271,7 +272,19 @@ ToolchainStats Toolchain::stats() const {
   return stats_;
 }
 
+namespace {
+std::atomic<Toolchain*> other_toolchain{nullptr};
+}
+
+ToolchainScope::ToolchainScope(CpuCompiler compiler)
+    : other_({.target = host_target(), .cache_directory = {}, .compiler = compiler}) {
+  Toolchain* none = nullptr;
+  check(other_toolchain.compare_exchange_strong(none, &other_), "another toolchain is in use already");
+}
+ToolchainScope::~ToolchainScope() { other_toolchain = nullptr; }
+
 Toolchain& cpu_toolchain() {
+  if (Toolchain* other = other_toolchain.load(std::memory_order_acquire)) return *other;
   // Never destroyed: kernels may still be asked for while the process ends.
   static auto* toolchain =
       new Toolchain({host_target(), CodeStore::default_directory(), compiler_from_environment()});

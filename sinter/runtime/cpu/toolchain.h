@@ -106,6 +106,18 @@ class Toolchain {
 // variable SINTER_CPU_COMPILER names (clang, gxx), if any.
 Toolchain& cpu_toolchain();
 
+// While alive, the process compiles with this compiler alone, and takes nothing that was compiled before: to find out
+// whether a compiler is at fault. One at a time, and nobody else may compile meanwhile.
+class ToolchainScope {
+ public:
+  explicit ToolchainScope(CpuCompiler compiler);
+  ~ToolchainScope();
+  ToolchainScope(const ToolchainScope&) = delete;
+
+ private:
+  Toolchain other_;
+};
+
 inline std::shared_ptr<const CpuCode> compile_cpu(const std::string& source, const std::string& label,
                                                   std::string_view prelude = {}) {
   return cpu_toolchain().compile(source, label, prelude);
