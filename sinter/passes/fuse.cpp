@@ -259,6 +259,8 @@ class Fuser : Groups {
     } else if (!domain.same_as(group.domain) && !is_row_shape(group, domain)) {
       return false;
     }
+    // A scatter puts each element of the domain in its place: what a row came to is not one.
+    if (node.op->kind == OpKind::kScatter && !domain.same_as(group.domain)) return false;
     // A sum of squares squares what it reads: products store what the squares are of, which others read as well.
     if (!group.products.empty() && (node.op->kind == OpKind::kScatter || only_reduced_[size_t(node.id)])) return false;
     if (needs_pairs(node) && (group.inner || !group.products.empty())) return false;

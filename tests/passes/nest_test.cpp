@@ -179,6 +179,12 @@ TEST(Scatters, AlongTheLastAxisKeepAKernelOfTheirOwn) {
   EXPECT_EQ(fused.kernels, 2) << fused.graph.text();
 }
 
+TEST(Scatters, WhatARowComesToIsScatteredByAKernelOfItsOwn) {
+  auto f = [](const TensorList& x) { return TensorList{index_copy(x[0], 0, x[2], x[1].sum({-1}))}; };
+  auto fused = fuse_traced(f, {normal({7, 5}), normal({3, 5, 19}), tensor(std::vector<int64_t>{5, 0, 2})});
+  EXPECT_EQ(fused.kernels, 2) << fused.graph.text();
+}
+
 TEST(Scatters, WhatIsReadAfterwardsWaitsForAllRows) {
   auto f = [](const TensorList& x) {
     Tensor y = index_copy(x[0], 0, x[2], x[1] * 2);
