@@ -1,4 +1,4 @@
-# make run | test | gpu | fuzz | neon | install PREFIX=... | asan | tsan | bench | clean
+# make run | test | gpu | fuzz | pairs | neon | install PREFIX=... | asan | tsan | bench | clean
 # JOBS=N limits the parallel compilations; SINTER_SKIP_SETUP=1 installs no packages.
 JOBS ?= $(shell nproc)
 TEST_JOBS ?= 2
@@ -10,7 +10,10 @@ ctest = ctest --test-dir $(1) --output-on-failure --no-tests=error -j $(TEST_JOB
 cases = awk '/^\[  PASSED  \]/ { n += $$4 } END { print n + 0 " test cases passed in the suites above" }' \
 	$(1)/Testing/Temporary/LastTest.log
 
-.PHONY: run test gpu fuzz neon build install asan tsan bench clean setup
+pairs = awk '/^(pairs|chains): [1-9]/ { kind = $$1; n = $$2; sub(/.* ran on /, ""); sub(/, .*/, ""); total[kind " on " $$0] += n } \
+	END { for (which in total) print which ": " total[which] }' $(1)/Testing/Temporary/LastTest.log | sort
+
+.PHONY: run test gpu fuzz pairs neon build install asan tsan bench clean setup
 
 # The bundled model in every mode, eager against compiled.
 run: build
@@ -32,6 +35,16 @@ fuzz: setup
 	$(call configure,release)
 	$(call build,build) --target test_fuzz_slow
 	ctest --test-dir build --verbose --no-tests=error -j $(TEST_JOBS) -L '^slow$$' -R '^fuzz_slow'
+
+# Every op's result into every kind of consumer, on every instruction set, with both compilers, and on a GPU where there is one;
+# SINTER_PAIRS_SEED and SINTER_PAIRS_ONE_OF take a part of them.
+pairs: setup
+	$(call configure,release)
+	$(call build,build) --target test_pairs_slow test_pairs_gpu
+	ctest --test-dir build --output-on-failure --no-tests=error -j $(TEST_JOBS) -R '^pairs_slow' --timeout 7200
+	@$(call pairs,build)
+	SINTER_PAIRS_ONE_OF=$${SINTER_PAIRS_ONE_OF:-4} ctest --test-dir build --output-on-failure --no-tests=error -j $(TEST_JOBS) -R '^pairs_gpu' --timeout 7200
+	@$(call pairs,build)
 
 # What needs an NVIDIA GPU; on a machine without one every case is skipped.
 gpu: setup

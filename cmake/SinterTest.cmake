@@ -3,6 +3,7 @@
 # one per program says little.
 # The limit of an entry is ten times what it takes on a quiet machine, and no less than this.
 set(SINTER_TEST_TIMEOUT 600)
+set(SINTER_SLOW_TEST_TIMEOUT 14400)
 if(SINTER_SANITIZE)
   set(SINTER_TEST_TIMEOUT 1800)
 endif()
@@ -46,7 +47,7 @@ function(sinter_test_binary name)
 
   set(timeout ${SINTER_TEST_TIMEOUT})
   if("slow" IN_LIST arg_LABELS)
-    set(timeout 14400)
+    set(timeout ${SINTER_SLOW_TEST_TIMEOUT})
   endif()
   string(REGEX REPLACE "^test_" "" prefix "${name}")
   set(script "${PROJECT_BINARY_DIR}/tests/${name}_suites.cmake")
