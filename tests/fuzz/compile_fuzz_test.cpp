@@ -1,5 +1,5 @@
-// Random programs behave under compile() as they do eagerly. SINTER_FUZZ_SEED, SINTER_FUZZ_PROGRAMS,
-// SINTER_FUZZ_SECONDS and SINTER_FUZZ_GRADIENTS choose which programs and how many; a failure prints a C++ program to keep.
+// Random programs behave under compile() as they do eagerly. SINTER_FUZZ_SEED, SINTER_FUZZ_PROGRAMS, SINTER_FUZZ_SECONDS
+// and SINTER_FUZZ_GRADIENTS choose which programs and how many; a failure prints a C++ program to keep.
 #include <gtest/gtest.h>
 
 #include "tests/fuzz/fuzzer.h"

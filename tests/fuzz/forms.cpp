@@ -85,10 +85,13 @@ const std::vector<Form> kNumbers = {
     FORM(where(m, a, b.mean().item<double>())), FORM(a.sum({x.abs().sum().item<int64_t>() % 2})), FORM(a.slice(0, 0, 1 + x.abs().sum().item<int64_t>() % 2)),
     FORM(zeros({1 + x.abs().max().item<int64_t>() % 3, 2}) + n), FORM(a.select(0, x.abs().sum().item<int64_t>() % 2)),
     FORM(arange(1 + m.sum().item<int64_t>() % 5)), FORM(a.fill_(b.amin().item<float>())), FORM(pow(abs(a) + 0.5, 1 + x.abs().max().item<int64_t>() % 3)),
-    FORM(a * double(b.to(kFloat32).contiguous().data_ptr<float>()[0])), FORM(a + b.to_vector<float>().at(0)),
+    FORM(b.numel() == 0 ? a : a * double(b.to(kFloat32).contiguous().data_ptr<float>()[0])), FORM(a + b.to_vector<float>().at(0)),
     FORM(from_data(b.to_vector<float>(), {b.numel()})), FORM(from_data(b.to_vector<float>(), {b.numel()}).view(b.sizes()) * a),
-    FORM(a * double(x.contiguous().data_ptr<int64_t>()[0] + 1)), FORM([&] { Tensor y = a; for (int64_t k = 0; k < 1 + x.abs().sum().item<int64_t>() % 3; ++k) y = y * 0.5 + b; return y; }()),
+    FORM(x.numel() == 0 ? a : a * double(x.contiguous().data_ptr<int64_t>()[0] + 1)), FORM([&] { Tensor y = a; for (int64_t k = 0; k < 1 + x.abs().sum().item<int64_t>() % 3; ++k) y = y * 0.5 + b; return y; }()),
     FORM([&] { double k = b.mean().item<double>(); return a * k + k * k; }()),
+    FORM(cond(a.sum() > n, [](const Tensor& u) { return u * 2; }, [](const Tensor& u) { return sin(u); }, a)),
+    FORM(cond(m.any(), [&](const Tensor& u) { return u * b.mean(); }, [&](const Tensor& u) { return u - b.sum(); }, a)),
+    FORM(while_loop([](const Tensor& u) { return u.abs().sum() > 1; }, [](const Tensor& u) { return u * 0.5; }, a)),
 };
 
 // --- draws, gradients, seeds
@@ -162,7 +165,7 @@ const std::vector<Condition>& conditions() {
       CONDITION(a.sum().item() > n), CONDITION(a.mean().item<double>() < n), CONDITION((a > n).any().item<bool>()),
       CONDITION(a.sum().item<float>() * 2 > n), CONDITION(x.sum().item<int64_t>() > 3), CONDITION(m.all().item<bool>()), CONDITION(s > n),
       CONDITION(a.size(0) > 4), CONDITION(a.size(0) == a.size(-1)), CONDITION(a.size(0) % 2 == 0), CONDITION(a.requires_grad()),
-      CONDITION(a.sum().item() * s < b.sum().item()), CONDITION(a.to(kFloat32).contiguous().data_ptr<float>()[0] > n),
+      CONDITION(a.sum().item() * s < b.sum().item()), CONDITION(a.numel() > 0 && a.to(kFloat32).contiguous().data_ptr<float>()[0] > n),
       CONDITION(x.abs().max().item<int64_t>() % 2 == 0), CONDITION(l.ptr()->is_training()), CONDITION(o.lr() > 0.03),
   };
   return all;

@@ -1,11 +1,11 @@
 #include "tests/fuzz/fuzzer.h"
 
+#include <unistd.h>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <iostream>
-#include <unistd.h>
 
 #include "sinter/base/format.h"
 #include "sinter/runtime/cpu/toolchain.h"
@@ -24,6 +24,7 @@ double from_environment(const char* name, double otherwise) {
 
 // A crash still says which program it was.
 char crash_text[8192];
+void note_for_crash(const std::string& text) { crash_text[text.copy(crash_text, sizeof(crash_text) - 1)] = 0; }
 void on_crash(int signal) {
   [[maybe_unused]] auto written = ::write(STDERR_FILENO, crash_text, std::strlen(crash_text));
   std::signal(signal, SIG_DFL);
@@ -56,23 +57,27 @@ int fuzz(int shard, Limits limits) {
   int most = int(from_environment("SINTER_FUZZ_FAILURES", kMostFailures));
   for (int at = shard; at < limits.programs && passed() < limits.seconds && failed < most; at += kShards, ++count) {
     uint32_t its_seed = seed + uint32_t(at);
-    Program program = generate(its_seed, {.gradients = gradients || its_seed / kShards % 2 == 1, .training = gradients});
-    std::string crash = format("{}SINTER_FUZZ_SEED={} crashes:\n{}", how, its_seed, print(program, "", {{}}));
-    crash_text[crash.copy(crash_text, sizeof(crash_text) - 1)] = 0;
+    note_for_crash(format("{}SINTER_FUZZ_SEED={} crashes while it is made\n", how, its_seed));
+    Program program =
+        generate(its_seed, {.gradients = gradients || its_seed / kShards % 2 == 1, .training = gradients});
+    note_for_crash(format("{}SINTER_FUZZ_SEED={} crashes:\n{}", how, its_seed, print(program, "", {{}})));
     auto failure = check(program);
+    note_pairs_of(its_seed);
     if (!failure) continue;
     ++failed;
     std::string first = failure->what;
     Program small = shrink(program, *failure);
-    std::string text =
-        format("{}SINTER_FUZZ_SEED={}: {}\n{}", how, its_seed, first, first == failure->what ? "" : failure->what + "\n");
+    std::string text = format("{}SINTER_FUZZ_SEED={}: {}\n{}", how, its_seed, first,
+                              first == failure->what ? "" : failure->what + "\n");
     text += print(small, failure->options, failure->rounds) + "\n";
     std::cout << text << std::flush;
   }
   auto stats = runtime::toolchain_stats();
-  std::cout << format("{}SINTER_FUZZ_SEED={}, every {}th from {}: {} programs, {} failed, {} s ({} programs a minute); {} kernels compiled in {} s of all threads\n{}\n",
-                      how, seed, kShards, shard, count, failed, int(passed()), int(count / std::max(passed(), 1e-9) * 60),
-                      stats.compiles, int(stats.seconds), pair_report());
+  std::cout << format(
+      "{}SINTER_FUZZ_SEED={}, every {}th from {}: {} programs, {} failed, {} s ({} programs a minute); {} kernels "
+      "compiled in {} s of all threads\n{}\n",
+      how, seed, kShards, shard, count, failed, int(passed()), int(count / std::max(passed(), 1e-9) * 60),
+      stats.compiles, int(stats.seconds), pair_report());
   return failed;
 }
 

@@ -28,7 +28,7 @@ std::optional<Failure> check(const Program& program, const Failure* only = nullp
 Program shrink(Program program, Failure& failure);
 
 // Generates and checks programs until the environment's limits (or these) are reached, or a few have failed; how many
-// have. Each is printed as it is found. Of several shards each takes every so-manieth program. Half of the programs have
+// have. Each is printed as it is found. Each of the shards takes every kShards-th program. Half of the programs have
 // gradients; SINTER_FUZZ_GRADIENTS=1 makes that all of them, with layers and optimisers.
 struct Limits {
   int programs = 1000000;

@@ -1,4 +1,4 @@
-// Random programs. Half of a program's ops walk evenly through all pairs of ops; every statement is tried out eagerly while the program grows, so that few are refused.
+// Random programs. Every statement is tried out eagerly while the program grows, so that few are refused.
 #include <cstdlib>
 #include <random>
 #include <set>
@@ -13,8 +13,6 @@ namespace {
 
 constexpr double kLargest = 200;
 constexpr int64_t kMostElements = 600;
-constexpr int kPairs = 2;  // of ops that each program tries to bring together
-constexpr uint32_t kStateSeed = 77;
 
 // SINTER_FUZZ_AVOID="manual_seed,.step()" leaves out forms and ops whose text has one of these: what is known to fail.
 bool is_avoided(std::string_view text) {
@@ -39,7 +37,7 @@ class Generator {
     start();
     for (int k = 0; k <= kPairs && !fails_; ++k) {
       for (int steps = draw(4); steps > 0 && !fails_; --steps) add_statement();
-      if (k < kPairs && !fails_) add_pair(pair_at(uint64_t(program_.seed) * kPairs + uint64_t(k)));
+      if (k < kPairs && !fails_) add_pair(pair_of(program_.seed, k));
     }
     // What is not returned is not computed: the pairs are.
     for (int results = 1 + draw(3); results > 0; --results) program_.results.push_back(recent(int(variables_.size())));
@@ -53,14 +51,16 @@ class Generator {
   int recent(int count) { return chance(3) ? draw(count) : count - 1 - draw(std::min(count, 3)); }
 
   Input input(const std::vector<Input>& earlier, bool fixed) {
-    static const std::vector<std::vector<int>> kShapes = {{kRows, kColumns}, {kRows, kColumns}, {kColumns}, {kRows},
-                                                          {kRows, kRows},    {kRows, 1},        {},         {2, kRows, kColumns}};
+    static const std::vector<std::vector<int>> kShapes = {
+        {kRows, kColumns}, {kRows, kColumns}, {kColumns}, {kRows},
+        {kRows, kRows},    {kRows, 1},        {},         {2, kRows, kColumns}};
     static const std::vector<std::vector<int>> kFixed = {{1}, {}, {3, 3}, {4, 6}, {6}};
     Input out;
     if (!earlier.empty() && chance(10) && !(fixed && kind_.gradients)) {
       int of = draw(int(earlier.size()));
       out = earlier[size_t(of)];
-      while (out.layout == Input::Layout::kSame || out.layout == Input::Layout::kRow) out = earlier[size_t(of = out.of)];
+      while (out.layout == Input::Layout::kSame || out.layout == Input::Layout::kRow)
+        out = earlier[size_t(of = out.of)];
       out.of = of;
       out.layout = out.sizes.size() > 1 && out.sizes[0] != 1 && chance(2) ? Input::Layout::kRow : Input::Layout::kSame;
       return out;
@@ -70,7 +70,9 @@ class Generator {
     out.dtype = kind < 3 ? kInt64 : kind < 6 ? kBool : kind == 6 ? kRare[draw(4)] : kFloat32;
     out.sizes = fixed ? kFixed[size_t(draw(int(kFixed.size())))] : kShapes[size_t(draw(int(kShapes.size())))];
     if (out.dtype == kInt64) out.sizes = {fixed ? 2 : kRows};
-    if (!out.sizes.empty() && chance(3)) out.layout = std::vector{Input::Layout::kTransposed, Input::Layout::kSpread, Input::Layout::kExpanded}[size_t(draw(3))];
+    if (!out.sizes.empty() && chance(3))
+      out.layout =
+          std::vector{Input::Layout::kTransposed, Input::Layout::kSpread, Input::Layout::kExpanded}[size_t(draw(3))];
     out.requires_grad = kind_.gradients && is_floating(out.dtype) && !chance(3);
     out.leaf = fixed || !chance(4);
     return out;
@@ -91,7 +93,7 @@ class Generator {
 
   void start() {
     Round round;
-    state_ = make_state(program_.state, kStateSeed, 0);
+    state_ = make_state(program_.state, 0);
     Data arguments = make_inputs(program_.arguments, round, 0), captured = make_inputs(program_.captured, round, 1);
     number_ = make_number(round);
     variables_ = arguments.tensors;
@@ -109,7 +111,9 @@ class Generator {
     std::vector<int> fitting;
     for (size_t v = 0; v < variables_.size(); ++v) {
       const Tensor& tensor = variables_[v];
-      bool fits = name == 't' || (name == 'x' ? tensor.dtype() == kInt64 : name == 'm' ? tensor.dtype() == kBool : tensor.is_floating_point());
+      bool fits = name == 't' || (name == 'x'   ? tensor.dtype() == kInt64
+                                  : name == 'm' ? tensor.dtype() == kBool
+                                                : tensor.is_floating_point());
       if (fits) fitting.push_back(int(v));
     }
     return fitting.empty() ? -1 : fitting[size_t(recent(int(fitting.size())))];
@@ -148,8 +152,8 @@ class Generator {
   }
 
   bool choose(Call& call) {
-    static const FormGroup kWeights[] = {kPointwiseForms, kPointwiseForms, kReduceForms, kMoveForms, kViewForms, kViewForms,
-                                         kWriteForms,     kWriteForms,     kNumberForms, kOtherForms};
+    static const FormGroup kWeights[] = {kPointwiseForms, kPointwiseForms, kReduceForms, kMoveForms,   kViewForms,
+                                         kViewForms,      kWriteForms,     kWriteForms,  kNumberForms, kOtherForms};
     if (chance(3)) return choose_op(call, *drawn_ops()[size_t(draw(int(drawn_ops().size())))], {.exact = chance(2)});
     bool state = !program_.state.layers.empty() && !chance(kind_.training ? 2 : 3);
     auto [begin, end] = forms_of(state ? kStateForms : kWeights[draw(int(std::size(kWeights)))]);
@@ -165,7 +169,7 @@ class Generator {
     return bool(use);
   }
 
-  // The consumer on the producer's result, which has the sizes that the consumer's sample wants where they can be chosen.
+  // The consumer on the producer's result, which has the sizes that the consumer's sample wants where it can.
   void add_pair(const OpPair& pair) {
     bool pointwise = pair.producer->kind == OpKind::kPointwise && !chance(3);
     auto [text, sizes] = draw_sample(*pair.consumer, drawer_);

@@ -1,9 +1,9 @@
 #include "tests/fuzz/op_uses.h"
 
+#include <algorithm>
 #include <map>
 #include <numeric>
 
-#include "sinter/ops/fused.h"
 #include "sinter/ops/sample.h"
 #include "tests/support/samples.h"
 
@@ -18,6 +18,12 @@ bool takes_tensor(const Op& op) {
     for (auto& operand : parse_sample(text).operands)
       if (!operand.scalar) return true;
   return false;
+}
+
+// Whether an attribute is a graph: capture and passes make it, a program calls a function (cond) instead.
+bool holds_graph(const Op& op) {
+  auto texts = testing::sample_texts(op);
+  return std::all_of(texts.begin(), texts.end(), [](auto& text) { return text.find("={%") != std::string::npos; });
 }
 
 // Whether only the data knows a size of the result: its attribute `count` then names it.
@@ -70,7 +76,9 @@ class Drawer {
       if (exact && numel(said.sizes) > kMostSampled) return {};
     }
     if (wish.first && tensors.empty()) return {};
-    size_t anchor = wish.first && draw_(4) > 0 ? plain_operand(sample) : tensors.empty() ? 0 : tensors[size_t(draw_(int(tensors.size())))];
+    // The operand that the others follow.
+    bool plain = !wish.text.empty() || (wish.first && draw_(4) > 0);
+    size_t anchor = plain ? plain_operand(sample) : tensors.empty() ? 0 : tensors[size_t(draw_(int(tensors.size())))];
     OpUse use{&op_, attributes_of(op_, text), {}, draw_(4) == 0 ? 1 : 0};
     use.arguments.resize(sample.operands.size());
     for (size_t k : tensors)
@@ -84,9 +92,12 @@ class Drawer {
       sizes.take(sample.operands[anchor].sizes, at(variable).dim(), variable);
     }
     // What `x` is: the dtype of the operand that stays as it is.
-    DType dtype = kFloat32;
-    if (!tensors.empty() && !sample.operands[anchor].dtype && draw_(4) > 0) dtype = at(use.arguments[anchor].tensor.variable).dtype();
-    bool loose = !exact && op_.kind == OpKind::kPointwise && draw_(2) == 0;  // broadcasts and promotes as it comes
+    DType dtype = standard_dtype();
+    bool own = !tensors.empty() && !sample.operands[anchor].dtype && draw_(4) > 0;
+    if (own && takes(at(use.arguments[anchor].tensor.variable).dtype()))
+      dtype = at(use.arguments[anchor].tensor.variable).dtype();
+    bool loose = !exact && op_.kind == OpKind::kPointwise && !integers_only() &&
+                 draw_(2) == 0;  // broadcasts and promotes as it comes
     for (size_t k = 0; k < sample.operands.size(); ++k) {
       auto& said = sample.operands[k];
       if (said.scalar)
@@ -109,6 +120,13 @@ class Drawer {
   static int64_t numel(const IntList& sizes) {
     return std::accumulate(sizes.begin(), sizes.end(), int64_t(1), std::multiplies<>());
   }
+  bool integers_only() const { return op_.pointwise && op_.pointwise->typing == Typing::kInteger; }
+  bool takes(DType dtype) const { return !integers_only() || !is_floating(dtype); }
+  DType standard_dtype() const {
+    if (!integers_only()) return kFloat32;
+    return std::vector{kInt64, kInt32, kUInt8, kBool}[size_t(draw_(4))];
+  }
+
   // Where a sample has a size of 1, it may mean it: a sequence of one element is sorted.
   static bool keeps_ones(const IntList& sample, const Tensor& t) {
     if (int64_t(sample.size()) != t.dim()) return true;
@@ -177,7 +195,7 @@ std::span<const Op* const> drawn_ops() {
   static const std::vector<const Op*> all = [] {
     std::vector<const Op*> out;
     for (auto* op : all_ops())
-      if (op->kind != OpKind::kInput && op->kind != OpKind::kScalar && op != &fused_op()) out.push_back(op);
+      if (op->kind != OpKind::kInput && op->kind != OpKind::kScalar && !holds_graph(*op)) out.push_back(op);
     return out;
   }();
   return all;
@@ -185,14 +203,14 @@ std::span<const Op* const> drawn_ops() {
 
 size_t pair_count() { return drawn_ops().size() * consumers().size(); }
 
-OpPair pair_at(uint64_t index) {
+OpPair pair_of(uint32_t seed, int k) {
   // A step that shares no factor with the count visits all; near the golden ratio it does so evenly.
   static const uint64_t step = [] {
     auto candidate = uint64_t(0.618 * double(pair_count()));
     while (std::gcd(candidate, uint64_t(pair_count())) != 1) ++candidate;
     return candidate;
   }();
-  uint64_t at = index % pair_count() * step % pair_count();
+  uint64_t index = uint64_t(seed) * kPairs + uint64_t(k), at = index % pair_count() * step % pair_count();
   return {drawn_ops()[at / consumers().size()], consumers()[at % consumers().size()]};
 }
 

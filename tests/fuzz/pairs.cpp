@@ -14,6 +14,7 @@ namespace {
 struct Met {
   std::set<const Op*> ops;
   std::set<std::pair<const Op*, const Op*>> pairs;
+  int tried = 0, succeeded = 0;
 };
 Met& met() {
   static Met all;
@@ -40,12 +41,21 @@ std::string pair_counting_backend() {
   return registered ? "pairs" : "";
 }
 
+void note_pairs_of(uint32_t seed) {
+  for (int k = 0; k < kPairs; ++k) {
+    OpPair pair = pair_of(seed, k);
+    ++met().tried;
+    met().succeeded += met().pairs.contains({pair.producer, pair.consumer});
+  }
+}
+
 std::string pair_report() {
   std::string unseen;
   int count = 0;
   for (auto* op : drawn_ops())
     if (!met().ops.contains(op)) unseen += format("{}{}", count++ ? ", " : ": ", op->name);
-  return format("{} of {} pairs of ops, {} of {} ops unseen{}", met().pairs.size(), pair_count(), count, drawn_ops().size(), unseen);
+  return format("{} of {} pairs of ops met, {} of the {} that were tried; {} of {} ops unseen{}", met().pairs.size(),
+                pair_count(), met().succeeded, met().tried, count, drawn_ops().size(), unseen);
 }
 
 }  // namespace sinter::fuzz

@@ -24,14 +24,22 @@ std::string layer(int k) { return "layer" + std::to_string(std::max(k, 0)); }
 
 std::string dtype_text(DType dtype) {
   switch (dtype) {
-    case DType::kFloat64: return "kFloat64";
-    case DType::kFloat16: return "kFloat16";
-    case DType::kBFloat16: return "kBFloat16";
-    case DType::kInt64: return "kInt64";
-    case DType::kInt32: return "kInt32";
-    case DType::kUInt8: return "kUInt8";
-    case DType::kBool: return "kBool";
-    default: return "kFloat32";
+    case DType::kFloat64:
+      return "kFloat64";
+    case DType::kFloat16:
+      return "kFloat16";
+    case DType::kBFloat16:
+      return "kBFloat16";
+    case DType::kInt64:
+      return "kInt64";
+    case DType::kInt32:
+      return "kInt32";
+    case DType::kUInt8:
+      return "kUInt8";
+    case DType::kBool:
+      return "kBool";
+    default:
+      return "kFloat32";
   }
 }
 
@@ -84,7 +92,8 @@ std::string expression(const Call& call) {
   std::vector<std::string> operands;
   for (auto& argument : call.use.arguments)
     operands.push_back(argument.number ? format("Scalar({})", *argument.number) : operand_text(argument.tensor));
-  return format("op(\"{}\", {}, {}).at({})", call.use.op->name, "{" + joined(operands) + "}", quote(call.use.attributes), call.use.result);
+  return format("op(\"{}\", {}, {}).at({})", call.use.op->name, "{" + joined(operands) + "}",
+                quote(call.use.attributes), call.use.result);
 }
 
 std::string input_text(const Input& input, int first) {
@@ -97,7 +106,8 @@ std::string input_text(const Input& input, int first) {
   if (input.layout == Input::Layout::kTransposed) std::reverse(around.begin(), around.end());
   if (input.layout == Input::Layout::kSpread) around.back() += " * 2";
   if (input.layout == Input::Layout::kExpanded) around[0] = "1";
-  std::string out = is_floating(input.dtype) ? "(rand({" + joined(around) + "}) * 4 - 2)" : "randint(0, 2, {" + joined(around) + "})";
+  std::string out =
+      is_floating(input.dtype) ? "(rand({" + joined(around) + "}) * 4 - 2)" : "randint(0, 2, {" + joined(around) + "})";
   if (input.dtype != kFloat32 && input.dtype != kInt64) out += ".to(" + dtype_text(input.dtype) + ")";
   if (input.layout == Input::Layout::kTransposed) out += ".transpose(0, -1)";
   if (input.layout == Input::Layout::kSpread) out += ".slice(-1, {}, {}, 2)";
@@ -143,20 +153,25 @@ class Printer {
     function();
     call();
     for (auto& round : rounds_)
-      out_ << format("  call({}, {}, {}, {}, {});\n", round.rows, round.columns, round.values, make_number(round).to_double(), round.training);
+      out_ << format("  call({}, {}, {}, {}, {});\n", round.rows, round.columns, round.values,
+                     make_number(round).to_double(), round.training);
     out_ << "}\n\nint main() {\n  run(false);\n  run(true);\n}\n";
     std::string body = out_.str(), helpers = helpers_of(body), includes;
     if (helpers.starts_with("TensorList op("))
-      includes = "#include <sinter/graph/text_scan.h>\n#include <sinter/ops/define.h>\n#include <sinter/ops/sample.h>\n";
-    return "#include <iostream>\n" + includes + "#include <sinter/sinter.h>\nusing namespace sinter;\n\n" + helpers + body;
+      includes =
+          "#include <sinter/graph/text_scan.h>\n#include <sinter/ops/define.h>\n#include <sinter/ops/sample.h>\n";
+    return "#include <iostream>\n" + includes + "#include <sinter/sinter.h>\nusing namespace sinter;\n\n" + helpers +
+           body;
   }
 
  private:
   void module() {
     out_ << "struct NetImpl : nn::Module {\n  std::function<TensorList(" << parameters_ << "const Scalar&)> f;\n"
          << "  NetImpl(decltype(f) f, const std::vector<nn::AnyModule>& layers) : f(f) {\n"
-         << "    for (auto& layer : layers) register_module(\"layer\" + std::to_string(children().size()), layer);\n  }\n"
-         << "  TensorList forward(" << parameters_ << "const Scalar& s) { return f(" << arguments_ << "s); }\n};\nSINTER_MODULE(Net);\n\n";
+         << "    for (auto& layer : layers) register_module(\"layer\" + std::to_string(children().size()), layer);\n  "
+            "}\n"
+         << "  TensorList forward(" << parameters_ << "const Scalar& s) { return f(" << arguments_
+         << "s); }\n};\nSINTER_MODULE(Net);\n\n";
   }
 
   void state() {
@@ -164,11 +179,13 @@ class Printer {
     int captured = int(program_.arguments.size());
     if (!program_.captured.empty()) out_ << "  manual_seed(1);\n";
     for (size_t k = 0; k < program_.captured.size(); ++k)
-      out_ << "  Tensor " << variable(captured + int(k)) << " = " << input_text(program_.captured[k], captured) << ";\n";
+      out_ << "  Tensor " << variable(captured + int(k)) << " = " << input_text(program_.captured[k], captured)
+           << ";\n";
     if (spec.layers.empty()) return;
-    out_ << "  manual_seed(77);\n  TensorList p;\n  std::vector<nn::AnyModule> layers;\n";
+    out_ << "  manual_seed(" << kStateSeed << ");\n  TensorList p;\n  std::vector<nn::AnyModule> layers;\n";
     for (size_t k = 0; k < spec.layers.size(); ++k)
-      out_ << "  nn::AnyModule " << layer(int(k)) << " = " << layer_forms()[size_t(spec.layers[k])].text << ";\n  layers.push_back(" << layer(int(k))
+      out_ << "  nn::AnyModule " << layer(int(k)) << " = " << layer_forms()[size_t(spec.layers[k])].text
+           << ";\n  layers.push_back(" << layer(int(k))
            << ");\n  for (auto& t : layers.back().ptr()->parameters()) p.push_back(t);\n";
     if (spec.optimizer < 0) return;
     auto& optimizer = optimizer_forms()[size_t(spec.optimizer)];
@@ -192,8 +209,10 @@ class Printer {
     }
     std::vector<std::string> results;
     for (int result : program_.results) results.push_back(variable(result));
-    out_ << "    return TensorList{" << joined(results) << "};\n  };\n  std::function<TensorList(" << parameters_ << "const Scalar&)> g = f;\n";
-    out_ << "  if (compiled) g = compile(" << (program_.as_module ? "Net(f, layers)" : "f") << ", {" << options_ << "});\n";
+    out_ << "    return TensorList{" << joined(results) << "};\n  };\n  std::function<TensorList(" << parameters_
+         << "const Scalar&)> g = f;\n";
+    out_ << "  if (compiled) g = compile(" << (program_.as_module ? "Net(f, layers)" : "f") << ", {" << options_
+         << "});\n";
   }
 
   void call() {
@@ -201,7 +220,8 @@ class Printer {
     out_ << "  auto call = [&](int rows, int columns, int values, Scalar s, bool training) {\n";
     if (!spec.layers.empty()) out_ << "    for (auto& layer : layers) layer.ptr()->train(training);\n";
     if (!spec.layers.empty() && spec.before != StateSpec::Before::kNothing)
-      out_ << "    for (auto& layer : layers) layer.ptr()->zero_grad(" << (spec.before == StateSpec::Before::kSetToNone) << ");\n";
+      out_ << "    for (auto& layer : layers) layer.ptr()->zero_grad(" << (spec.before == StateSpec::Before::kSetToNone)
+           << ");\n";
     out_ << "    manual_seed(values * 2);\n";
     for (size_t v = 0; v < program_.arguments.size(); ++v)
       out_ << "    Tensor " << variable(int(v)) << " = " << input_text(program_.arguments[v], 0) << ";\n";
@@ -213,7 +233,8 @@ class Printer {
     if (spec.steps_around && spec.schedule >= 0) out_ << "    r.step();\n";
     for (size_t v = 0; v < program_.arguments.size(); ++v) {
       out_ << "    std::cout << " << variable(int(v)) << " << \"\\n\";\n";
-      if (program_.arguments[v].requires_grad) out_ << "    if (v" << v << ".grad().defined()) std::cout << v" << v << ".grad() << \"\\n\";\n";
+      if (program_.arguments[v].requires_grad)
+        out_ << "    if (v" << v << ".grad().defined()) std::cout << v" << v << ".grad() << \"\\n\";\n";
     }
     if (!spec.layers.empty()) out_ << "    for (auto& t : p) std::cout << t << \"\\n\";\n";
     out_ << "  };\n";

@@ -30,7 +30,8 @@ Tensor fitted(const Operand& operand, const TensorList& variables) {
 template <class F>
 auto with_operands(const Choice& choice, const TensorList& variables, const Scalar& s, const State& state, F f) {
   Tensor tensors[kTensorNames.size()];
-  for (size_t place = 0; place < kTensorNames.size(); ++place) tensors[place] = fitted(choice.tensors[place], variables);
+  for (size_t place = 0; place < kTensorNames.size(); ++place)
+    tensors[place] = fitted(choice.tensors[place], variables);
   auto& [a, b, c, x, m, t] = tensors;
   return f(Operands{a, b, c, x, m, t, choice.i, choice.j, choice.n, s, state.layers[size_t(std::max(choice.layer, 0))],
                     *state.optimizer, *state.schedule, state.parameters});

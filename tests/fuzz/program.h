@@ -42,7 +42,16 @@ struct Condition {
 };
 const std::vector<Form>& forms();
 // Where each group of them begins and ends, in the order of FormGroup.
-enum FormGroup { kPointwiseForms, kReduceForms, kMoveForms, kViewForms, kWriteForms, kNumberForms, kOtherForms, kStateForms };
+enum FormGroup {
+  kPointwiseForms,
+  kReduceForms,
+  kMoveForms,
+  kViewForms,
+  kWriteForms,
+  kNumberForms,
+  kOtherForms,
+  kStateForms
+};
 std::pair<int, int> forms_of(FormGroup group);
 const std::vector<Condition>& conditions();
 
@@ -51,7 +60,7 @@ struct Fit {
   // A size, or -1 - d: that of dimension d of the variable `like`.
   std::optional<std::vector<int64_t>> sizes;
   int like = -1;
-  std::optional<DType> dtype;   // kBool: whether positive
+  std::optional<DType> dtype;    // kBool: whether positive
   std::optional<int64_t> below;  // integers in [0, below); coded as the sizes are
   std::optional<Domain> domain;
   bool contiguous = false;

@@ -30,7 +30,9 @@ class Shrinker {
   Failure failure_;
 
  private:
-  bool late() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count() > kSeconds; }
+  bool late() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count() > kSeconds;
+  }
 
   bool fails(const Program& program, const Failure& as) {
     if (late()) return false;
@@ -176,7 +178,8 @@ class Shrinker {
     if (!names_state("r")) try_set([](Program& p) -> int& { return p.state.schedule; }, -1);
     bool steps = program_.state.steps_around || names_state("or");
     if (!steps) try_set([](Program& p) -> int& { return p.state.optimizer; }, -1);
-    if (!steps && !names_state("lp")) any |= attempt_if(!program_.state.layers.empty(), [](Program& p) { p.state = {}; });
+    if (!steps && !names_state("lp"))
+      any |= attempt_if(!program_.state.layers.empty(), [](Program& p) { p.state = {}; });
     return any;
   }
 
@@ -186,10 +189,13 @@ class Shrinker {
   }
 
   bool names_state(std::string_view letters) const {
-    auto names = [&](const auto& form) { return std::any_of(letters.begin(), letters.end(), [&](char c) { return form.names(c); }); };
+    auto names = [&](const auto& form) {
+      return std::any_of(letters.begin(), letters.end(), [&](char c) { return form.names(c); });
+    };
     auto in_call = [&](const Call& call) { return !call.use.op && names(forms()[size_t(call.form)]); };
     return std::any_of(program_.statements.begin(), program_.statements.end(), [&](const Statement& s) {
-      return in_call(s.call) || (s.condition >= 0 && (in_call(s.otherwise) || names(conditions()[size_t(s.condition)])));
+      return in_call(s.call) ||
+             (s.condition >= 0 && (in_call(s.otherwise) || names(conditions()[size_t(s.condition)])));
     });
   }
 

@@ -93,9 +93,9 @@ Tensor disturbed(const Tensor& t, double disturbance) {
   return t * (1 + disturbance * (0.4 * wave + 0.6 * sign(wave)));
 }
 
-State make_state(const StateSpec& spec, uint32_t seed, double disturbance) {
+State make_state(const StateSpec& spec, double disturbance) {
   State state;
-  manual_seed(seed);
+  manual_seed(kStateSeed);
   for (int layer : spec.layers) {
     state.layers.push_back(layer_forms()[size_t(layer)].make());
     for (auto& parameter : state.layers.back().ptr()->parameters()) state.parameters.push_back(parameter);

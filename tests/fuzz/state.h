@@ -52,8 +52,9 @@ struct State {
 // Every element changed by between a fifth and the whole of this part of it, some up and some down.
 Tensor disturbed(const Tensor& t, double disturbance);
 
-// The same for the same seed. The disturbance is a relative change of every parameter. Where the spec has no layer,
-// optimiser or schedule there is one that nothing uses.
-State make_state(const StateSpec& spec, uint32_t seed, double disturbance);
+// The same in every run. The disturbance is a relative change of every parameter. Where the spec has no layer, optimiser
+// or schedule there is one that nothing uses.
+inline constexpr uint32_t kStateSeed = 77;
+State make_state(const StateSpec& spec, double disturbance);
 
 }  // namespace sinter::fuzz

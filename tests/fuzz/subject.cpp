@@ -6,8 +6,6 @@ namespace sinter::fuzz {
 
 namespace {
 
-constexpr uint32_t kStateSeed = 77;
-
 // The program as a module, whose parts are its layers.
 struct ProgramModuleImpl : nn::Module {
   const Program& program;
@@ -18,7 +16,9 @@ struct ProgramModuleImpl : nn::Module {
       : program(program), captured(captured), state(state) {
     for (size_t k = 0; k < program.state.layers.size(); ++k) register_module(format("layer{}", k), state.layers[k]);
   }
-  TensorList forward(const TensorList& arguments, const Scalar& s) { return run(program, arguments, captured, s, state); }
+  TensorList forward(const TensorList& arguments, const Scalar& s) {
+    return run(program, arguments, captured, s, state);
+  }
 };
 SINTER_MODULE(ProgramModule);
 
@@ -57,7 +57,8 @@ std::string sharing(const TensorList& tensors) {
   std::string out;
   for (size_t i = 0; i < tensors.size(); ++i)
     for (size_t j = 0; j < i; ++j)
-      if (tensors[i].defined() && tensors[j].defined() && tensors[i].impl().numel > 0 && tensors[i].is_alias_of(tensors[j]))
+      if (tensors[i].defined() && tensors[j].defined() && tensors[i].impl().numel > 0 &&
+          tensors[i].is_alias_of(tensors[j]))
         out += format("{}~{} by {}, ", i, j, tensors[i].storage_offset() - tensors[j].storage_offset());
   return out;
 }
@@ -67,7 +68,7 @@ std::string sharing(const TensorList& tensors) {
 Subject::Subject(const Program& program, const CompileOptions* options, double disturbance)
     : program_(program),
       captured_(make_inputs(program.captured, Round(), 1)),
-      state_(make_state(program.state, kStateSeed, disturbance)) {
+      state_(make_state(program.state, disturbance)) {
   ProgramModule module(program, captured_.tensors, state_);
   auto f = [&program, captured = captured_.tensors, state = state_](const TensorList& arguments, const Scalar& s) {
     return run(program, arguments, captured, s, state);
@@ -145,7 +146,8 @@ void Subject::step() {
 
 std::string Subject::numbers() const {
   auto [seed, offset] = default_generator().next();
-  std::string out = format("seed {}, draw {}, rate {}, schedule {}", seed, offset, state_.optimizer->lr(), state_.schedule->last_epoch());
+  std::string out = format("seed {}, draw {}, rate {}, schedule {}", seed, offset, state_.optimizer->lr(),
+                           state_.schedule->last_epoch());
   for (auto& layer : state_.layers)
     for (auto* module : layer.ptr()->modules()) out += module->is_training() ? ", training" : ", evaluating";
   return out;
