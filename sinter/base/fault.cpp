@@ -10,8 +10,9 @@ namespace {
 
 constexpr int64_t kFirst = std::numeric_limits<int64_t>::min() + 1;
 
-#define SINTER_DIVISION(op) \
-  op ": integer division by zero: an element of the divisor is 0. Replace the zeros first, or divide floating-point tensors"
+#define SINTER_DIVISION(op)                                                                                           \
+  op ": integer division by zero: an element of the divisor is 0. Replace the zeros first, or divide floating-point " \
+     "tensors"
 // In the order of Fault.
 constexpr std::string_view kTexts[] = {
     SINTER_DIVISION("floor_divide"),
@@ -35,7 +36,8 @@ int64_t fault_code(Fault fault) { return kFirst + int64_t(fault); }
 std::string_view fault_text(Fault fault) { return kTexts[size_t(fault)]; }
 
 std::string fault_text(std::string_view ops, int64_t index, int64_t extent) {
-  if (index >= kFirst && index < kFirst + int64_t(std::size(kTexts))) return std::string(kTexts[size_t(index - kFirst)]);
+  if (index >= kFirst && index < kFirst + int64_t(std::size(kTexts)))
+    return std::string(kTexts[size_t(index - kFirst)]);
   return format("{}: index {} is out of range for size {}", ops, index, extent);
 }
 

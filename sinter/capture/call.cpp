@@ -252,7 +252,8 @@ static Tensor result_of(const ResultTensor& result, const Segment& segment, Call
       tensor = look_at(path, tensor);
     }
   }
-  return result.detached ? tensor.detach() : tensor;
+  if (result.detached) return tensor.detach();
+  return tensor;
 }
 
 void set_grads(const Segment& segment, Call& call) {

@@ -17,9 +17,9 @@ enum class LeafKind : uint8_t {
   kFloat,
   kBool,
   kText,
-  kCount,   // how many elements follow
-  kPresent, // which of several things it is: something or nothing, a tensor or a number
-  kObject   // the address of what is told by its identity
+  kCount,    // how many elements follow
+  kPresent,  // which of several things it is: something or nothing, a tensor or a number
+  kObject    // the address of what is told by its identity
 };
 
 // The value of an exact leaf of one word as people write it; empty for an object.

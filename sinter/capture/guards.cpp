@@ -68,7 +68,8 @@ void Guards::add_sharing(const Sharing& sharing) {
 
 void Guards::add_grad_sharing(const GradSharing& sharing) {
   for (auto& known : grad_sharings_)
-    if (known.argument == sharing.argument && known.captured.is_same(sharing.captured) && same_leaf(known.leaf, sharing.leaf))
+    if (known.argument == sharing.argument && known.captured.is_same(sharing.captured) &&
+        same_leaf(known.leaf, sharing.leaf))
       return;
   grad_sharings_.push_back(sharing);
 }
@@ -88,7 +89,8 @@ void Guards::keep_apart(std::span<const Tensor> written, bool writes_arguments) 
 std::string Guards::sharing_failure(const Frame& frame) const {
   for (auto& [argument, captured, same] : sharings_) {
     const TensorImpl &a = frame.tensors[size_t(argument)]->impl(), &b = captured.impl();
-    if (!shares(a, b, same)) return format("tensor {} of the arguments is no longer one that the function also reaches by itself", argument);
+    if (!shares(a, b, same))
+      return format("tensor {} of the arguments is no longer one that the function also reaches by itself", argument);
   }
   if (apart_.empty()) return {};
   for (size_t i = 0; i < frame.tensors.size(); ++i) {
@@ -141,8 +143,9 @@ std::string Guards::grad_failure(const Frame& frame) const {
     Tensor grad = grad_of(leaf, frame);
     const Tensor& other = argument >= 0 ? *frame.tensors[size_t(argument)] : captured;
     if (!grad.defined() || !other.defined() || !shares(grad.impl(), other.impl(), same))
-      return format("the gradient of {} is no longer in the memory of {}", leaf.name,
-                    argument >= 0 ? format("tensor {} of the arguments", argument) : "one that the function reaches by itself");
+      return format(
+          "the gradient of {} is no longer in the memory of {}", leaf.name,
+          argument >= 0 ? format("tensor {} of the arguments", argument) : "one that the function reaches by itself");
   }
   for (auto& [leaf, present] : grads_) {
     Tensor grad = grad_of(leaf, frame);
@@ -153,8 +156,11 @@ std::string Guards::grad_failure(const Frame& frame) const {
     if (expected) continue;
     const Buffer* buffer = grad.impl().buffer.get();
     bool shared = std::binary_search(reached_.begin(), reached_.end(), buffer);
-    for (auto* argument : frame.tensors) shared = shared || (argument->defined() && argument->impl().buffer.get() == buffer);
-    if (shared) return format("the gradient of {} now shares memory with an argument or a tensor that the function uses", leaf.name);
+    for (auto* argument : frame.tensors)
+      shared = shared || (argument->defined() && argument->impl().buffer.get() == buffer);
+    if (shared)
+      return format("the gradient of {} now shares memory with an argument or a tensor that the function uses",
+                    leaf.name);
   }
   return {};
 }
@@ -256,7 +262,8 @@ std::vector<Guard> Guards::list() const {
   for (auto& sharing : grad_sharings_)
     out.push_back({format("the gradient of '{}' lies in the memory of {}", sharing.leaf.name,
                           sharing.argument >= 0 ? format("tensor {} of the arguments", sharing.argument)
-                                                : "one that the function reaches by itself"), {}});
+                                                : "one that the function reaches by itself"),
+                   {}});
   if (!apart_.empty()) out.push_back({"no other argument shares memory with what the function reaches by itself", {}});
   return out;
 }

@@ -161,9 +161,7 @@ struct Forward {
   }
   void size(Dim& d) { to.size(d); }
   void number(Scalar& s) { to.number(s); }
-  void exact(LeafKind kind, int64_t bits) {
-    to.exact(kind, 1, exact_text(kind, bits));
-  }
+  void exact(LeafKind kind, int64_t bits) { to.exact(kind, 1, exact_text(kind, bits)); }
   // By identity, and with what guards watch of it: another module may come to lie at the same address.
   template <class M>
   void module(M* module) {

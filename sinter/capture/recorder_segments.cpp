@@ -63,7 +63,8 @@ uint64_t hash_of(const Draft& draft) {
     mix(hash_mix(uint64_t(output.slot), uint64_t(output.written | output.differentiable << 1 | output.forgets << 2)));
     for (int64_t dim : output.order) mix(uint64_t(dim));
   }
-  for (auto& [slot, source] : segment.met) mix(hash_mix(uint64_t(slot), hash_mix(uint64_t(source.kind), uint64_t(source.index))));
+  for (auto& [slot, source] : segment.met)
+    mix(hash_mix(uint64_t(slot), hash_mix(uint64_t(source.kind), uint64_t(source.index))));
   mix(hash_mix(uint64_t(segment.question.kind), uint64_t(segment.question.output)));
   mix(hash_mix(segment.question.a.hash(), segment.question.b.hash()));
   auto mix_result = [&](const ResultTensor& result) {

@@ -65,7 +65,6 @@ struct HostAction {
   std::function<double()> read;  // the next of the numbers that operands are
 };
 
-
 // Whether a leaf has a gradient when the program begins.
 struct GradRead {
   SlotSource leaf;

@@ -74,7 +74,8 @@ class Describer final : public LeafVisitor {
   void tensor(Tensor&) override { tensors_.push_back(path()); }
   void size(Dim&) override { numbers_.push_back({Word::Kind::kSize, path()}); }
   void number(Scalar& number) override {
-    numbers_.push_back({.kind = Word::Kind::kExact, .name = "the type of " + path(), .text = to_string(number.dtype())});
+    numbers_.push_back(
+        {.kind = Word::Kind::kExact, .name = "the type of " + path(), .text = to_string(number.dtype())});
     numbers_.push_back({Word::Kind::kNumber, path()});
   }
   void exact(LeafKind kind, size_t words, const std::string& text) override {
@@ -86,7 +87,8 @@ class Describer final : public LeafVisitor {
   void leave() override { parts_.pop_back(); }
 
   std::vector<Word> words() const {
-    std::vector<Word> out{{Word::Kind::kCounts, "the arguments"}, {Word::Kind::kFlag, "gradients enabled"},
+    std::vector<Word> out{{Word::Kind::kCounts, "the arguments"},
+                          {Word::Kind::kFlag, "gradients enabled"},
                           {Word::Kind::kIdentity, "memory shared by arguments"},
                           {Word::Kind::kIdentity, "the types of the arguments"},
                           {Word::Kind::kIdentity, "the state of the function object"}};
@@ -153,11 +155,16 @@ std::vector<Word> describe(Frame& frame) {
 
 std::string exact_text(LeafKind kind, int64_t bits) {
   switch (kind) {
-    case LeafKind::kFloat: return double_to_string(std::bit_cast<double>(bits));
-    case LeafKind::kBool: return bits ? "true" : "false";
-    case LeafKind::kPresent: return bits ? "given" : "none";
-    case LeafKind::kObject: return {};
-    default: return std::to_string(bits);
+    case LeafKind::kFloat:
+      return double_to_string(std::bit_cast<double>(bits));
+    case LeafKind::kBool:
+      return bits ? "true" : "false";
+    case LeafKind::kPresent:
+      return bits ? "given" : "none";
+    case LeafKind::kObject:
+      return {};
+    default:
+      return std::to_string(bits);
   }
 }
 

@@ -20,14 +20,14 @@ void sign(const Frame& frame, Signature& out);
 
 struct Word {
   enum class Kind : uint8_t {
-    kExact,     // must be equal
-    kSize,      // a size of a tensor, or a Dim of the arguments: may be symbolic
-    kNumber,    // the bits of a Scalar: a value, not part of the program
+    kExact,   // must be equal
+    kSize,    // a size of a tensor, or a Dim of the arguments: may be symbolic
+    kNumber,  // the bits of a Scalar: a value, not part of the program
     kProperties,
     kLayout,
-    kCounts,    // of tensors and of other words
-    kFlag,      // yes or no
-    kIdentity   // bits that only tell whether something is the same
+    kCounts,   // of tensors and of other words
+    kFlag,     // yes or no
+    kIdentity  // bits that only tell whether something is the same
   };
   Kind kind = Kind::kExact;
   std::string name;  // "argument 0.size(1)"

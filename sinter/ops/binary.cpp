@@ -316,7 +316,9 @@ Tensor trunc_divide(const TensorArg& a, const TensorArg& b) {
   return integer_quotient<TruncDivide>(a, b, Fault::kTruncDivide);
 }
 Tensor fmod(const TensorArg& a, const TensorArg& b) { return integer_quotient<Fmod>(a, b, Fault::kFmod); }
-Tensor remainder(const TensorArg& a, const TensorArg& b) { return integer_quotient<Remainder>(a, b, Fault::kRemainder); }
+Tensor remainder(const TensorArg& a, const TensorArg& b) {
+  return integer_quotient<Remainder>(a, b, Fault::kRemainder);
+}
 
 Tensor pow(const TensorArg& base, const TensorArg& exponent) {
   UserPosition here(base.where());

@@ -106,6 +106,7 @@ Tensor gather(const TensorArg& x, int64_t dim, const TensorArg& index) {
 Tensor embedding(const TensorArg& weight, const TensorArg& indices, int64_t padding_idx) {
   UserPosition here(weight.where());
   check(weight.dim() == 2, "embedding: the table must be a matrix, not of shape {}", weight.sizes());
+  check(padding_idx < weight.size(0), "embedding: padding_idx {} is not one of {} rows", padding_idx, weight.size(0));
   return call<Embedding>({weight, indices}, EmbeddingAttrs{padding_idx < 0 ? -1 : padding_idx});
 }
 

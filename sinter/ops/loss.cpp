@@ -115,8 +115,7 @@ Tensor nll_loss(const TensorArg& log_probabilities, const TensorArg& target, con
   const Tensor& log_p = tensor_operand("nll_loss", log_probabilities);
   check_class_dim("nll_loss", log_p);
   Tensor wide = widened(log_p);
-  auto c = classes("nll_loss", wide, tensor_operand("nll_loss", target), weight, ignore_index,
-                   Fault::kNllLoss);
+  auto c = classes("nll_loss", wide, tensor_operand("nll_loss", target), weight, ignore_index, Fault::kNllLoss);
   return narrowed(negative_likelihood(wide, c, reduction), log_p.dtype());
 }
 

@@ -102,9 +102,13 @@ TEST(CompiledEmpty, MasksOverNothing) {
     expect_as_eager(
         [](const TensorList& a) {
           Tensor mask = a[0] > 0;
-          return TensorList{a[0].index({mask}), masked_select(a[0], mask), nonzero(mask),
-                            index_put(a[0], {mask}, a[1]), index_put(a[0], {mask}, a[1], true),
-                            std::get<0>(unique(a[0])), a[0].index({nonzero(a[0]).select(1, 0)})};
+          return TensorList{a[0].index({mask}),
+                            masked_select(a[0], mask),
+                            nonzero(mask),
+                            index_put(a[0], {mask}, a[1]),
+                            index_put(a[0], {mask}, a[1], true),
+                            std::get<0>(unique(a[0])),
+                            a[0].index({nonzero(a[0]).select(1, 0)})};
         },
         {x, ones({0})});
     expect_as_eager(
@@ -123,8 +127,13 @@ TEST(CompiledEmpty, MasksThatChooseNothing) {
   expect_as_eager(
       [](const TensorList& a) {
         Tensor none = a[0].index({a[0] > 5});
-        return TensorList{none.index({none > 0}), masked_select(none, none > 0), none.sum(), cat({none, a[0]}), cat({none, a[0].view({2, 2})}),
-                          bincount(nonzero(a[0] > 5).reshape({-1})), zeros({0, 3}).index({nonzero(none).reshape({-1})})};
+        return TensorList{none.index({none > 0}),
+                          masked_select(none, none > 0),
+                          none.sum(),
+                          cat({none, a[0]}),
+                          cat({none, a[0].view({2, 2})}),
+                          bincount(nonzero(a[0] > 5).reshape({-1})),
+                          zeros({0, 3}).index({nonzero(none).reshape({-1})})};
       },
       {wave({4})});
 }

@@ -375,7 +375,8 @@ struct Settings {
 
 // Which argument changed, from what to what, as the user wrote it: no bits, no numbers of words.
 TEST(Guards, RecompilesAreExplainedInTheUsersTerms) {
-  auto f = compile([](const Tensor& x, const Settings& s) { return x * s.scale; }, {.options = {{"recompile_limit", int64_t(64)}}});
+  auto f = compile([](const Tensor& x, const Settings& s) { return x * s.scale; },
+                   {.options = {{"recompile_limit", int64_t(64)}}});
   Settings plain{.scale = 0.5, .window = {}, .mode = "fast", .flags = {true, false}, .extra = {wave({2})}};
   auto told = [&](auto change) {
     Settings other = plain;
@@ -394,7 +395,10 @@ TEST(Guards, RecompilesAreExplainedInTheUsersTerms) {
   EXPECT_TRUE(has(told([](auto& s) { s.flags.push_back(true); }), "the length of argument 1.flags was 2, now 3"));
   EXPECT_TRUE(has(told([](auto& s) { s.extra.push_back(wave({2})); }), "the length of argument 1.extra was 1, now 2"));
   EXPECT_TRUE(has(told([](auto& s) { s.extra[0] = {}; }), "argument 1.extra[0] was f32, rank 1, cpu, now undefined"));
-  EXPECT_TRUE(has(told([](auto& s) { s.extra[0] = wave({2, 2}); }), "argument 1.extra[0] was f32, rank 1, cpu, now f32, rank 2"));
+  EXPECT_TRUE(has(told([](auto& s) {
+                    s.extra[0] = wave({2, 2});
+                  }),
+                  "argument 1.extra[0] was f32, rank 1, cpu, now f32, rank 2"));
 
   auto g = compile([](const TensorArg& x, const Scalar& s) { return exp(x) * s; });
   g(wave({3}), 2);
@@ -413,11 +417,16 @@ TEST(Guards, RecompilesAreExplainedInTheUsersTerms) {
   nn::Linear a(3, 3), b(3, 3);
   auto m = compile([](const Tensor& x, nn::Linear layer) { return layer(x); });
   m(wave({2, 3}), a);
-  EXPECT_TRUE(has(logged("recompiles", [&] { m(wave({2, 3}), b); }), "argument 1: not the same as when it was captured"));
+  EXPECT_TRUE(has(logged("recompiles",
+                         [&] {
+                           m(wave({2, 3}), b);
+                         }),
+                  "argument 1: not the same as when it was captured"));
 }
 
 TEST(Guards, ListedAsTheUserWroteThem) {
-  auto f = compile([](const Tensor& x, double scale, const std::string& mode) { return mode == "half" ? x / 2 : x * scale; });
+  auto f = compile(
+      [](const Tensor& x, double scale, const std::string& mode) { return mode == "half" ? x / 2 : x * scale; });
   f(wave({3}), 0.25, "a text of several words");
   std::string list;
   for (auto& guard : f.function().entries().at(0)->guards.list()) list += guard.text + "\n";

@@ -45,7 +45,8 @@ std::vector<Case> cases() {
   add("bernoulli", [](const TensorList& x) { return bernoulli(x[0]); }, {}, linspace(0, 1, 5),
       {full({3}, 2.0), tensor({0.5, -0.1}), tensor({0.5, double(kNan)})});
   for (bool replacement : {false, true})
-    add("multinomial", [=](const TensorList& x) { return multinomial(x[0], 1, replacement); }, {}, tensor({0.0, 2.0, 1.0}),
+    add("multinomial", [=](const TensorList& x) { return multinomial(x[0], 1, replacement); }, {},
+        tensor({0.0, 2.0, 1.0}),
         {zeros({3}), tensor({0.5, -0.5, 1.0}), tensor({1.0, double(kNan), 1.0}), tensor({1.0, double(kInf), 1.0}),
          tensor({{1.0, 2.0}, {0.0, 0.0}})});
   return out;
@@ -64,7 +65,8 @@ std::string refusal(const std::function<Tensor(const TensorList&)>& run, const T
 TEST(Domains, Eager) {
   for (auto& c : cases()) {
     EXPECT_EQ(refusal(c.run, c.good), "") << c.op;
-    EXPECT_NE(refusal(c.run, c.bad).find(std::string(c.op) + ": "), std::string::npos) << c.op << ": " << refusal(c.run, c.bad);
+    EXPECT_NE(refusal(c.run, c.bad).find(std::string(c.op) + ": "), std::string::npos)
+        << c.op << ": " << refusal(c.run, c.bad);
   }
 }
 
@@ -112,6 +114,7 @@ TEST(Domains, NumbersAreRefusedAtTheLine) {
   EXPECT_ERROR(bernoulli(2.0), "bernoulli", "between 0 and 1");
   EXPECT_ERROR(multinomial(zeros({3}), 1), "multinomial", "all 0");
   EXPECT_ERROR(multinomial(tensor({-1.0, 2.0}), 1), "multinomial", "negative");
+  EXPECT_ERROR(embedding(ones({3, 2}), tensor({1}), 3), "embedding", "padding_idx 3", "3 rows");
   EXPECT_ERROR(binary_cross_entropy(tensor({1.5}), tensor({1.0})), "binary_cross_entropy", "sigmoid()");
 }
 
