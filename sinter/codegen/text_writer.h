@@ -30,8 +30,8 @@ class TextWriter {
       else if (operand.scalar)
         line(format("const {} {} = ({})a_[{}];", type, name, type, slot));
       else
-        line(format("{}void* {} = ({}void*)a_[{}];", operand.output ? "" : "const ", name, operand.output ? "" : "const ",
-                    slot));
+        line(format("{}void* {} = ({}void*)a_[{}];", operand.output ? "" : "const ", name,
+                    operand.output ? "" : "const ", slot));
     }
     for (auto& name : params) line(format("const i64 {} = a_[{}];", local_text(name), slot++));
     return slot;

@@ -25,9 +25,11 @@ std::string memory_text(DType dtype) { return dtype == kBool ? "bool" : "k::" + 
 std::string local_text(const std::string& name) { return name + "_"; }
 
 std::string index_text(const Dim& d) {
-  static const Dim::Visitor visitor{
-      .symbol = local_text, .floor_div = "floor_divide((i64)({}), (i64)({}))", .mod = "remainder((i64)({}), (i64)({}))",
-      .max = "maximum((i64)({}), (i64)({}))", .min = "minimum((i64)({}), (i64)({}))"};
+  static const Dim::Visitor visitor{.symbol = local_text,
+                                    .floor_div = "floor_divide((i64)({}), (i64)({}))",
+                                    .mod = "remainder((i64)({}), (i64)({}))",
+                                    .max = "maximum((i64)({}), (i64)({}))",
+                                    .min = "minimum((i64)({}), (i64)({}))"};
   return d.text(visitor);
 }
 
@@ -215,16 +217,18 @@ std::string BodyWriter::statement(int id) const {
         return format("const i64 {} = {};", index_text(instr.symbol), index);
       }
       std::string dtype = memory_text(nest_.operands[size_t(instr.operand)].dtype);
-      return format("const i64 {} = checked_index(cast_i64(load1<{}>({}, {})), {}, error_);", index_text(instr.symbol), dtype,
-                    operand_text(nest_, instr.operand), index_text(instr.offset), index_text(instr.extent));
+      return format("const i64 {} = checked_index(cast_i64(load1<{}>({}, {})), {}, error_);", index_text(instr.symbol),
+                    dtype, operand_text(nest_, instr.operand), index_text(instr.offset), index_text(instr.extent));
     }
     case InstrKind::kConstant: return left + literal_text(instr.value, compute) + ";";
     case InstrKind::kTile: {
       std::string memory = memory_text(compute), at = index_text(axis_) + " - col_";
-      if (mode_ == LaneMode::kPartial) return left + format("load_partial<{}>(tile{}_, {}, m_);", memory, instr.operand, at);
+      if (mode_ == LaneMode::kPartial)
+        return left + format("load_partial<{}>(tile{}_, {}, m_);", memory, instr.operand, at);
       return left + format("{}<{}>(tile{}_, {});", lanes ? "load" : "load1", memory, instr.operand, at);
     }
-    case InstrKind::kOuter: return left + format("row{}_;", instr.operand);
+    case InstrKind::kOuter:
+      return left + format("row{}_;", instr.operand);
     case InstrKind::kIndex:
       if (!lanes) return left + index_text(instr.offset) + ";";
       return left + format("splat_i64({}) + iota_i64() * splat_i64({});", index_text(instr.offset),

@@ -40,7 +40,8 @@ Graph Groups::rebuild() {
   values_.resize(graph_.nodes().size());
   for (auto& v : graph_.inputs()) values_[size_t(v.node->id)] = {out_.add_input(v.type(), v.node->name)};
   for (auto& [key, node] : items) {
-    if (node->op->kind == OpKind::kInput || node->op->kind == OpKind::kScalar) continue;  // numbers: where they are read
+    if (node->op->kind == OpKind::kInput || node->op->kind == OpKind::kScalar)
+      continue;  // numbers: where they are read
     auto* group = group_of_[size_t(node->id)];
     if (group && is_fused(*group))
       emit(*group);

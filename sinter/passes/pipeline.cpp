@@ -44,8 +44,15 @@ std::vector<Pass> grouping_passes(const PipelineOptions& options) {
   nesting.siblings = nesting.siblings && keeps("nest.siblings");
   auto wanted = [takes = options.takes_kernels](const Graph& graph) { return takes && takes(graph); };
   return {
-      {"fuse", [fusing](const Graph& graph) { return fuse(graph, fusing); }, {}, wanted, {"inline", "siblings", "products"}},
-      {"nest", [nesting](const Graph& graph) { return nest_kernels(graph, nesting); }, has_kernels, wanted,
+      {"fuse",
+       [fusing](const Graph& graph) { return fuse(graph, fusing); },
+       {},
+       wanted,
+       {"inline", "siblings", "products"}},
+      {"nest",
+       [nesting](const Graph& graph) { return nest_kernels(graph, nesting); },
+       has_kernels,
+       wanted,
        {"prologues", "siblings"}},
   };
 }

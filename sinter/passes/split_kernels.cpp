@@ -62,7 +62,8 @@ Graph without_prologue(const FusedAttrs& attrs) {
     types.push_back(v.type());
   }
   rest.set_outputs(std::move(results));
-  const Node& host = out.add_typed(fused_op(), std::move(operands), FusedAttrs{SubGraph(std::move(rest)), attrs.domain, attrs.inner}, types);
+  const Node& host = out.add_typed(fused_op(), std::move(operands),
+                                   FusedAttrs{SubGraph(std::move(rest)), attrs.domain, attrs.inner}, types);
   for (size_t i = 0; i < types.size(); ++i) outputs.push_back(host.result(int(i)));
   out.set_outputs(std::move(outputs));
   return out;

@@ -84,7 +84,8 @@ void refuse_if_planted(const std::string& text, const std::string& kernel) {
   std::lock_guard lock(planted().mutex);
   for (auto& part : planted().parts)
     if (text.find(part) != std::string::npos)
-      throw Refused(format("the kernel '{}' is refused by a test", kernel), kernel, "error: a test refuses " + part, text);
+      throw Refused(format("the kernel '{}' is refused by a test", kernel), kernel, "error: a test refuses " + part,
+                    text);
 }
 
 }  // namespace sinter::runtime

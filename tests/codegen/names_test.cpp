@@ -55,7 +55,8 @@ std::vector<Token> identifiers(const std::string& text, bool with_macros) {
       before = "0";
       starts_line = false;
     } else {
-      bool behind_type = at > 0 && (std::isalnum((unsigned char)text[at - 1]) || text[at - 1] == '_' || text[at - 1] == '>');
+      bool behind_type =
+          at > 0 && (std::isalnum((unsigned char)text[at - 1]) || text[at - 1] == '_' || text[at - 1] == '>');
       bool is_scope = text.compare(at, 2, "::") == 0;
       before = is_scope ? "::" : (c == '*' || c == '&') && behind_type ? "type*" : std::string(1, c);
       at += is_scope ? 2 : 1;
@@ -89,20 +90,24 @@ struct Prelude {
       all.insert(token.text);
       if (token.next == '(') functions.insert(token.text);
       // K_LIFT1(exp) declares exp.
-      if (token.next == '(' && token.text.starts_with("K_") && i + 1 < tokens.size()) functions.insert(tokens[i + 1].text);
-      if (token.before == "::" && i > 0 && (tokens[i - 1].text == "S" || tokens[i - 1].text == "G")) asked.insert(token.text);
+      if (token.next == '(' && token.text.starts_with("K_") && i + 1 < tokens.size())
+        functions.insert(tokens[i + 1].text);
+      if (token.before == "::" && i > 0 && (tokens[i - 1].text == "S" || tokens[i - 1].text == "G"))
+        asked.insert(token.text);
     }
     for (auto& type : types) functions.erase(type);
   }
 };
 
 const std::set<std::string> kWords = {
-    "alignas", "auto",    "bool",   "break",  "char",   "class",  "const",    "constexpr", "continue",       "double",   "else",
-    "enum",    "explicit", "extern", "false",  "float",  "for",    "if",       "int",       "long",           "namespace", "return",
-    "sizeof",  "static",  "struct", "template", "true",  "typedef", "unsigned", "using",     "void",           "volatile", "while",
-    "asm",     "blockIdx", "blockDim", "threadIdx", "gridDim", "always_inline", "k"};
-const std::set<std::string> kNoTypes = {"const", "return", "else", "struct", "class", "static", "constexpr", "typedef", "using",
-                                        "namespace", "explicit", "template", "enum", "extern", "sizeof", "asm", "alignas"};
+    "alignas",  "auto",     "bool",     "break",    "char",      "class",   "const",         "constexpr",
+    "continue", "double",   "else",     "enum",     "explicit",  "extern",  "false",         "float",
+    "for",      "if",       "int",      "long",     "namespace", "return",  "sizeof",        "static",
+    "struct",   "template", "true",     "typedef",  "unsigned",  "using",   "void",          "volatile",
+    "while",    "asm",      "blockIdx", "blockDim", "threadIdx", "gridDim", "always_inline", "k"};
+const std::set<std::string> kNoTypes = {"const",     "return",  "else",   "struct",    "class",    "static",
+                                        "constexpr", "typedef", "using",  "namespace", "explicit", "template",
+                                        "enum",      "extern",  "sizeof", "asm",       "alignas"};
 
 // The first name in a kernel's text that is not where it belongs; empty when there is none. `kernel` is what the names of its
 // functions and structs begin with.
@@ -123,8 +128,8 @@ std::string misplaced(const std::string& text, const Prelude& prelude, const std
 }
 
 TEST(Names, NoPreludeHasAKernelsOwn) {
-  for (auto& text : {codegen::cpu_prelude(4), codegen::cpu_prelude(8), codegen::cpu_prelude(16), codegen::cuda_prelude(),
-                     codegen::gemv_prelude()})
+  for (auto& text : {codegen::cpu_prelude(4), codegen::cpu_prelude(8), codegen::cpu_prelude(16),
+                     codegen::cuda_prelude(), codegen::gemv_prelude()})
     for (auto& token : identifiers(text, true)) EXPECT_FALSE(is_own(token.text) && token.next != '#') << token.text;
 }
 
@@ -139,7 +144,8 @@ TEST(Names, ThePreludesFunctionsAreFound) {
 TEST(Names, WhatHidesIsSeen) {
   Prelude prelude(codegen::cuda_prelude());
   EXPECT_EQ(misplaced("const float t0_ = square(in0_);", prelude, "k_"), "");
-  for (auto* text : {"for (i64 square = b_.index; square < 3; ++square) {}", "const float erf = 1;", "void k_f(float tanh) {}"})
+  for (auto* text :
+       {"for (i64 square = b_.index; square < 3; ++square) {}", "const float erf = 1;", "void k_f(float tanh) {}"})
     EXPECT_NE(misplaced(text, prelude, "k_").find("hides a function"), std::string::npos) << text;
   EXPECT_NE(misplaced("const i64 i32 = 1;", prelude, "k_").find("hides what the prelude calls so"), std::string::npos);
   EXPECT_NE(misplaced("const i64 i17 = 1;", prelude, "k_").find("i17: it is neither"), std::string::npos);
@@ -206,7 +212,8 @@ TEST(Names, KernelsOfTheGpu) {
     }
     for (int keep : {0, 4}) expect_right(codegen::emit_cuda(nest, "k_test", {.keep = keep}));
     expect_right(codegen::emit_cuda_rows(nest, "k_test"));
-    expect_right(codegen::emit_cuda_siblings({codegen::emit_cuda(nest, "k_test_a"), codegen::emit_cuda(nest, "k_test_b")}, "k_test"));
+    expect_right(codegen::emit_cuda_siblings(
+        {codegen::emit_cuda(nest, "k_test_a"), codegen::emit_cuda(nest, "k_test_b")}, "k_test"));
   }
 }
 
@@ -214,10 +221,22 @@ TEST(Names, ProductsOfTheGpu) {
   Prelude skinny(codegen::cuda_prelude() + codegen::gemv_prelude());
   for (bool k_contiguous : {true, false})
     for (bool together : {true, false}) {
-      codegen::GemvSpec spec{.name = "k_test", .a = kBFloat16, .b = kBFloat16, .c = kBFloat16, .m = 1, .k = 2048, .slots = 16,
-                             .together = together, .a_slot = 0, .a_stride = {.value = 2048}};
+      codegen::GemvSpec spec{.name = "k_test",
+                             .a = kBFloat16,
+                             .b = kBFloat16,
+                             .c = kBFloat16,
+                             .m = 1,
+                             .k = 2048,
+                             .slots = 16,
+                             .together = together,
+                             .a_slot = 0,
+                             .a_stride = {.value = 2048}};
       for (int p = 0; p < 2; ++p)
-        spec.parts.push_back({.n = 512, .b_slot = 1 + p, .k_contiguous = k_contiguous, .b_stride = {.value = 2048}, .c_slot = 4 + p,
+        spec.parts.push_back({.n = 512,
+                              .b_slot = 1 + p,
+                              .k_contiguous = k_contiguous,
+                              .b_stride = {.value = 2048},
+                              .c_slot = 4 + p,
                               .c_stride = {.value = 512}});
       spec.prologue = "k_test_p";
       spec.parts[0].epilogue = "k_test_e";
@@ -231,16 +250,26 @@ TEST(Names, ProductsOfTheGpu) {
   for (int major : {8, 9})
     for (bool image : {false, true})
       for (size_t parts : {1u, 2u}) {
-        codegen::TileSpec spec{.name = "k_test", .dtype = kBFloat16, .c = kBFloat16, .slots = 16, .m_slot = 10, .a_slot = 0};
+        codegen::TileSpec spec{
+            .name = "k_test", .dtype = kBFloat16, .c = kBFloat16, .slots = 16, .m_slot = 10, .a_slot = 0};
         spec.k = 576;
         spec.a_stride = 64;
         for (size_t p = 0; p < parts; ++p)
           spec.parts.push_back({.n = 64 + 64 * int64_t(p), .b_slot = 1, .b_stride = 576, .c_slot = 4, .c_stride = 64});
         spec.parts[0].epilogue = "k_test_e";
         if (image)
-          spec.image = codegen::TileImage{.channels = 64, .height = 8, .width = 8, .result_height = 8, .result_width = 8,
-                                          .filter_height = 3, .filter_width = 3, .stride = {1, 1}, .padding = {1, 1}, .dilation = {1, 1}};
-        auto ways = codegen::tile_candidates(spec, 256, {.major = major, .multiprocessors = 132, .shared_bytes = 227 << 10});
+          spec.image = codegen::TileImage{.channels = 64,
+                                          .height = 8,
+                                          .width = 8,
+                                          .result_height = 8,
+                                          .result_width = 8,
+                                          .filter_height = 3,
+                                          .filter_width = 3,
+                                          .stride = {1, 1},
+                                          .padding = {1, 1},
+                                          .dilation = {1, 1}};
+        auto ways =
+            codegen::tile_candidates(spec, 256, {.major = major, .multiprocessors = 132, .shared_bytes = 227 << 10});
         ASSERT_FALSE(ways.empty());
         spec.tuning = ways[0];
         std::string text = codegen::emit_tile(spec).text;
@@ -251,7 +280,8 @@ TEST(Names, ProductsOfTheGpu) {
       }
   Prelude tiles(preludes), prelude(codegen::cuda_prelude());
   for (auto& text : texts) EXPECT_EQ(misplaced(text, tiles, "k_test"), "") << text;
-  std::string channels = codegen::emit_tile_channels({.dtype = kBFloat16, .n = 64, .c_slot = 2, .bias_slot = 3, .residual_slot = 4, .relu = true}, "k_test");
+  std::string channels = codegen::emit_tile_channels(
+      {.dtype = kBFloat16, .n = 64, .c_slot = 2, .bias_slot = 3, .residual_slot = 4, .relu = true}, "k_test");
   EXPECT_EQ(misplaced(channels, prelude, "k_test"), "") << channels;
 }
 
@@ -266,8 +296,9 @@ std::string kernels_of_gradient(const std::function<Tensor(const Tensor&)>& f) {
     inputs[0].requires_grad_(true);
     return gradient(inputs);
   };
-  Graph graph = run_passes(trace(traced, std::vector<Type>{{kFloat32, {31, 18}, Device()}, {kFloat32, {18, 31}, Device()}}),
-                           planning_pipeline());
+  Graph graph =
+      run_passes(trace(traced, std::vector<Type>{{kFloat32, {31, 18}, Device()}, {kFloat32, {18, 31}, Device()}}),
+                 planning_pipeline());
   std::vector<TensorList> values(graph.nodes().size());
   values[0] = {x};
   values[1] = {tangent};

@@ -26,9 +26,12 @@ inline bool is_loops(const Op& op) {
     case OpKind::kLoop:
     case OpKind::kReduce:
     case OpKind::kScatter:
-    case OpKind::kScan: return true;
-    case OpKind::kView: return !op.alias;
-    default: return false;
+    case OpKind::kScan:
+      return true;
+    case OpKind::kView:
+      return !op.alias;
+    default:
+      return false;
   }
 }
 
@@ -39,7 +42,8 @@ inline std::optional<LoopNest> nest_of(const testing::Sample& sample) {
   Type result = sample.op->infer(call)[0];
   std::vector<Layout> layouts;
   for (size_t i = 0; i < types.size(); ++i)
-    layouts.push_back(sample.operands[i].scalar ? Layout{.scalar = true, .strides = {}} : contiguous_layout(types[i].shape));
+    layouts.push_back(sample.operands[i].scalar ? Layout{.scalar = true, .strides = {}}
+                                                : contiguous_layout(types[i].shape));
   layouts.push_back(contiguous_layout(result.shape));
   LoopNest nest = lower(call, result, layouts);
   for (auto* axes : {&nest.parallel, &nest.sequential})
@@ -90,7 +94,8 @@ inline FusedNest padded_sum_nest() {
 }
 inline FusedNest epilogue_nest() {
   auto program = [](const TensorList& x) { return TensorList{gelu(matmul(x[0], x[1]) + x[2])}; };
-  return fused_nest(program, {{kBFloat16, {16, 64}, Device()}, {kBFloat16, {64, 48}, Device()}, {kBFloat16, {48}, Device()}});
+  return fused_nest(program,
+                    {{kBFloat16, {16, 64}, Device()}, {kBFloat16, {64, 48}, Device()}, {kBFloat16, {48}, Device()}});
 }
 
 }  // namespace sinter

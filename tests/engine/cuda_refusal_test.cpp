@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <deque>
 
 #include "sinter/engine/executable/frame.h"
 #include "sinter/engine/executable/ready_graph.h"
@@ -20,7 +21,12 @@ using CudaRefusal = runtime::FakeCudaTest;
 
 // The steps of a program's plan by what they are: "fused(2) mm".
 std::string steps_of(const char* text, bool strict = false) {
-  Program program{.graph = group_kernels(Graph::parse(text)), .symbols = {}, .writes = {}, .name = "test", .strict = strict, .grouped = true};
+  Program program{.graph = group_kernels(Graph::parse(text)),
+                  .symbols = {},
+                  .writes = {},
+                  .name = "test",
+                  .strict = strict,
+                  .grouped = true};
   auto plan = make_plan(program, {}, {});
   std::string out;
   for (auto& step : plan->steps) {
@@ -95,6 +101,25 @@ TEST_F(CudaRefusal, ProductsGoToTheLibraryAndKeepTheRest) {
   });
 }
 
+TEST_F(CudaRefusal, WhatTuningWouldTryIsLeftOut) {
+  SINTER_EXPECT_ON_FAKE([] {
+    if (!runtime::nvrtc_problem().empty()) return;
+    lenient();
+    Program program{
+        .graph = group_kernels(Graph::parse(kProduct)), .symbols = {}, .writes = {}, .name = "test", .grouped = true};
+    auto plan = make_plan(program, {}, {});
+    std::deque<RefuseTexts> refused;
+    for (auto& other : plan->steps[0].fused->cuda->others())
+      for (auto& kernel : other->kernels()) refused.emplace_back(kernel->source.name);
+    SINTER_REQUIRE(!refused.empty());
+    PlanOptions options;
+    options.tune_seconds = 0.001;
+    auto tuned = make_plan(program, {}, options);
+    SINTER_REQUIRE(tuned->steps[0].way_name.empty());
+    SINTER_REQUIRE(tuned->steps[0].fused->cuda->way() == plan->steps[0].fused->cuda->way());
+  });
+}
+
 TEST_F(CudaRefusal, WhatTheDriverDoesNotLoadFallsApart) {
   setenv("FAKE_CUDA_VERSION", "99000", 1);  // newer than any NVRTC
   SINTER_EXPECT_ON_FAKE([] {
@@ -111,7 +136,8 @@ TEST_F(CudaRefusal, AKernelThatWantsTooMuchWhenItRunsRunsOpByOp) {
     if (!runtime::nvrtc_problem().empty()) return;
     lenient();
     setenv("FAKE_CUDA_REFUSED_LAUNCHES", "1", 1);
-    Program program{.graph = group_kernels(Graph::parse(kChain)), .symbols = {}, .writes = {}, .name = "test", .grouped = true};
+    Program program{
+        .graph = group_kernels(Graph::parse(kChain)), .symbols = {}, .writes = {}, .name = "test", .grouped = true};
     auto executable = compile_program(std::move(program));
     TensorArg x(empty({60, 70}, TensorOptions(kFloat32).device(cuda(0))));
     Tensor out;

@@ -77,7 +77,8 @@ Outcome run(const std::string& text, const TensorList& inputs, double tolerance 
     Array array = to_array(got[i]);
     EXPECT_EQ(array.sizes, want[i].sizes);
     for (int64_t at = 0; at < want[i].numel(); ++at)
-      EXPECT_NEAR(array.number(at), want[i].number(at), tolerance * std::max(1.0, std::abs(want[i].number(at)))) << "result " << i;
+      EXPECT_NEAR(array.number(at), want[i].number(at), tolerance * std::max(1.0, std::abs(want[i].number(at))))
+          << "result " << i;
   }
   return out;
 }
@@ -101,8 +102,9 @@ TEST(Refusal, AGroupBecomesSmallerGroups) {
   auto [plan, warnings] = run(chain("exp"), {numbers({6, 21})});
   EXPECT_EQ(count(plan, "fused fused("), 2) << plan;
   EXPECT_EQ(count(warnings, "is refused"), 1) << warnings;
-  for (auto* part : {"the kernel 'k_exp_tanh_mul_sqrt' is refused: error: a test refuses", "its ops run as smaller kernels or one by one",
-                     "Please report it", "SINTER_DEBUG=<directory>", "{\"strict\", 1}", "SINTER_STRICT=1"})
+  for (auto* part : {"the kernel 'k_exp_tanh_mul_sqrt' is refused: error: a test refuses",
+                     "its ops run as smaller kernels or one by one", "Please report it", "SINTER_DEBUG=<directory>",
+                     "{\"strict\", 1}", "SINTER_STRICT=1"})
     EXPECT_TRUE(has(warnings, part)) << part << "\n" << warnings;
 }
 
@@ -118,7 +120,9 @@ TEST(Refusal, ThenSingleOps) {
 TEST(Refusal, ThenTheReferee) {
   Lenient lenient;
   RefuseTexts refuse("atan(");
-  auto [plan, warnings] = run("%0 = input : f32[6, 23]\n%1 = exp(%0) : f32[6, 23]\n%2 = atan(%1) : f32[6, 23]\nreturn %2\n", {numbers({6, 23})});
+  auto [plan, warnings] =
+      run("%0 = input : f32[6, 23]\n%1 = exp(%0) : f32[6, 23]\n%2 = atan(%1) : f32[6, 23]\nreturn %2\n",
+          {numbers({6, 23})});
   EXPECT_EQ(count(plan, "fused fused("), 0) << plan;
   EXPECT_TRUE(has(warnings, "atan f32[6, 23] is computed element by element on the host")) << warnings;
 }
@@ -146,7 +150,8 @@ TEST(Refusal, ProductsKeepTheirLibraryAndLoseTheEpilogue) {
       "%4 = tanh(%3) : f32[20, 24]\n%5 = mm(%0, %2) : f32[20, 12]\n%6 = exp(%5) : f32[20, 12]\nreturn %4, %6\n",
       {numbers({20, 8}), numbers({8, 24}), numbers({8, 12})});
   // With the norm in front: prologue, product and epilogue in one kernel.
-  run("%0 = input : f32[2, 8]\n%1 = input : f32[8, 24]\n%2 = sum(%0) {dims=[1], keepdim=true} : f32[2, 1]\n%3 = div(%0, %2) : f32[2, 8]\n"
+  run("%0 = input : f32[2, 8]\n%1 = input : f32[8, 24]\n%2 = sum(%0) {dims=[1], keepdim=true} : f32[2, 1]\n%3 = "
+      "div(%0, %2) : f32[2, 8]\n"
       "%4 = mm(%3, %1) : f32[2, 24]\n%5 = tanh(%4) : f32[2, 24]\nreturn %5\n",
       {numbers({2, 8}), numbers({8, 24})});
 }
@@ -154,11 +159,11 @@ TEST(Refusal, ProductsKeepTheirLibraryAndLoseTheEpilogue) {
 TEST(Refusal, ConvolutionsLoseTheEpilogue) {
   Lenient lenient;
   RefuseTexts refuse("void* const* tiles_");
-  auto [plan, warnings] = run(
-      "%0 = input : f32[1, 2, 7, 7]\n%1 = input : f32[3, 2, 3, 3]\n"
-      "%2 = convolution(%0, %1) {stride=[1, 1], padding=[1, 1], dilation=[1, 1]} : f32[1, 3, 7, 7]\n"
-      "%3 = relu(%2) : f32[1, 3, 7, 7]\n%4 = exp(%3) : f32[1, 3, 7, 7]\nreturn %4\n",
-      {numbers({1, 2, 7, 7}), numbers({3, 2, 3, 3})}, 1e-3);
+  auto [plan, warnings] =
+      run("%0 = input : f32[1, 2, 7, 7]\n%1 = input : f32[3, 2, 3, 3]\n"
+          "%2 = convolution(%0, %1) {stride=[1, 1], padding=[1, 1], dilation=[1, 1]} : f32[1, 3, 7, 7]\n"
+          "%3 = relu(%2) : f32[1, 3, 7, 7]\n%4 = exp(%3) : f32[1, 3, 7, 7]\nreturn %4\n",
+          {numbers({1, 2, 7, 7}), numbers({3, 2, 3, 3})}, 1e-3);
   EXPECT_TRUE(has(plan, "convolution")) << plan;
 }
 
@@ -205,28 +210,40 @@ void expect_same(const char* refused, F&& f, const char* warned) {
   ASSERT_EQ(got.sizes(), want.sizes());
   ASSERT_EQ(got.dtype(), want.dtype());
   Array a = to_array(got), b = to_array(want);
-  for (int64_t at = 0; at < b.numel(); ++at) EXPECT_NEAR(a.number(at), b.number(at), 1e-5 * std::max(1.0, std::abs(b.number(at))));
+  for (int64_t at = 0; at < b.numel(); ++at)
+    EXPECT_NEAR(a.number(at), b.number(at), 1e-5 * std::max(1.0, std::abs(b.number(at))));
 }
 
 TEST(Refusal, SingleOpsAreComputedByTheReferee) {
   // What has been compiled is not refused any more: each case has kernels of its own.
   Tensor x = numbers({5, 7}), at = tensor(std::vector<int64_t>{4, 0});
-  expect_same("k_asinh_f32_f32(", [&] { return asinh(x.t()); }, "asinh f32[7, 5] is computed element by element");
-  expect_same("k_cumprod", [&] { return cumprod(x, 1); }, "cumprod f32[5, 7]");
-  expect_same("k_prod_", [&] { return prod(x, 1); }, "prod f32[5, 7]");
-  expect_same("k_index_copy", [&] { return index_copy(x, 0, at, x.slice(0, 0, 2) * 2); }, "index_copy f32[5, 7]");
+  expect_same(
+      "k_asinh_f32_f32(", [&] { return asinh(x.t()); }, "asinh f32[7, 5] is computed element by element");
+  expect_same(
+      "k_cumprod", [&] { return cumprod(x, 1); }, "cumprod f32[5, 7]");
+  expect_same(
+      "k_prod_", [&] { return prod(x, 1); }, "prod f32[5, 7]");
+  expect_same(
+      "k_index_copy", [&] { return index_copy(x, 0, at, x.slice(0, 0, 2) * 2); }, "index_copy f32[5, 7]");
   // Into memory that is there, of other strides and another type; what lies between stays.
-  expect_same("k::i16>(out_", [&] {
-    Tensor out = full({7, 10}, 3, kInt16);
-    out.slice(1, 0, 10, 2).t().copy_(x * 100);
-    return out;
-  }, "is computed element by element on the host");
-  expect_same("k_acosh_bf16_bf16(", [&] { return acosh((x + 2).to(kBFloat16)); }, "acosh bf16[5, 7]");
+  expect_same(
+      "k::i16>(out_",
+      [&] {
+        Tensor out = full({7, 10}, 3, kInt16);
+        out.slice(1, 0, 10, 2).t().copy_(x * 100);
+        return out;
+      },
+      "is computed element by element on the host");
+  expect_same(
+      "k_acosh_bf16_bf16(", [&] { return acosh((x + 2).to(kBFloat16)); }, "acosh bf16[5, 7]");
 }
 
 TEST(Refusal, ASingleOpIsAnErrorWhereThatIsAskedFor) {
   RefuseTexts refuse("k_log1p_");
-  EXPECT_TRUE(has(error_of([] { return log1p(numbers({5, 7})); }), "log1p f32[5, 7]: the kernel 'k_log1p_f32_f32' is refused"));
+  EXPECT_TRUE(has(error_of([] {
+                    return log1p(numbers({5, 7}));
+                  }),
+                  "log1p f32[5, 7]: the kernel 'k_log1p_f32_f32' is refused"));
 }
 
 // --- toolchain
@@ -254,9 +271,11 @@ TEST(Refusal, TheTextIsWrittenWhereOneLooks) {
         OwnDirectory directory;
         setenv("SINTER_DEBUG", directory.path().c_str(), 1);
         unsetenv("SINTER_STRICT");
-        runtime::warn_refused(runtime::Refused("message", "k_test", "note: at\nk.cpp:3: error: wrong", "the text"), "it goes on");
+        runtime::warn_refused(runtime::Refused("message", "k_test", "note: at\nk.cpp:3: error: wrong", "the text"),
+                              "it goes on");
         std::string names;
-        for (auto& entry : std::filesystem::directory_iterator(directory.path())) names += entry.path().filename().string();
+        for (auto& entry : std::filesystem::directory_iterator(directory.path()))
+          names += entry.path().filename().string();
         std::exit(has(names, "k_test_") && has(names, ".refused.txt") ? 0 : 1);
       },
       ::testing::ExitedWithCode(0), "is refused: k.cpp:3: error: wrong\n.*with the file .*k_test_.*refused.txt");

@@ -132,8 +132,12 @@ TEST_P(GoldenKernels, ComputeWhatTheGraphMeans) {
   std::vector<TensorArg> operands;
   for (auto& array : inputs) operands.push_back(to_tensor(array));
   for (bool grouped : {true, false}) {
-    Program program{.graph = grouped ? pass_named(GetParam().parent_path().filename().string()).run(input) : std::move(input),
-                    .symbols = {}, .writes = {}, .name = "golden", .grouped = true};
+    Program program{
+        .graph = grouped ? pass_named(GetParam().parent_path().filename().string()).run(input) : std::move(input),
+        .symbols = {},
+        .writes = {},
+        .name = "golden",
+        .grouped = true};
     IntList values;
     for (auto& [name, size] : sizes) {
       program.symbols.push_back(name);
@@ -142,7 +146,8 @@ TEST_P(GoldenKernels, ComputeWhatTheGraphMeans) {
     TensorList got(want.size());
     compile_program(std::move(program))->run(operands, values, got);
     for (size_t i = 0; i < want.size(); ++i)
-      EXPECT_EQ(testing::difference(got[i], want[i], tolerance), "") << "output " << i << (grouped ? "" : ", without the pass");
+      EXPECT_EQ(testing::difference(got[i], want[i], tolerance), "")
+          << "output " << i << (grouped ? "" : ", without the pass");
   }
 }
 

@@ -35,7 +35,8 @@ std::string kernels_without(std::vector<std::string> skip) {
   std::string list;
   for (auto& node : graph.nodes()) {
     auto kind = node.op->kind;
-    if (kind != OpKind::kInput && kind != OpKind::kScalar && kind != OpKind::kView) list += std::string(node.op->name) + " ";
+    if (kind != OpKind::kInput && kind != OpKind::kScalar && kind != OpKind::kView)
+      list += std::string(node.op->name) + " ";
   }
   return list;
 }
@@ -51,8 +52,9 @@ TEST(Grouping, IsReportedAndShownLikeOtherPasses) {
   std::map<std::string, std::string, std::less<>> stages;
   PipelineOptions options = planning_pipeline();
   options.on_stage = [&](std::string_view pass, const std::string& text) { stages[std::string(pass)] = text; };
-  Graph graph = run_passes(Graph::parse("%0 = input : f32[4, 8]\n%1 = exp(%0) : f32[4, 8]\n%2 = tanh(%1) : f32[4, 8]\nreturn %2\n"),
-                           options, &reports);
+  Graph graph = run_passes(
+      Graph::parse("%0 = input : f32[4, 8]\n%1 = exp(%0) : f32[4, 8]\n%2 = tanh(%1) : f32[4, 8]\nreturn %2\n"), options,
+      &reports);
   ASSERT_EQ(reports.size(), 8u);
   EXPECT_EQ(reports[6].name, "fuse");
   EXPECT_TRUE(reports[6].changed);
@@ -77,8 +79,8 @@ TEST(Grouping, OnlyWhereATargetTakesKernels) {
   PipelineOptions options = planning_pipeline({"s0"});
   auto grouped = [&](const char* size) {
     std::vector<PassReport> reports;
-    Graph graph = Graph::parse(format("%0 = input : f32[{}]\n%1 = exp(%0) : f32[{}]\n%2 = tanh(%1) : f32[{}]\nreturn %2\n", size,
-                                      size, size));
+    Graph graph = Graph::parse(
+        format("%0 = input : f32[{}]\n%1 = exp(%0) : f32[{}]\n%2 = tanh(%1) : f32[{}]\nreturn %2\n", size, size, size));
     return has_kernels(run_passes(std::move(graph), options, &reports)) && reports.size() == 8;
   };
   EXPECT_TRUE(grouped("4"));
@@ -104,7 +106,8 @@ TEST(Grouping, VerifiesBodies) {
   // Operands have the sizes that the body was made for.
   Pass resized{"resized", [](const Graph&) {
                  return Graph::parse(
-                     "%0 = input : f32[4]\n%1 = fused(%0) {body={%0 = input : f32[3]; %1 = exp(%0) : f32[3]; return %1}, domain=[3]} "
+                     "%0 = input : f32[4]\n%1 = fused(%0) {body={%0 = input : f32[3]; %1 = exp(%0) : f32[3]; return "
+                     "%1}, domain=[3]} "
                      ": f32[3]\nreturn %1\n");
                }};
   EXPECT_THROW(run_passes(Graph::parse("%0 = input : f32[3]\nreturn %0\n"), {&resized, 1}), InternalError);
@@ -118,7 +121,8 @@ TEST(Grouping, IsLeftOutByName) {
   EXPECT_EQ(kernels_without({"nest", "fuse.products"}), "fused mm fused fused fused ");
   std::string alone = kernels_without({"fuse"});
   EXPECT_EQ(alone.find("fused"), std::string::npos) << alone;
-  for (auto* op : {"rsqrt", "mm", "gelu", "flip", "exp", "div", "tanh"}) EXPECT_NE(alone.find(op), std::string::npos) << alone;
+  for (auto* op : {"rsqrt", "mm", "gelu", "flip", "exp", "div", "tanh"})
+    EXPECT_NE(alone.find(op), std::string::npos) << alone;
   // The flip is computed by its own kernel, and the product of what it reads before.
   std::string stored = kernels_without({"nest", "fuse.inline"});
   EXPECT_NE(stored, kernels_without({"nest"}));
@@ -128,8 +132,11 @@ TEST(Grouping, IsLeftOutByName) {
 
 TEST(Grouping, ResultsAreRightWhateverIsLeftOut) {
   TensorList x = inputs(), want = block(x);
-  auto call = [](const Tensor& a, const Tensor& b, const Tensor& c, const Tensor& d, const Tensor& e) { return block({a, b, c, d, e}); };
-  for (auto* skip : {"fuse", "nest", "fuse.inline", "fuse.siblings", "fuse.products", "nest.prologues", "nest.siblings", "fuse,nest"}) {
+  auto call = [](const Tensor& a, const Tensor& b, const Tensor& c, const Tensor& d, const Tensor& e) {
+    return block({a, b, c, d, e});
+  };
+  for (auto* skip : {"fuse", "nest", "fuse.inline", "fuse.siblings", "fuse.products", "nest.prologues", "nest.siblings",
+                     "fuse,nest"}) {
     SkipVariable variable(skip);
     auto f = compile(call);
     // Twice: as captured, and as kept in the store.
@@ -141,7 +148,8 @@ TEST(Grouping, ResultsAreRightWhateverIsLeftOut) {
     }
     auto told = compiler::explain(f, x[0], x[1], x[2], x[3], x[4]);
     bool fuses = told.programs.at(0).plans.at(0).find("fused") != std::string::npos;
-    EXPECT_EQ(fuses, std::string(skip).rfind("fuse", 0) != 0 || std::string(skip).find('.') != std::string::npos) << skip;
+    EXPECT_EQ(fuses, std::string(skip).rfind("fuse", 0) != 0 || std::string(skip).find('.') != std::string::npos)
+        << skip;
   }
 }
 

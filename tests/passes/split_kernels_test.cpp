@@ -52,7 +52,8 @@ TEST(SplitKernels, MeansTheSameUntilNothingIsLeft) {
       auto got = interpret(now, inputs);
       ASSERT_EQ(got.size(), want.size());
       for (size_t i = 0; i < want.size(); ++i)
-        EXPECT_EQ(testing::difference(to_tensor(got[i]), want[i], {.ulp = 0x1p15, .absolute = 0x1p-7}), "") << now.text();
+        EXPECT_EQ(testing::difference(to_tensor(got[i]), want[i], {.ulp = 0x1p15, .absolute = 0x1p-7}), "")
+            << now.text();
       ++split;
     }
   }
@@ -62,13 +63,16 @@ TEST(SplitKernels, MeansTheSameUntilNothingIsLeft) {
 // Only what is named.
 TEST(SplitKernels, LeavesOthersWhole) {
   Graph graph = Graph::parse(
-      "%0 = input : f32[4]\n%1 = fused(%0) {body={%0 = input : f32[4]; %1 = exp(%0) : f32[4]; %2 = tanh(%1) : f32[4]; return %2}, "
-      "domain=[4]} : f32[4]\n%2 = fused(%1) {body={%0 = input : f32[4]; %1 = neg(%0) : f32[4]; %2 = abs(%1) : f32[4]; return %2}, "
+      "%0 = input : f32[4]\n%1 = fused(%0) {body={%0 = input : f32[4]; %1 = exp(%0) : f32[4]; %2 = tanh(%1) : f32[4]; "
+      "return %2}, "
+      "domain=[4]} : f32[4]\n%2 = fused(%1) {body={%0 = input : f32[4]; %1 = neg(%0) : f32[4]; %2 = abs(%1) : f32[4]; "
+      "return %2}, "
       "domain=[4]} : f32[4]\nreturn %2\n");
   Graph split = split_kernels(graph, {&graph.nodes()[1]}, is_contraction);
   EXPECT_EQ(split.text(),
             "%0 = input : f32[4]\n%1 = exp(%0) : f32[4]\n%2 = tanh(%1) : f32[4]\n"
-            "%3 = fused(%2) {body={%0 = input : f32[4]; %1 = neg(%0) : f32[4]; %2 = abs(%1) : f32[4]; return %2}, domain=[4]} : f32[4]\n"
+            "%3 = fused(%2) {body={%0 = input : f32[4]; %1 = neg(%0) : f32[4]; %2 = abs(%1) : f32[4]; return %2}, "
+            "domain=[4]} : f32[4]\n"
             "return %3\n");
 }
 

@@ -68,8 +68,8 @@ class KernelWriter : TextWriter {
   void open_loops(const std::vector<Axis>& axes, size_t count) {
     for (size_t i = 0; i < count; ++i) {
       auto& axis = axes[i];
-      open(format("for (i64 {} = 0; {} < {}; ++{}) {", index_text(axis.symbol), index_text(axis.symbol), index_text(axis.extent),
-                  index_text(axis.symbol)));
+      open(format("for (i64 {} = 0; {} < {}; ++{}) {", index_text(axis.symbol), index_text(axis.symbol),
+                  index_text(axis.extent), index_text(axis.symbol)));
     }
   }
   void close_loops(size_t count) {
@@ -238,7 +238,10 @@ class KernelWriter : TextWriter {
     close();
     open(format("if ({} < {}) {", k, n));
     line(format("const i64 m_ = {} - {};", n, k));
-    take_winners(partial, format("select(first_lanes(m_), {}, splat_{}({}))", partial.value(nest_.value, acc), acc, identity_text(nest_.combine, acc)), type);
+    take_winners(partial,
+                 format("select(first_lanes(m_), {}, splat_{}({}))", partial.value(nest_.value, acc), acc,
+                        identity_text(nest_.combine, acc)),
+                 type);
     close();
     close_loops(nest_.sequential.size() - 1);
     line(format("winner_ = join_winners<{}>(bests_, winners_);", nest_.combine == Combine::kArgMax));
@@ -318,7 +321,8 @@ class KernelWriter : TextWriter {
       accumulate("blocks_[c_ / kLanes]", "acc_");
     });
     close();
-    line(each + format("sums_[c_ / kLanes] = {};", combine_text(nest_.combine, "sums_[c_ / kLanes]", "blocks_[c_ / kLanes]")));
+    line(each +
+         format("sums_[c_ / kLanes] = {};", combine_text(nest_.combine, "sums_[c_ / kLanes]", "blocks_[c_ / kLanes]")));
     close();
     close_loops(nest_.sequential.size() - 1);
     over_strip([&](LaneMode mode) {
@@ -355,7 +359,8 @@ class KernelWriter : TextWriter {
     BodyWriter body(nest_, Dim(), LaneMode::kScalar);
     lines(body.write(inner_symbols({}), false));
     if (nest_.kind == NestKind::kMap) return line(store_one(body.value(nest_.value, out)));
-    if (nest_.kind == NestKind::kScan) line(format("{} acc_ = {};", type_text(acc, false), identity_text(nest_.combine, acc)));
+    if (nest_.kind == NestKind::kScan)
+      line(format("{} acc_ = {};", type_text(acc, false), identity_text(nest_.combine, acc)));
     open_loops(nest_.sequential, nest_.sequential.size());
     lines(body.write(inner_symbols({}), true));
     if (nest_.kind == NestKind::kScan) {

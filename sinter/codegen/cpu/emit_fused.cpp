@@ -46,7 +46,8 @@ class FusedWriter : TextWriter {
  private:
   // Called on each finished piece of a contraction's result.
   KernelText write_epilogue(const std::string& name) {
-    open("extern \"C\" void " + name + "(const i64* a_, void* const* tiles_, i64 row_, i64 col_, i64 rows_, i64 cols_, i64 stride_) {");
+    open("extern \"C\" void " + name +
+         "(const i64* a_, void* const* tiles_, i64 row_, i64 col_, i64 rows_, i64 cols_, i64 stride_) {");
     prologue();
     common_cuts("col_", "col_ + cols_");
     open("for (i64 t_ = 0; t_ < rows_; ++t_) {");
@@ -204,8 +205,8 @@ class FusedWriter : TextWriter {
     begin_reductions(s);
     for (size_t d = 0; d + 1 < nest_.inner.size(); ++d) {
       auto& outer = nest_.inner[d];
-      open(format("for (i64 {} = 0; {} < {}; ++{}) {", index_text(outer.symbol), index_text(outer.symbol), index_text(outer.extent),
-                  index_text(outer.symbol)));
+      open(format("for (i64 {} = 0; {} < {}; ++{}) {", index_text(outer.symbol), index_text(outer.symbol),
+                  index_text(outer.extent), index_text(outer.symbol)));
     }
     std::string k = index_text(axis);
     auto places = cuts(s);

@@ -33,12 +33,13 @@ std::string block_text(CudaSpread spread) { return spread == CudaSpread::kColumn
 // It does not let the next kernel start early: behind a small kernel that would be one whose weights are then fetched while
 // a large one before this still streams its own, and both lose (measured: 5 % of a decode step).
 void finish_cuda(CudaKernelText& kernel, int bounds) {
-  kernel.text = format("namespace k {\nstruct {}_kernel : Vectors<{}> {\n{}};\n", kernel.name, kernel.lanes, kernel.members) +
-                format("extern \"C\" __global__ void __launch_bounds__({}) {}(const __grid_constant__ Args<{}> a_) {\n", bounds,
-                       kernel.name, kernel.slots) +
-                format("  wait_for_previous();\n  {}_kernel::run_(a_, 0, a_.range, this_block<{}>());\n}\n",
-                       kernel.name, block_text(kernel.spread)) +
-                "}  // namespace k\n";
+  kernel.text =
+      format("namespace k {\nstruct {}_kernel : Vectors<{}> {\n{}};\n", kernel.name, kernel.lanes, kernel.members) +
+      format("extern \"C\" __global__ void __launch_bounds__({}) {}(const __grid_constant__ Args<{}> a_) {\n", bounds,
+             kernel.name, kernel.slots) +
+      format("  wait_for_previous();\n  {}_kernel::run_(a_, 0, a_.range, this_block<{}>());\n}\n", kernel.name,
+             block_text(kernel.spread)) +
+      "}  // namespace k\n";
 }
 
 namespace {
@@ -194,7 +195,8 @@ class LoopCudaWriter : CudaWriter {
     out_.work = points_of(nest_.sequential);
     const Axis& axis = nest_.sequential[0];
     DType acc = nest_.accumulator;
-    std::string type = index_type(), acc_type = type_text(acc, false), n = index_text(axis.extent), i = index_text(axis.symbol);
+    std::string type = index_type(), acc_type = type_text(acc, false), n = index_text(axis.extent),
+                i = index_text(axis.symbol);
     std::string identity = identity_text(nest_.combine, acc);
     open_run(out_.spread);
     arguments();
@@ -203,7 +205,8 @@ class LoopCudaWriter : CudaWriter {
     lines(body.write(inside(), false));
     line(format("{} carry_ = {};", acc_type, identity));
     line(format("const {} stop_ = valid_ ? ({})({}) : 0;", type, type, n));
-    open(format("for ({} round_ = 0; round_ < ({})({}); round_ += ({})b_.members * {}) {", type, type, n, type, kScanItems));
+    open(format("for ({} round_ = 0; round_ < ({})({}); round_ += ({})b_.members * {}) {", type, type, n, type,
+                kScanItems));
     line(format("const {} first_ = round_ + ({})b_.member * {};", type, type, kScanItems));
     line(format("{} sums_[{}];", acc_type, kScanItems));
     line(format("{} sum_ = {};", acc_type, identity));
@@ -216,7 +219,8 @@ class LoopCudaWriter : CudaWriter {
     close();
     line("sums_[item_] = sum_;");
     close();
-    line(format("const {} before_ = scan_before<{}>(b_, sum_, {}, carry_);", acc_type, join_text(nest_.combine), identity));
+    line(format("const {} before_ = scan_before<{}>(b_, sum_, {}, carry_);", acc_type, join_text(nest_.combine),
+                identity));
     line("#pragma unroll");
     open(format("for (int item_ = 0; item_ < {}; ++item_) {", kScanItems));
     open("if (first_ + item_ < stop_) {");
@@ -305,8 +309,8 @@ CudaKernelText emit_cuda_siblings(const std::vector<CudaKernelText>& kernels, co
   out.text = format("namespace k {\nnamespace {}_parts {\nconstexpr int slots_ = {};\n{}}\n", name, out.slots, parts) +
              format("extern \"C\" __global__ void __launch_bounds__({}) {}(const __grid_constant__ Args<{}> a_) {\n",
                     kSiblingThreads, name, out.slots) +
-             format("  using {}_parts::slots_;\n  wait_for_previous();\n  u32 block_ = blockIdx.x;\n", name) +
-             calls + "}\n}  // namespace k\n";
+             format("  using {}_parts::slots_;\n  wait_for_previous();\n  u32 block_ = blockIdx.x;\n", name) + calls +
+             "}\n}  // namespace k\n";
   return out;
 }
 

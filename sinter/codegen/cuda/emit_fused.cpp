@@ -85,9 +85,12 @@ CudaKernelText emit_cuda(const FusedNest& nest, const std::string& name, CudaEmi
 CudaKernelText emit_cuda_rows(const FusedNest& nest, const std::string& name, CudaEmitOptions options) {
   StageTimer timer(CompileStage::kEmit);
   auto out = FusedCudaWriter(nest, options, CudaSpread::kRows).write(name, Role::kPart);
-  out.text = format("namespace k {\nstruct {}_rows : Vectors<{}> {\n{}};\n", name, out.lanes, out.members) +
-             format("template <class A_>\n__device__ __forceinline__ void {}(const A_& a_, i64 begin_, i64 end_) {\n", name) +
-             format("  {}_rows::run_(a_, begin_, end_, block_of<Rows>(0, 1, blockDim.x * blockDim.y));\n}\n}  // namespace k\n", name);
+  out.text =
+      format("namespace k {\nstruct {}_rows : Vectors<{}> {\n{}};\n", name, out.lanes, out.members) +
+      format("template <class A_>\n__device__ __forceinline__ void {}(const A_& a_, i64 begin_, i64 end_) {\n", name) +
+      format(
+          "  {}_rows::run_(a_, begin_, end_, block_of<Rows>(0, 1, blockDim.x * blockDim.y));\n}\n}  // namespace k\n",
+          name);
   return out;
 }
 

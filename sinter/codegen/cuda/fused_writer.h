@@ -84,7 +84,8 @@ class FusedCudaWriter : CudaWriter {
     } else {
       std::string u = unsigned_type();
       line(format("const {} at_ = ({})step_ / ({})({});", u, u, u, count));
-      line(format("const {} {} = ({})(({})step_ - at_ * ({})({})){};", type, i, type, u, u, count, in_lanes_ ? " * kLanes" : ""));
+      line(format("const {} {} = ({})(({})step_ - at_ * ({})({})){};", type, i, type, u, u, count,
+                  in_lanes_ ? " * kLanes" : ""));
       unpack_position(outer, "at_");
     }
     place_tiles(outer.empty());
@@ -104,7 +105,8 @@ class FusedCudaWriter : CudaWriter {
     } else {
       const std::vector<Dim> along{axis()};
       lines(full.write(along, false));
-      open(format("if ({} + kLanes <= {}{}{}) {", index_text(axis()), n, alike_text(nest_, s), fits_text(nest_, s, true)));
+      open(format("if ({} + kLanes <= {}{}{}) {", index_text(axis()), n, alike_text(nest_, s),
+                  fits_text(nest_, s, true)));
       lines(full.write(along, true));
       for (auto& store : s.stores) line(store_lanes(store, full));
       close();
@@ -120,8 +122,8 @@ class FusedCudaWriter : CudaWriter {
   // One by one what a vector from here on holds, up to the end.
   void open_tail(const std::string& end) {
     std::string type = index_type(), i = index_text(axis());
-    open(format("for ({} tail_ = {}, last_ = minimum({} + ({})kLanes, ({})({})); tail_ < last_; ++tail_) {", type, i, i, type, type,
-                end));
+    open(format("for ({} tail_ = {}, last_ = minimum({} + ({})kLanes, ({})({})); tail_ < last_; ++tail_) {", type, i, i,
+                type, type, end));
     line(format("const {} {} = tail_;", type, i));
   }
 
@@ -173,17 +175,19 @@ class FusedCudaWriter : CudaWriter {
     line(format("const {} across_ = {}, down_ = (({})({}) + 31) / 32;", u, across, u, index_text(other.extent)));
     line(format("const i64 squares_ = (i64)({}) * across_ * down_;", index_text(points_of(outer))));
     open("for (i64 square_ = b_.index; square_ < squares_; square_ += b_.count) {");
-    line(format("const {} at_ = ({})square_ / (across_ * down_), place_ = ({})square_ - at_ * (across_ * down_);", u, u, u));
-    line(format("const {} first_last_ = ({})(place_ % across_ * 32), first_other_ = ({})(place_ / across_ * 32);", type, type, type));
+    line(format("const {} at_ = ({})square_ / (across_ * down_), place_ = ({})square_ - at_ * (across_ * down_);", u, u,
+                u));
+    line(format("const {} first_last_ = ({})(place_ % across_ * 32), first_other_ = ({})(place_ / across_ * 32);", type,
+                type, type));
     unpack_position(outer, "at_");
     auto each = [&](const std::string& along_last, const std::string& along_other) {
       line("#pragma unroll");
       open("for (u32 turn_ = 0; turn_ < kTileTurns; ++turn_) {");
       line("const u32 step_ = b_.row + turn_ * kTileRows;");
-      line(format("const {} {} = first_last_ + ({}){}, {} = first_other_ + ({}){};", type, index_text(last.symbol), type, along_last,
-                  index_text(other.symbol), type, along_other));
-      open(format("if ({} < {} && {} < {}) {", index_text(last.symbol), index_text(last.extent), index_text(other.symbol),
-                  index_text(other.extent)));
+      line(format("const {} {} = first_last_ + ({}){}, {} = first_other_ + ({}){};", type, index_text(last.symbol),
+                  type, along_last, index_text(other.symbol), type, along_other));
+      open(format("if ({} < {} && {} < {}) {", index_text(last.symbol), index_text(last.extent),
+                  index_text(other.symbol), index_text(other.extent)));
     };
     // All loads of a thread are on their way before the first is put into its square.
     for (int id : turned_)
@@ -222,7 +226,8 @@ class FusedCudaWriter : CudaWriter {
     if (!nest_.tiles) return;
     line("const i64 col_ = 0;");
     for (int i = 0; i < nest_.tiles; ++i) {
-      line(format("const {}* result{}_ = (const {}*)a_[{}];", memory_text(memory_), i, memory_text(memory_), out_.slots++));
+      line(format("const {}* result{}_ = (const {}*)a_[{}];", memory_text(memory_), i, memory_text(memory_),
+                  out_.slots++));
       line(format("const i64 stride{}_ = a_[{}];", i, out_.slots++));
     }
   }
@@ -303,7 +308,8 @@ class FusedCudaWriter : CudaWriter {
     for (auto& r : s.reductions) {
       std::string identity = identity_text(r.combine, r.accumulator);
       line(format("{} tail{}_ = {};", type_text(r.accumulator, false), r.outer, identity));
-      if (in_lanes_) line(format("{} acc{}_ = splat_{}({});", type_text(r.accumulator, true), r.outer, r.accumulator, identity));
+      if (in_lanes_)
+        line(format("{} acc{}_ = splat_{}({});", type_text(r.accumulator, true), r.outer, r.accumulator, identity));
     }
     in_lanes_ ? walk_lanes(s, full, scalar) : walk(s, scalar);
     for (auto& r : s.reductions) {
@@ -328,7 +334,8 @@ class FusedCudaWriter : CudaWriter {
     std::string type = index_type();
     line(format("const {} stop_ = {};", type, stop(index_text(points_of(nest_.inner)))));
     unroll(s, 4);
-    open(format("for ({} place_ = {}({})b_.member; place_ < stop_; place_ += ({})b_.members) {", type, first(), type, type));
+    open(format("for ({} place_ = {}({})b_.member; place_ < stop_; place_ += ({})b_.members) {", type, first(), type,
+                type));
     unpack_position(nest_.inner, "place_");
     step(s, scalar);
     close();

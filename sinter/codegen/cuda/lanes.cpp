@@ -79,7 +79,8 @@ std::string fits_text(const FusedNest& nest, const Sweep& s, bool taken) {
   std::vector<std::string> all;
   for (auto& instr : s.body) {
     if (instr.kind == InstrKind::kTile)
-      add(all, format("fits<{}>(tile{}_, {})", memory_text(compute_dtype(instr.dtype)), instr.operand, index_text(axis)));
+      add(all,
+          format("fits<{}>(tile{}_, {})", memory_text(compute_dtype(instr.dtype)), instr.operand, index_text(axis)));
     if (instr.kind != InstrKind::kLoad || movement(instr.offset, axis) != Movement::kUnit) continue;
     std::string test =
         format("fits<{}>({}, {})", memory_text(instr.dtype), operand_text(shape, instr.operand), index_text(instr.offset));

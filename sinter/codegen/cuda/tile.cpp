@@ -125,7 +125,8 @@ class TileWriter {
     std::string cluster = tuning_.split > 1 ? format(" __cluster_dims__({}, 1, 1)", tuning_.split) : "";
     line(format("extern \"C\" __global__ void __launch_bounds__({}, 1){} {}(const __grid_constant__ Args<{}> a_) {",
                 tuning_.hopper ? 384 : 256, cluster, spec_.name, spec_.slots));
-    line(format("  tile::{}_shape>(a_);", (tuning_.hopper ? "multiply_on_hopper<" : "multiply_by_warps<") + spec_.name));
+    line(
+        format("  tile::{}_shape>(a_);", (tuning_.hopper ? "multiply_on_hopper<" : "multiply_by_warps<") + spec_.name));
     line("}\n}  // namespace k");
     return std::move(text_);
   }
@@ -151,7 +152,9 @@ class TileWriter {
     line(format("  template <int threads_>\n  using Left = tile::{};",
                 spec_.image ? format("ImageCopies<{}_image, 128, threads_>", spec_.name) : "RowCopies<128, threads_>"));
     line("  template <class X_, class L_>");
-    line("  static __device__ __forceinline__ void start_left(const X_& a_, L_& left_, int tile_, int k_, int thread_) {");
+    line(
+        "  static __device__ __forceinline__ void start_left(const X_& a_, L_& left_, int tile_, int k_, int thread_) "
+        "{");
     line(format("    const i64 row_ = i64(spot_of_(a_, tile_).row) * 128, m_ = a_.number({});", spec_.m_slot));
     if (spec_.image)
       line(format("    left_.start((const char*)a_[{}], row_, m_, k_, thread_);\n  }", spec_.a_slot));
@@ -197,8 +200,8 @@ class TileWriter {
     line("  static __device__ __forceinline__");
     line("  void start_right(const X_& a_, R_& right_, int, int tile_, int k_, int thread_) {");
     line(format("    const i64 column_ = i64(spot_of_(a_, tile_).column) * {};", layout_.width));
-    line(format("    right_.start((const char*)a_[{}], {}, column_, {}, k_, {}, thread_);", spec_.parts[0].b_slot, bytes,
-                total, spec_.k));
+    line(format("    right_.start((const char*)a_[{}], {}, column_, {}, k_, {}, thread_);", spec_.parts[0].b_slot,
+                bytes, total, spec_.k));
     int64_t begin = 0;
     for (size_t p = 1; p < spec_.parts.size(); ++p) {
       begin += spec_.parts[p - 1].n;
@@ -244,8 +247,8 @@ class TileWriter {
       sums += format("{}\"+f\"(c_[{}])", i ? ", " : "", i);
     }
     std::string type = type_of(spec_.dtype);
-    line(
-        format("  static __device__ __forceinline__ void multiply(float (&c_)[{}], u64 left_, u64 right_, int add_) {", n));
+    line(format("  static __device__ __forceinline__ void multiply(float (&c_)[{}], u64 left_, u64 right_, int add_) {",
+                n));
     line("#ifdef __CUDA_ARCH_FEAT_SM90_ALL");
     line(
         format("    asm volatile(\"{\\n.reg .pred p, q;\\n.reg .b64 l, r;\\nsetp.ne.b32 p, %{}, 0;\\nsetp.eq.b32 q, 0, "
@@ -263,7 +266,8 @@ class TileWriter {
   void finish() {
     line("  template <class X_>");
     line(
-        "  static __device__ __forceinline__ void finish(const X_& a_, const float* v_, int apart_, int tile_, int row_, int "
+        "  static __device__ __forceinline__ void finish(const X_& a_, const float* v_, int apart_, int tile_, int "
+        "row_, int "
         "column_) {");
     line("    const tile::Spot spot_ = " + spec_.name + "_shape::spot_of_(a_, tile_);");
     line("    const i64 r_ = i64(spot_.row) * 128 + row_;");
@@ -277,8 +281,8 @@ class TileWriter {
         line(format("      const i64 c_ = i64(spot_.column - {}) * {} + column_;", first, layout_.width));
       line(format("      if (c_ >= {}) return;", part.n));
       if (part.epilogue.empty()) {
-        line(format("      tile::store<{}, lanes>(a_[{}], r_ * {} + c_, v_, int({} - c_));", type_of(spec_.c), part.c_slot,
-                    part.c_stride, part.n));
+        line(format("      tile::store<{}, lanes>(a_[{}], r_ * {} + c_, v_, int({} - c_));", type_of(spec_.c),
+                    part.c_slot, part.c_stride, part.n));
       } else {
         line(format("      for (int i_ = 0; i_ < lanes && c_ + i_ < {}; i_ += {})", part.n, part.lanes));
         line(format("        {}_run::finish_(SubArgs<X_, {}>{a_}, v_ + i_, apart_, r_, c_ + i_);", part.epilogue,
@@ -386,11 +390,13 @@ std::string emit_tile_channels(const TileChannels& it, const std::string& name) 
     one += "        v_ = maximum(v_, 0.0f);\n";
   }
   return format("namespace k {\nstruct {}_run : Vectors<8> {\n  template <class A_>\n", name) +
-         "  static __device__ __forceinline__ void finish_(const A_& a_, const float* tiles_, int, i64 row_, i64 col_) {\n" +
+         "  static __device__ __forceinline__ void finish_(const A_& a_, const float* tiles_, int, i64 row_, i64 col_) "
+         "{\n" +
          format("    const i64 at_ = row_ * {} + col_;\n    if (col_ + 8 <= {} && {}) {\n", it.n, it.n, fits) +
          "      auto v_ = load<f32>(tiles_, 0);\n" + vector +
          format("      store<{}>((void*)a_[{}], at_, v_);\n    } else {\n", type, it.c_slot) +
-         format("      for (int i_ = 0; i_ < 8 && col_ + i_ < {}; ++i_) {\n        float v_ = tiles_[i_];\n", it.n) + one +
+         format("      for (int i_ = 0; i_ < 8 && col_ + i_ < {}; ++i_) {\n        float v_ = tiles_[i_];\n", it.n) +
+         one +
          format("        store1<{}>((void*)a_[{}], at_ + i_, v_);\n      }\n    }\n  }\n};\n}  // namespace k\n", type,
                 it.c_slot);
 }

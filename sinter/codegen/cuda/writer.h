@@ -35,10 +35,11 @@ class CudaWriter : protected TextWriter {
       else if (operand.scalar)
         line(format("const {} {} = ({})a_[{}];", type, name, type, slot));
       else
-        line(format("{}void* {} = ({}void*)a_[{}];", operand.output ? "" : "const ", name, operand.output ? "" : "const ",
-                    slot));
+        line(format("{}void* {} = ({}void*)a_[{}];", operand.output ? "" : "const ", name,
+                    operand.output ? "" : "const ", slot));
     }
-    for (auto& name : params) line(format("const {} {} = ({})a_.number({});", index_type(), local_text(name), index_type(), slot++));
+    for (auto& name : params)
+      line(format("const {} {} = ({})a_.number({});", index_type(), local_text(name), index_type(), slot++));
     if (indexes) line(format("i64* error_ = (i64*)a_.number({});", slot));
     return slot + 1;
   }
@@ -60,7 +61,8 @@ class CudaWriter : protected TextWriter {
 
   void open_run(CudaSpread spread) {
     line("template <class A_>");
-    open(format("static __device__ __forceinline__ void run_(const A_& a_, i64 begin_, i64 end_, const {}& b_) {", block_text(spread)));
+    open(format("static __device__ __forceinline__ void run_(const A_& a_, i64 begin_, i64 end_, const {}& b_) {",
+                block_text(spread)));
   }
 
   // Rows of the range, several in a block; those behind the end take part without reading or writing anything.

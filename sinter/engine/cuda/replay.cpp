@@ -67,6 +67,7 @@ bool CudaReplay::record(FunctionRef<void()> queue) {
   ++recordings_;
   graph_.reset();
   try {
+    set_cells().on(device_.index);  // a launch needs it, and it may be refused
     CudaRecording recording(int64_t(reinterpret_cast<uintptr_t>(block_->data())));
     graph_ = runtime::CudaGraph::capture(device_.index, queue);
     kept_ = recording.take_kept();

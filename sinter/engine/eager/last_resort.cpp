@@ -87,7 +87,8 @@ Tensor run_by_referee(const Op& op, std::span<const TensorArg> inputs, const Att
   Tensor values = to_tensor(compute(op, inputs, attrs), result.dtype()), target = on_host(result);
   write(values.impl(), target.impl());
   if (!result.device().is_cpu())
-    runtime::cuda_copy(data_of(result.impl()), result.device(), data_of(target.impl()), Device(), reach_bytes(result.impl()));
+    runtime::cuda_copy(data_of(result.impl()), result.device(), data_of(target.impl()), Device(),
+                       reach_bytes(result.impl()));
   return result;
 }
 

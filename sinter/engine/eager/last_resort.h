@@ -11,7 +11,8 @@ Tensor run_by_referee(const Op& op, std::span<const TensorArg> inputs, const Att
                       const runtime::Refused& refusal);
 
 template <class Run>
-Tensor or_by_referee(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor* out, Run&& run) {
+Tensor or_by_referee(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor* out,
+                     Run&& run) {
   try {
     return run();
   } catch (const runtime::Refused& refusal) {

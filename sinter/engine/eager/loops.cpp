@@ -34,7 +34,8 @@ class SizeHints : public Tracer {
 
  private:
   int64_t number(const Dim& d) const {
-    return d.substitute([&](const std::string& name) { return Dim(values_[size_t(parse_parameter_name(name)->axis)]); }).number();
+    return d.substitute([&](const std::string& name) { return Dim(values_[size_t(parse_parameter_name(name)->axis)]); })
+        .number();
   }
 
   const IntList& values_;

@@ -38,7 +38,8 @@ std::shared_ptr<Executable> make_user(const std::string& name, const Backend& ba
 }
 
 std::shared_ptr<Executable> make_sinter(Program program) {
-  return is_plannable(program.graph, program.symbols) ? make_planned(std::move(program)) : make_eager(std::move(program));
+  return is_plannable(program.graph, program.symbols) ? make_planned(std::move(program))
+                                                      : make_eager(std::move(program));
 }
 
 class Backends {

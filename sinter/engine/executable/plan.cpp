@@ -9,8 +9,8 @@
 #include "sinter/engine/eager/eager.h"
 #include "sinter/engine/executable/kernel_jobs.h"
 #include "sinter/engine/executable/plan_geometry.h"
-#include "sinter/engine/executable/preparations.h"
 #include "sinter/engine/executable/prepack.h"
+#include "sinter/engine/executable/preparations.h"
 #include "sinter/engine/executable/specialize.h"
 #include "sinter/engine/executable/tune.h"
 #include "sinter/ops/fused.h"
@@ -522,7 +522,8 @@ std::shared_ptr<const Plan> make_plan(const Program& program, std::span<const in
     if (planner.refused().empty()) return plan;
     std::set<const Node*> kernels;
     for (auto& [node, refusal] : planner.refused()) {
-      if (plan->strict) throw Error(node->where.empty() ? refusal->message() : format("{}\n  at {}", refusal->message(), node->where));
+      if (plan->strict)
+        throw Error(node->where.empty() ? refusal->message() : format("{}\n  at {}", refusal->message(), node->where));
       runtime::warn_refused(*refusal, "its ops run as smaller kernels or one by one");
       kernels.insert(node);
     }

@@ -68,7 +68,8 @@ std::shared_ptr<const FusedKernel> choose(const Plan& plan, const Step& step, do
                                              fresh = true]() mutable {
                             if (!is_loaded(*other)) load();
                             if ((*refusals)[i]) throw *(*refusals)[i];
-                            if (std::exchange(fresh, false)) other->tune_libraries(operands->next().cuda_slots, seconds);
+                            if (std::exchange(fresh, false))
+                              other->tune_libraries(operands->next().cuda_slots, seconds);
                             many(*other);
                           }});
   std::string point = "product on " + runtime::cuda_device_info(device).name;

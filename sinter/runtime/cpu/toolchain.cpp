@@ -203,7 +203,8 @@ std::shared_ptr<const CpuCode> Toolchain::from_compiler(const Compiler& compiler
   } catch (const CompilerFailure&) {
     throw;
   } catch (const Error& error) {
-    throw Refused(format("the CPU kernel '{}' does not compile:\n{}", label, error.message()), label, error.message(), source);
+    throw Refused(format("the CPU kernel '{}' does not compile:\n{}", label, error.message()), label, error.message(),
+                  source);
   }
   std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
   if (!verdict.get().empty()) return nullptr;

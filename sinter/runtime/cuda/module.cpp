@@ -85,9 +85,10 @@ class LoadedModule {
     int version = cuda_driver_version();
     if (std::atoi(nvrtc_version().c_str()) <= version / 1000) throw_load_error(result, what, source);
     throw_driver_error(
-        result, what + format(" (compiled by NVRTC {}, while the driver supports CUDA {}.{}: update the driver, or install the "
-                              "NVRTC of its generation)",
-                              nvrtc_version(), version / 1000, version % 1000 / 10));
+        result,
+        what + format(" (compiled by NVRTC {}, while the driver supports CUDA {}.{}: update the driver, or install the "
+                      "NVRTC of its generation)",
+                      nvrtc_version(), version / 1000, version % 1000 / 10));
   }
 
   ~LoadedModule() {
@@ -160,8 +161,8 @@ void allow_shared(CUfunc_st* function, int bytes, int device, const CudaSource* 
   CudaDeviceGuard guard(device);
   int most = cuda_device(device).info.shared_bytes;
   if (bytes > most) {
-    std::string reason =
-        format("the kernel '{}' wants {} bytes of shared memory; a block has {} on cuda:{}", facts.name, bytes, most, device);
+    std::string reason = format("the kernel '{}' wants {} bytes of shared memory; a block has {} on cuda:{}",
+                                facts.name, bytes, most, device);
     if (source) throw Refused(reason, source->name, reason, source->text);
     throw_error(reason);
   }
@@ -269,7 +270,8 @@ std::vector<CudaFunction> load_cuda(std::span<const CudaSource> sources, std::st
     count.stats.memory_hits += hits;
   }
   if (hits < int64_t(sources.size())) load_missing(loaded, sources, keys, prelude, device, out);
-  for (size_t i = 0; i < sources.size(); ++i) allow_shared(out[i].handle(), sources[i].shared_bytes, device, &sources[i]);
+  for (size_t i = 0; i < sources.size(); ++i)
+    allow_shared(out[i].handle(), sources[i].shared_bytes, device, &sources[i]);
   return out;
 }
 
@@ -297,8 +299,8 @@ void cuda_launch(const CudaFunction& function, int device, const CudaGrid& grid,
   CUresult result = driver().cuLaunchKernelEx(&config, function.handle(), arguments, nullptr);
   if (result != CUDA_SUCCESS) [[unlikely]] {
     std::string name = kernels().of(function.handle()).name;
-    std::string what = format("launching the kernel '{}' (grid {}×{}×{}, {}×{}×{} threads, {} bytes of shared memory)", name,
-                              grid.blocks[0], grid.blocks[1], grid.blocks[2], grid.threads[0], grid.threads[1],
+    std::string what = format("launching the kernel '{}' (grid {}×{}×{}, {}×{}×{} threads, {} bytes of shared memory)",
+                              name, grid.blocks[0], grid.blocks[1], grid.blocks[2], grid.threads[0], grid.threads[1],
                               grid.threads[2], grid.shared_bytes);
     if (result == CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES)
       throw Refused(what + ": it wants more registers or threads than a multiprocessor has", name,

@@ -10,9 +10,9 @@ struct CUfunc_st;
 
 namespace sinter::runtime {
 
-// Machine code (a cubin) of a text without includes for an architecture such as "sm_90" (or "sm_90a"). Needs no GPU. What does
-// not compile is Refused, with NVRTC's diagnostics; `label` names the text in messages. Compiled code is kept on disk (CodeStore), where it is
-// found without NVRTC. Any number of threads may compile at once.
+// Machine code (a cubin) of a text without includes for an architecture such as "sm_90" (or "sm_90a"). Needs no GPU.
+// What does not compile is Refused, with NVRTC's diagnostics; `label` names the text in messages. Compiled code is kept
+// on disk (CodeStore), where it is found without NVRTC. Any number of threads may compile at once.
 std::string compile_cuda(const std::string& text, const std::string& label, const std::string& architecture);
 // Why compile_cuda cannot work on this machine and what to install; empty when it can.
 const std::string& nvrtc_problem();
@@ -50,8 +50,8 @@ struct CudaSource {
 };
 
 // The kernels, in order. Those not loaded yet are compiled behind `prelude`, each as a program of its own and on all
-// threads of the pool; kernels of the same name must have the same text. Refused where NVRTC does not compile one, or the driver
-// does not load its code or give it the memory that it wants.
+// threads of the pool; kernels of the same name must have the same text. Refused where NVRTC does not compile one, or
+// the driver does not load its code or give it the memory that it wants.
 std::vector<CudaFunction> load_cuda(std::span<const CudaSource> sources, std::string_view prelude, int device);
 
 struct CudaGrid {
@@ -62,8 +62,9 @@ struct CudaGrid {
   bool overlaps_previous = false;
 };
 
-// Queues the kernel on this thread's stream; Refused where it wants more than a multiprocessor has. With SINTER_CUDA_SYNC=1 it also waits, so that a fault of the kernel is an
-// Error that names it. `params` are the bytes of its one parameter, a struct by value (4 KB at most).
+// Queues the kernel on this thread's stream; Refused where it wants more than a multiprocessor has. With
+// SINTER_CUDA_SYNC=1 it also waits, so that a fault of the kernel is an Error that names it. `params` are the bytes of
+// its one parameter, a struct by value (4 KB at most).
 void cuda_launch(const CudaFunction& function, int device, const CudaGrid& grid, const void* params, size_t bytes);
 
 }  // namespace sinter::runtime

@@ -162,7 +162,8 @@ std::string build(Nvrtc& api, const std::string& text, const std::string& label,
   if (result != kSuccess) {
     if (log.empty()) log = api.error_text(result);
     if (result != kInvalidOption)
-      throw Refused(format("the CUDA program '{}' does not compile for {}:\n{}", label, architecture, log), label, log, text);
+      throw Refused(format("the CUDA program '{}' does not compile for {}:\n{}", label, architecture, log), label, log,
+                    text);
     throw_error(
         format("NVRTC {} cannot compile the CUDA program '{}' for {}: {}\nA GPU that is newer than NVRTC needs a newer "
                "one.",
