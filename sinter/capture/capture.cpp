@@ -393,6 +393,7 @@ void Capture::link(const std::shared_ptr<Segment>& segment) {
   entry_.sizes = sizes_;
   entry_.guards.complete(sizes_);
   entry_.branches = entry_.branches || entry_.follow || segment->question.kind != Question::Kind::kReturn;
+  if (entry_.follow) segment->actions.clear();  // the function itself acts
   auto& known = entry_.by_hash[segment->hash];
   if (!known || known->run != segment->run) {
     entry_.segments.push_back(segment);
@@ -547,11 +548,12 @@ void Capture::refuse(const char* what) {
 }
 
 void Capture::grad_flag_changes(TensorImpl& tensor, bool on) {
-  if (!is_tracing() || tensor.requires_grad == on) return;
-  if (recorder_.is_callers(tensor)) refuse("requires_grad_() on an argument");
+  if (!is_tracing()) return;
+  if (recorder_.changes_argument(tensor, on)) refuse("requires_grad_() on an argument");
   if (tensor.traced) return;  // of the program's own making
-  recorder_.settle_use(tensor);
   call_every_time("requires_grad_()");
+  if (tensor.requires_grad == on) return;
+  recorder_.settle_use(tensor);
   undo_.push_back([kept = IntrusivePtr<TensorImpl>::share(&tensor), on] {
     kept->requires_grad = !on;
     TensorImpl::geometry_clock.fetch_add(1, std::memory_order_relaxed);

@@ -83,8 +83,8 @@ class Recorder final : public ProgramTracer {
   void add_host_action(std::function<void()> apply);
   const std::vector<double>& read_numbers() const { return read_numbers_; }
   bool has_draws() const { return draft_.segment.draws > 0; }
-  // Whether it stands for a whole tensor of the arguments.
-  bool is_callers(const TensorImpl& tensor) const;
+  // Whether it stands for a whole tensor of the arguments, whose requires_grad is another one.
+  bool changes_argument(const TensorImpl& tensor, bool requires_grad) const;
   // Ends the segment if it has used this real tensor, of which something is about to change.
   void settle_use(const TensorImpl& real);
 

@@ -112,10 +112,11 @@ void Recorder::step_aside(const char* what) {
   end_segment(question, {}, {});
 }
 
-bool Recorder::is_callers(const TensorImpl& tensor) const {
+bool Recorder::changes_argument(const TensorImpl& tensor, bool requires_grad) const {
   auto* look = dynamic_cast<const Handle*>(tensor.traced.get());
   return look && !look->pinned() && !look->detached && look->path.empty() &&
-         look->storage->source.kind == SlotSource::Kind::kArgument;
+         look->storage->source.kind == SlotSource::Kind::kArgument &&
+         look->storage->real.impl().requires_grad != requires_grad;
 }
 
 void Recorder::settle_use(const TensorImpl& real) {

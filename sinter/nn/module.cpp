@@ -189,6 +189,7 @@ void Module::apply(const std::function<void(Module&)>& f) {
 
 void Module::train(bool on) {
   auto set = [this](bool training) {
+    if (training_ == training) return;
     training_ = training;
     capture::HostState::clock.fetch_add(1, std::memory_order_relaxed);
   };

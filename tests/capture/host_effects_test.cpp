@@ -274,7 +274,9 @@ int programs_of_training(Setup setup, int calls = 6) {
     EXPECT_TRUE(close(fast(x), other.step(x))) << "call " << i;
     EXPECT_TRUE(close(one.w, other.w)) << "call " << i;
     EXPECT_EQ(one.optimizer->lr(), other.optimizer->lr()) << "call " << i;
-    if (one.schedule) EXPECT_EQ(one.schedule->last_epoch(), i + 1);
+    if (one.schedule) {
+      EXPECT_EQ(one.schedule->last_epoch(), i + 1);
+    }
   }
   auto got = one.optimizer->state_dict(), want = other.optimizer->state_dict();
   EXPECT_EQ(got.size(), want.size());
