@@ -34,9 +34,10 @@ bool is_vague(const Observation& want, const Seen& seen) {
 
 // What compile() is known to refuse, with an Error: see docs/guide.md.
 bool is_refused(const Observation& got) {
-  return mentions(got.error, {"cannot be captured", "the gradient of a compiled function needs a value", "no output depends on input",
-                              "the gradient asks about a size", "a value from before a break",
-                              "which a compiled function cannot do", "no input of the graph gives the symbolic size"});
+  return mentions(got.error, {"cannot be captured", "the gradient of a compiled function needs a value",
+                              "no output depends on input", "the gradient asks about a size", "a value from before a break",
+                              "which a compiled function cannot do", "no input of the graph gives the symbolic size",
+                              "how often a captured loop runs"});
 }
 
 size_t common_tensors(const Observation& a, const Observation& b) {

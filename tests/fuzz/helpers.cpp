@@ -1,4 +1,5 @@
-// Functions that printed programs bring along: one token stream is run and printed.
+// Functions that printed programs bring along: one token stream is run and printed. Indices are taken of values that are
+// no whole numbers, which rounding could move to either side.
 #include "sinter/graph/text_scan.h"
 #include "sinter/ops/define.h"
 #include "sinter/ops/sample.h"
@@ -27,6 +28,11 @@ Tensor fit(const Tensor& t, const Shape& sizes) {
   Dim count = sizes.numel();
   if (count == t.numel()) return t.reshape(sizes);
   return t.reshape({-1}).repeat({(count + t.numel() - 1) / t.numel()}).slice(0, 0, count).view(sizes);
+}
+
+Tensor indices(const Tensor& t, const Dim& below) {
+  Tensor whole = t.is_floating_point() ? (t * 0.77 + 0.31).to(kInt64) : t.to(kInt64);
+  return whole.abs() % below;
 }
 
 Tensor weighted_sum(const TensorList& results) {

@@ -60,7 +60,7 @@ std::string operand_text(const Operand& operand) {
     for (int64_t code : *fit.sizes) sizes.push_back(size(code));
     out = "fit(" + out + ", {" + joined(sizes) + "})";
   }
-  if (fit.below) out = format("({}.to(kInt64).abs() % {})", out, size(*fit.below));
+  if (fit.below) out = format("indices({}, {})", out, size(*fit.below));
   if (fit.dtype) out = *fit.dtype == kBool ? format("({} > 0)", out) : format("{}.to({})", out, dtype_text(*fit.dtype));
   if (fit.contiguous) out += ".contiguous()";
   if (fit.domain) out += format(".clamp({}, {})", number(fit.domain->low), number(fit.domain->high));
@@ -116,6 +116,13 @@ std::string input_text(const Input& input, int first) {
   return out;
 }
 
+bool calls(const std::string& text, const std::string& name_and_parenthesis) {
+  for (size_t at = text.find(name_and_parenthesis); at != std::string::npos;
+       at = text.find(name_and_parenthesis, at + 1))
+    if (at > 0 && (text[at - 1] == ' ' || text[at - 1] == '{' || text[at - 1] == '(')) return true;
+  return false;
+}
+
 // The helpers that the text calls, on lines of their own.
 std::string helpers_of(const std::string& body) {
   std::string all, one;
@@ -130,7 +137,7 @@ std::string helpers_of(const std::string& body) {
     if (parentheses == 0 && (c == ';' || (c == '{' && braces == 1) || c == '}')) one += '\n';
     if (c != '}' || braces > 0) continue;
     size_t open = one.find('('), name = one.rfind(' ', open) + 1;
-    if (body.find(' ' + one.substr(name, open + 1 - name)) != std::string::npos) all += one + "\n";
+    if (calls(body, one.substr(name, open + 1 - name))) all += one + "\n";
     one.clear();
   }
   return all;

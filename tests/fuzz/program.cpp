@@ -20,7 +20,7 @@ Tensor fitted(const Operand& operand, const TensorList& variables) {
     for (int64_t code : *how.sizes) sizes.push_back(resolve(code, how, variables));
     t = fit(t, sizes);
   }
-  if (how.below) t = t.to(kInt64).abs() % resolve(*how.below, how, variables);
+  if (how.below) t = indices(t, resolve(*how.below, how, variables));
   if (how.dtype) t = *how.dtype == kBool ? t > 0 : t.to(*how.dtype);
   if (how.domain) t = t.clamp(how.domain->low, how.domain->high);
   if (how.contiguous) t = t.contiguous();

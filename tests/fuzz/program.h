@@ -149,6 +149,7 @@ TensorList run(const Program& program, const TensorList& arguments, const Tensor
 // Functions that printed programs bring along.
 TensorList op(const char* name, const std::vector<TensorArg>& operands, const char* attributes);
 Tensor fit(const Tensor& t, const Shape& sizes);
+Tensor indices(const Tensor& t, const Dim& below);
 Tensor weighted_sum(const TensorList& results);
 // Their text.
 std::string_view helper_text();
