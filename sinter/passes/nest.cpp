@@ -151,6 +151,8 @@ class Prologues {
       auto [count, host, i] = readers[size_t(node->id)];
       if (node->op != &fused_op() || node->types.size() != 1 || count != 1 || has_contraction(*node)) continue;
       if (!host || !has_contraction(*host) || !is_left(*host, i) || hosts_.contains(host)) continue;
+      // What a scatter leaves as it was, is in its result only where that has memory of its own.
+      if (node->attrs.as<FusedAttrs>().body->outputs()[0].node->op->kind == OpKind::kScatter) continue;
       auto& shape = host->inputs[i].type().shape;
       if (shape.size() != 2 || !shape[0].is_number() || shape[0].number() > options_.prologue_rows) continue;
       if (host->inputs.size() + node->inputs.size() > options_.most_operands) continue;

@@ -185,6 +185,14 @@ TEST(Scatters, WhatARowComesToIsScatteredByAKernelOfItsOwn) {
   EXPECT_EQ(fused.kernels, 2) << fused.graph.text();
 }
 
+TEST(Scatters, AreNoPrologueOfAProduct) {
+  auto f = [](const Tensor& x, const Tensor& at, const Tensor& rows, const Tensor& w) {
+    return matmul(index_copy(x, 0, at, rows * 2), w);
+  };
+  Tensor x = normal({5, 20}), at = tensor(std::vector<int64_t>{3}), rows = normal({1, 20}), w = normal({20, 30});
+  EXPECT_LT((compile(f)(x, at, rows, w) - f(x, at, rows, w)).abs().amax().item<double>(), 1e-4);
+}
+
 TEST(Scatters, WhatIsReadAfterwardsWaitsForAllRows) {
   auto f = [](const TensorList& x) {
     Tensor y = index_copy(x[0], 0, x[2], x[1] * 2);
