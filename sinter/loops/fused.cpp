@@ -234,7 +234,7 @@ FusedNest lower_places(const FusedAttrs& attrs, std::span<const Layout> layouts,
     Dim offset = offset_in(layout, at);
     // A contraction's result as it is, its rows counted in one.
     if (nest.tiles && !full) offset = Dim::symbol("r") * attrs.domain[rank - 1] + nest.inner.back().symbol;
-    if (nest.tiles && nest.back < 0 && is_floating(v.type().dtype)) nest.back = operand;
+    if (nest.tiles && nest.back < 0 && holds_product(v.type().dtype, contractions[0]->types[0].dtype)) nest.back = operand;
     if (full || nest.tiles)
       elements.stores.push_back({operand, offset, element_builder.element(v, at)});
     else

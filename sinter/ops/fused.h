@@ -23,6 +23,12 @@ void verify_fused(const Graph& graph);
 // Whether computing the op costs far more than a load and a store.
 bool is_expensive(const Op& op);
 
+// Whether a product of this dtype may be finished in memory of that one: sums of doubles need doubles, all others are
+// floats, which rounding makes shorter.
+inline bool holds_product(DType memory, DType product) {
+  return is_floating(memory) && (memory == kFloat64) == (product == kFloat64);
+}
+
 // The dimensions that are not known to be 1: two shapes that agree in these have their elements in the same places.
 Shape without_ones(const Shape& shape);
 

@@ -130,10 +130,11 @@ void Groups::emit(const Group& group) {
     }
   }
   if (results.empty()) return;
-  // The kernel of a contraction has a result of its own to write; any floating one that follows from it will do.
+  // The kernel of a contraction has a result of its own to write; any that follows from it and can hold its sums will do.
   for (size_t p = 0; p < group.products.size(); ++p) {
     auto writes = [&](const Node* n) {
-      return is_floating(n->types[0].dtype) && (!group.apart() || product_of_[size_t(n->id)] == int(p));
+      return holds_product(n->types[0].dtype, group.products[p].node->types[0].dtype) &&
+             (!group.apart() || product_of_[size_t(n->id)] == int(p));
     };
     if (std::any_of(stored.begin(), stored.end(), writes)) continue;
     results.push_back(inside[{group.products[p].node, 0}]);

@@ -130,6 +130,10 @@ TEST(Dialect, ProductsWithEpilogues) {
     expect_agreement([](const TensorList& x) { return TensorList{gelu(matmul(x[0], x[1]) + x[2]) * 2}; },
                      {numbers({21, 40}, 0, dtype), numbers({40, 35}, 1, dtype), numbers({35}, 2, dtype)},
                      dtype == kFloat32 ? 1e-4 : 3e-2);
+  // Sums are finished where they fit: not those of doubles in floats, nor the other way round.
+  for (auto [from, to] : {std::pair(kFloat32, kFloat64), std::pair(kFloat64, kFloat32), std::pair(kBFloat16, kFloat64)})
+    expect_agreement([to = to](const TensorList& x) { return TensorList{matmul(x[0], x[1]).to(to) * 2}; },
+                     {numbers({21, 40}, 0, from), numbers({40, 35}, 1, from)}, from == kBFloat16 ? 3e-2 : 1e-4);
 }
 
 }  // namespace
