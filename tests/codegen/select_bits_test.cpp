@@ -58,18 +58,25 @@ class Expressions {
     Term<T> x = operand(), y = draw(2) ? operand() : Term<T>{"T{}", [](const Lane<T>&) { return T(0); }};
     return {format("{}({}, {})", kNames[kind], x.text, y.text), [=](const Lane<T>& l) {
               T p = x.value(l), q = y.value(l);
-              return kind == 0 ? p < q : kind == 1 ? p <= q : kind == 2 ? p > q : kind == 3 ? p >= q : kind == 4 ? p == q : p != q;
+              return kind == 0   ? p < q
+                     : kind == 1 ? p <= q
+                     : kind == 2 ? p > q
+                     : kind == 3 ? p >= q
+                     : kind == 4 ? p == q
+                                 : p != q;
             }};
   }
 
   Term<T> select(const Mask<T>& m, const Term<T>& x, const Term<T>& y) {
-    return {format("select({}, {}, {})", m.text, x.text, y.text), [=](const Lane<T>& l) { return m.value(l) ? x.value(l) : y.value(l); }};
+    return {format("select({}, {}, {})", m.text, x.text, y.text),
+            [=](const Lane<T>& l) { return m.value(l) ? x.value(l) : y.value(l); }};
   }
 
   // Some bits of x and the others of y, in one of the ways in which programs say it.
   Term<T> choice(const Term<T>& x, const Term<T>& y) {
     if constexpr (!kInteger) {
-      return {format("copysign({}, {})", x.text, y.text), [=](const Lane<T>& l) { return std::copysign(x.value(l), y.value(l)); }};
+      return {format("copysign({}, {})", x.text, y.text),
+              [=](const Lane<T>& l) { return std::copysign(x.value(l), y.value(l)); }};
     } else {
       static constexpr int kWidths[] = {4, 8, 16, 31};
       int width = kWidths[draw(4)];
@@ -81,14 +88,17 @@ class Expressions {
       std::string lows = draw(4) ? masked(x, low) : format("({} - {})", x.text, cut(x));
       std::string highs = draw(3) ? masked(y, T(~low)) : cut(y);
       static constexpr const char* kJoins[] = {"bit_or({}, {})", "bit_or({}, {})", "bit_xor({}, {})", "({} + {})"};
-      return {format(kJoins[draw(4)], lows, highs), [=](const Lane<T>& l) { return T((x.value(l) & low) | (y.value(l) & ~low)); }};
+      return {format(kJoins[draw(4)], lows, highs),
+              [=](const Lane<T>& l) { return T((x.value(l) & low) | (y.value(l) & ~low)); }};
     }
   }
 
   Term<T> with_one(const Term<T>& x) {
     return {format("({} + like(a, 1))", x.text), [=](const Lane<T>& l) {
-              if constexpr (kInteger) return T(U(x.value(l)) + 1);
-              else return T(x.value(l) + 1);
+              if constexpr (kInteger)
+                return T(U(x.value(l)) + 1);
+              else
+                return T(x.value(l) + 1);
             }};
   }
 
@@ -97,13 +107,17 @@ class Expressions {
     if (kind == 0) return choice(x, y);
     if (kind == 1)
       return {format("neg({})", x.text), [=](const Lane<T>& l) {
-                if constexpr (kInteger) return T(U(0) - U(x.value(l)));
-                else return T(-x.value(l));
+                if constexpr (kInteger)
+                  return T(U(0) - U(x.value(l)));
+                else
+                  return T(-x.value(l));
               }};
     if (kind == 2)
       return {format("abs({})", x.text), [=](const Lane<T>& l) {
-                if constexpr (kInteger) return x.value(l) < 0 ? T(U(0) - U(x.value(l))) : x.value(l);
-                else return T(std::abs(x.value(l)));
+                if constexpr (kInteger)
+                  return x.value(l) < 0 ? T(U(0) - U(x.value(l))) : x.value(l);
+                else
+                  return T(std::abs(x.value(l)));
               }};
     if constexpr (kInteger) {
       static constexpr const char* kNames[] = {"bit_and({}, {})", "bit_xor({}, {})", "bit_and({}, bit_not({}))"};
@@ -150,8 +164,10 @@ constexpr int kElements = 16;  // of every operand: one vector, or several narro
 
 template <class T>
 T drawn(std::mt19937& random) {
-  if constexpr (std::is_integral_v<T>) return T(uint64_t(random()) << 32 | random());
-  else return T(int(random() % 4001) - 2000) / T(97);
+  if constexpr (std::is_integral_v<T>)
+    return T(uint64_t(random()) << 32 | random());
+  else
+    return T(int(random() % 4001) - 2000) / T(97);
 }
 
 // The same expressions in vectors, and in a loop over scalars that the compiler may make vectors of.
@@ -183,8 +199,8 @@ template <class T, class Memory>
 void check_table(runtime::Toolchain& toolchain, int lanes, DType memory, DType mask) {
   SCOPED_TRACE(format("{} with a mask from {}", memory, mask));
   auto table = Expressions<T>(uint64_t(memory)).table();
-  std::shared_ptr<const runtime::CpuCode> code =
-      toolchain.compile(kernel_text(table, memory, mask), format("select_bits_{}", memory), codegen::cpu_prelude(lanes));
+  std::shared_ptr<const runtime::CpuCode> code = toolchain.compile(
+      kernel_text(table, memory, mask), format("select_bits_{}", memory), codegen::cpu_prelude(lanes));
   std::mt19937 random(7);
   alignas(64) Memory a[kElements], b[kElements], c[kElements], got[kElements];
   alignas(64) unsigned char m[kElements * 8] = {};
@@ -204,7 +220,8 @@ void check_table(runtime::Toolchain& toolchain, int lanes, DType memory, DType m
       for (int i = 0; i < kElements; ++i) {
         Memory want = Memory(table[n].value({T(a[i]), T(b[i]), T(c[i]), masks[i]}));
         if (std::memcmp(&want, &got[i], sizeof want) == 0) continue;
-        if (++wrong <= 5) ADD_FAILURE() << name << ": " << table[n].text << " gives " << +T(got[i]) << " instead of " << +T(want);
+        if (++wrong <= 5)
+          ADD_FAILURE() << name << ": " << table[n].text << " gives " << +T(got[i]) << " instead of " << +T(want);
         break;
       }
     }
@@ -234,8 +251,10 @@ TEST_P(SelectBits, AgreesWithPlainArithmetic) {
 
 #if defined(__x86_64__)
 INSTANTIATE_TEST_SUITE_P(, SelectBits,
-                         testing::Values(Way{CpuCompiler::kClang, CpuIsa::kAvx512}, Way{CpuCompiler::kClang, CpuIsa::kAvx2},
-                                         Way{CpuCompiler::kClang, CpuIsa::kScalar}, Way{CpuCompiler::kGxx, CpuIsa::kAvx512},
+                         testing::Values(Way{CpuCompiler::kClang, CpuIsa::kAvx512},
+                                         Way{CpuCompiler::kClang, CpuIsa::kAvx2},
+                                         Way{CpuCompiler::kClang, CpuIsa::kScalar},
+                                         Way{CpuCompiler::kGxx, CpuIsa::kAvx512},
                                          Way{CpuCompiler::kGxx, CpuIsa::kAvx2}),
 #else
 INSTANTIATE_TEST_SUITE_P(, SelectBits, testing::Values(Way{CpuCompiler::kGxx, CpuIsa::kNeon}),

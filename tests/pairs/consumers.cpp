@@ -37,7 +37,9 @@ namespace {
 using Others = std::optional<std::vector<Array>>;
 using Sizes = const IntList&;
 
-bool known(Sizes sizes) { return std::none_of(sizes.begin(), sizes.end(), [](int64_t n) { return n < 0; }); }
+bool known(Sizes sizes) {
+  return std::none_of(sizes.begin(), sizes.end(), [](int64_t n) { return n < 0; });
+}
 
 // Reads nothing else, whatever the sizes.
 Others alone(DType, Sizes, uint64_t) { return std::vector<Array>{}; }
@@ -89,14 +91,31 @@ std::vector<Consumer> make_consumers() {
       {"plus_itself", alone, [](T v, L) { return v + v; }},
       {"minus_same", beside(1, same), [](T v, L o) { return o[0] - v; }},
       {"times_row", beside(1, [](IntList s) { return IntList{s.back()}; }), [](T v, L o) { return v * o[0]; }},
-      {"plus_column", beside(2, [](IntList s) { s.back() = 1; return s; }), [](T v, L o) { return v + o[0]; }},
-      {"widened", beside(0, [](IntList s) { s.insert(s.begin(), 3); return s; }), [](T v, L o) { return v * o[0]; }},
+      {"plus_column",
+       beside(2,
+              [](IntList s) {
+                s.back() = 1;
+                return s;
+              }),
+       [](T v, L o) { return v + o[0]; }},
+      {"widened",
+       beside(0,
+              [](IntList s) {
+                s.insert(s.begin(), 3);
+                return s;
+              }),
+       [](T v, L o) { return v * o[0]; }},
       {"function", alone, [](T v, L) { return tanh(v); }},
       {"chosen", beside(0, same), [](T v, L o) { return where(o[0] > 0, v, o[0]); }},
       {"chooses", beside(0, same), [](T v, L o) { return where(v > o[0], v * 2, o[0]); }},
       {"bits", beside(0, same), [](T v, L o) { return bitwise_xor(v, o[0]); }},
       {"compared", beside(0, same), [](T v, L o) { return v <= o[0]; }},
-      {"turned", beside(2, [](IntList s) { std::swap(s.front(), s.back()); return s; }),
+      {"turned",
+       beside(2,
+              [](IntList s) {
+                std::swap(s.front(), s.back());
+                return s;
+              }),
        [](T v, L o) { return transpose(v, 0, -1) + o[0]; }},
       // reductions
       {"sum_last", alone_of_rank(1), [](T v, L) { return sum(v, {-1}); }},
@@ -106,19 +125,34 @@ std::vector<Consumer> make_consumers() {
       {"sum_of_squares", alone_of_rank(1), [](T v, L) { return sum(v * v, {-1}); }},
       {"running_sum", alone_of_rank(1), [](T v, L) { return cumsum(v, -1); }},
       // operands of products
-      {"left_operand", beside(1, [](IntList s) { return IntList{s.back(), 5}; }), [](T v, L o) { return matmul(v, o[0]); }},
-      {"right_operand", beside(1, [](IntList s) { return IntList{4, s[s.size() - std::min<size_t>(s.size(), 2)]}; }),
+      {"left_operand",
+       beside(1,
+              [](IntList s) {
+                return IntList{s.back(), 5};
+              }),
+       [](T v, L o) { return matmul(v, o[0]); }},
+      {"right_operand",
+       beside(1,
+              [](IntList s) {
+                return IntList{4, s[s.size() - std::min<size_t>(s.size(), 2)]};
+              }),
        [](T v, L o) { return matmul(o[0], v); }},
-      {"product_and_bias", beside(2, [](IntList s) { return IntList{s.back(), s.back()}; }),
+      {"product_and_bias",
+       beside(2,
+              [](IntList s) {
+                return IntList{s.back(), s.back()};
+              }),
        [](T v, L o) { return matmul(v, o[0]) + v; }},
       // scatters and gathers
       {"added_to_rows", rows_beside(3), [](T v, L o) { return index_add(o[0], 0, o[1], v); }},
-      {"scattered", [](DType dtype, Sizes sizes, uint64_t seed) -> Others {
+      {"scattered",
+       [](DType dtype, Sizes sizes, uint64_t seed) -> Others {
          if (sizes.empty() || !known(sizes)) return std::nullopt;
          return std::vector{numbers(dtype, sizes, seed), numbers(kInt64, sizes, seed + 1, sizes.back())};
        },
        [](T v, L o) { return scatter_add(o[0], -1, o[1], v); }},
-      {"placed", [](DType dtype, Sizes sizes, uint64_t seed) -> Others {
+      {"placed",
+       [](DType dtype, Sizes sizes, uint64_t seed) -> Others {
          if (sizes.empty() || !known(sizes)) return std::nullopt;
          IntList target = sizes;
          target[0] = 2 * sizes[0] + 1;
@@ -129,7 +163,10 @@ std::vector<Consumer> make_consumers() {
        [](T v, L o) { return index_copy(o[0], 0, o[1], v); }},
       {"rows_taken", row_index, [](T v, L o) { return index_select(v, 0, o[0]) + 1; }},
       // copies
-      {"joined", beside(1, same), [](T v, L o) { return cat({o[0], v}, -1); }},
+      {"joined", beside(1, same),
+       [](T v, L o) {
+         return cat({o[0], v}, -1);
+       }},
       {"reversed", alone_of_rank(1), [](T v, L) { return flip(v, {-1}) * 2; }},
   };
   for (int d = 0; d < kDTypeCount; ++d)

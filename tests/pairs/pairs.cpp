@@ -69,8 +69,10 @@ Stage producer_stage(const Sample& sample, size_t result, Device device) {
     std::vector<TensorArg> arguments;
     size_t next = 0;
     for (auto& operand : operands) {
-      if (operand.scalar) arguments.emplace_back(operand.number);
-      else arguments.emplace_back(inputs[next++]);
+      if (operand.scalar)
+        arguments.emplace_back(operand.number);
+      else
+        arguments.emplace_back(inputs[next++]);
     }
     return Dispatcher::instance().run(*op, arguments, attrs)[result];
   };
@@ -98,8 +100,8 @@ IntList sizes_of(const Type& type) {
 }  // namespace
 
 Slice Slice::from_environment(uint64_t one_of, Device device) {
-  return {std::max<uint64_t>(1, environment_number("SINTER_PAIRS_ONE_OF", one_of)), environment_number("SINTER_PAIRS_SEED", 1),
-          device};
+  return {std::max<uint64_t>(1, environment_number("SINTER_PAIRS_ONE_OF", one_of)),
+          environment_number("SINTER_PAIRS_SEED", 1), device};
 }
 
 bool Slice::takes(std::string_view what) const {
@@ -117,6 +119,8 @@ std::vector<const Op*> producers() {
 }
 
 void run_pairs(const Op& op, const Slice& slice) {
+  int before = tally.ran;
+  bool has_samples = false;
   for (int d = 0; d < kDTypeCount; ++d) {
     DType dtype = DType(d);
     std::optional<std::vector<Sample>> samples;
@@ -124,6 +128,7 @@ void run_pairs(const Op& op, const Slice& slice) {
       std::string what = format("{} of {} into {}", op.name, dtype, consumer.name);
       if (!slice.takes(what)) continue;
       if (!samples) samples = useful_samples(op, dtype);
+      has_samples = has_samples || !samples->empty();
       if (samples->empty()) break;
       uint64_t draw = hash_text(what);
       Sample sample = (*samples)[draw % samples->size()];
@@ -147,9 +152,12 @@ void run_pairs(const Op& op, const Slice& slice) {
       chain.stages = {producer_stage(sample, result, slice.device), [&](const Tensor& value, const TensorList& inputs) {
                         return consumer.apply(value, TensorList(inputs.begin() + ptrdiff_t(own), inputs.end()));
                       }};
-      count(format("{} ({}{})", what, sample.text, ones ? ", numbers of 1" : ""), check(std::move(chain), slice.device));
+      count(format("{} ({}{})", what, sample.text, ones ? ", numbers of 1" : ""),
+            check(std::move(chain), slice.device));
     }
   }
+  if (has_samples && slice.one_of == 1 && slice.device.is_cpu())
+    EXPECT_GT(tally.ran, before) << op.name << " has no consumer";
 }
 
 // --- chains of selects and bit operations
@@ -214,9 +222,13 @@ NamedStage stage_of(const Op& op, uint64_t draw) {
     int first = body.typing == Typing::kSelect ? 1 : 0, place = first + int(draw % uint64_t(body.tensors - first));
     std::vector<TensorArg> arguments;
     for (int i = 0; i < body.arity; ++i) {
-      if (i >= body.tensors) arguments.emplace_back(Scalar(draw / 3 % 2 ? 1 : 0.5 * i));
-      else if (i < first) arguments.emplace_back(draw / 5 % 2 && before.defined() ? before > inputs[0] : inputs[0] > inputs[1]);
-      else arguments.emplace_back(i == place && before.defined() ? before : inputs[(draw / 7 + uint64_t(i)) % 3 == 0 ? 1 : 0]);
+      if (i >= body.tensors)
+        arguments.emplace_back(Scalar(draw / 3 % 2 ? 1 : 0.5 * i));
+      else if (i < first)
+        arguments.emplace_back(draw / 5 % 2 && before.defined() ? before > inputs[0] : inputs[0] > inputs[1]);
+      else
+        arguments.emplace_back(i == place && before.defined() ? before
+                                                              : inputs[(draw / 7 + uint64_t(i)) % 3 == 0 ? 1 : 0]);
     }
     return Dispatcher::instance().run(op, arguments, op.parse({}))[0];
   };

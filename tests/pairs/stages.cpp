@@ -103,7 +103,8 @@ class Checker {
       for (int round = 0; round < 2; ++round) {
         TensorList got(1);
         executable->run(tensors_, {}, got);
-        if (std::string wrong = compare(got[0], wants); !wrong.empty()) return {.applies = true, .wrong = wrong + "\n" + text};
+        if (std::string wrong = compare(got[0], wants); !wrong.empty())
+          return {.applies = true, .wrong = wrong + "\n" + text};
       }
     } catch (const std::exception& e) {
       return {.applies = true, .wrong = format("{}\n{}", e.what(), text)};
@@ -167,8 +168,8 @@ class Checker {
       if (!want.floating() && range.low == range.high && values.integer(at) != want.integer(at))
         return format("element {}: {} instead of {}", at, values.integer(at), want.integer(at));
       if (!range.holds(values.number(at), slack, largest(want.dtype)))
-        return format("element {}: {} instead of {} (between {} and {} with the error so far, and {} of the last op)", at,
-                      values.number(at), range.first, range.low, range.high, slack);
+        return format("element {}: {} instead of {} (between {} and {} with the error so far, and {} of the last op)",
+                      at, values.number(at), range.first, range.low, range.high, slack);
     }
     return "";
   }

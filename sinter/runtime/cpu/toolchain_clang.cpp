@@ -37,7 +37,8 @@ const Plugin& plugin() {
     plugin->library = new DynamicLibrary(std::move(*library));
     plugin->compile = reinterpret_cast<ClangCompile>(plugin->library->find_symbol(kClangCompileSymbol));
     plugin->release = reinterpret_cast<ClangRelease>(plugin->library->find_symbol(kClangReleaseSymbol));
-    if (!plugin->compile || !plugin->release) plugin->problem = format("{} is of another version of Sinter", plugin->library->path());
+    if (!plugin->compile || !plugin->release)
+      plugin->problem = format("{} is of another version of Sinter", plugin->library->path());
     return plugin;
   }();
   return *loaded;
