@@ -77,7 +77,7 @@ TEST(SmallVector, InsertAndErase) {
 }
 
 TEST(SmallVector, ResizeFillsAndCuts) {
-  Sizes v(3, 7);
+  Sizes v(size_t(3), 7);
   EXPECT_EQ(v, (Sizes{7, 7, 7}));
   v.resize(6);
   EXPECT_EQ(v, (Sizes{7, 7, 7, 0, 0, 0}));

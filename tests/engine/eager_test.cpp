@@ -166,7 +166,7 @@ TEST(Reduce, FewLongColumnsAreCutAndJoined) {
 
 TEST(Pointwise, ManyAxesOfBytes) {
   // Ten axes, scattered in memory so that no two collapse.
-  IntList sizes(10, 2), strides;
+  IntList sizes(size_t(10), 2), strides;
   for (int d = 0; d < 10; ++d) strides.push_back(int64_t(1) << (9 - d));
   std::swap(strides[2], strides[7]);
   std::swap(strides[4], strides[9]);
