@@ -200,6 +200,7 @@ int Recorder::meet(Storage& storage) {
 const Tensor& Recorder::root_of(Storage& storage) {
   if (storage.segment == segment_) return storage.root;
   storage.segment = segment_;
+  if (storage.real.defined()) carried_.insert(storage.id);
   // requires_grad_() may have been called since.
   if (storage.source.kind == SlotSource::Kind::kCaptured)
     storage.needs_grad = records_history_ && autograd::needs_gradient(storage.real);

@@ -2,6 +2,7 @@
 // The tracer behind compile(): records a function into segments. Values that the host asks for are obtained by ending the
 // segment and having the host of the capture run it.
 #include <map>
+#include <set>
 #include <unordered_map>
 
 #include "sinter/autograd/autograd.h"
@@ -213,6 +214,7 @@ class Recorder final : public ProgramTracer {
   uint64_t next_id_ = 1;
   int next_slot_ = 0;
   std::map<uint64_t, Storage*> storages_;            // all that exist, in the order of their making
+  std::set<uint64_t> carried_;                       // those whose real tensors a segment has used
   std::vector<IntrusivePtr<Storage>> kept_;          // of arguments and captured tensors: alive to the end
   std::unordered_map<const TensorImpl*, Storage*> captured_;
   std::unordered_map<const Buffer*, std::vector<Storage*>> by_buffer_;

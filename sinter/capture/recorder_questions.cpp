@@ -1,4 +1,6 @@
 // What the host asks while it is traced: about sizes, about values, for memory; and about gradients of leaves.
+#include <algorithm>
+
 #include "sinter/capture/lazy.h"
 #include "sinter/capture/recorder_parts.h"
 
@@ -218,8 +220,13 @@ std::optional<TensorList> Recorder::flow_outside(const TensorList& tensors, std:
   });
   if (!outside) return std::nullopt;
   // The tape has one node for the segment: what flows inside it, from result to result, cannot be seen.
+  auto takes_part = [&](uint64_t id) {
+    auto alive = storages_.find(id);
+    return carried_.contains(id) || (alive != storages_.end() && !alive->second->looks.empty());
+  };
   for (auto& target : targets)
-    check(!target.is_traced() || handle_of(target).pinned() || !handle_of(target).storage->is_source,
+    check(!target.is_traced() || handle_of(target).pinned() ||
+              std::ranges::none_of(handle_of(target).storage->feeds, takes_part),
           "grad: the gradient is taken of a value from before a break, from which another was computed there; take it of the "
           "arguments, or keep the function eager with compiler::disable()");
   Question question{.kind = Question::Kind::kMemory, .what = into_leaves ? "backward" : "grad", .where = user_line()};

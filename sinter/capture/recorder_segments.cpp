@@ -41,17 +41,18 @@ Graph with_tangents_last(const Graph& graph, size_t first, size_t count) {
   return out;
 }
 
-// Whether another result through which gradients flow is computed from this one.
-bool feeds_another(const Graph& graph, const std::vector<OutputTarget>& outputs, size_t result) {
+// The other results through which gradients flow that are computed from this one.
+std::vector<size_t> fed_by(const Graph& graph, const std::vector<OutputTarget>& outputs, size_t result) {
   std::vector<bool> depends(graph.nodes().size());
   const Node* source = graph.outputs()[result].node;
   for (auto& node : graph.nodes())
     depends[size_t(node.id)] = std::any_of(node.inputs.begin(), node.inputs.end(), [&](const Value& v) {
       return v.node == source || depends[size_t(v.node->id)];
     });
+  std::vector<size_t> fed;
   for (size_t i = 0; i < outputs.size(); ++i)
-    if (i != result && outputs[i].differentiable && depends[size_t(graph.outputs()[i].node->id)]) return true;
-  return false;
+    if (i != result && outputs[i].differentiable && depends[size_t(graph.outputs()[i].node->id)]) fed.push_back(i);
+  return fed;
 }
 
 uint64_t hash_of(const Draft& draft) {
@@ -194,8 +195,11 @@ int64_t Recorder::end_segment(Question question, const Tensor& asked, std::span<
   draft_.graph.set_outputs(std::move(values));
   segment.hash = hash_of(draft_);
 
-  for (size_t i = 0; !last && i < outputs.size(); ++i)
-    outputs[i]->is_source = segment.outputs[i].differentiable && feeds_another(draft_.graph, segment.outputs, i);
+  for (size_t i = 0; !last && i < outputs.size(); ++i) {
+    outputs[i]->feeds.clear();
+    if (segment.outputs[i].differentiable)
+      for (size_t fed : fed_by(draft_.graph, segment.outputs, i)) outputs[i]->feeds.push_back(outputs[fed]->id);
+  }
   auto tells = segment.tells;  // the host takes the segment
   handed_over_ = true;
   int64_t bits = host_.finish(*this, draft_);

@@ -30,7 +30,7 @@ struct Storage : RefCounted {
   uint32_t version = 0;    // counts writes
   bool written = false;    // in the present segment
   bool copied = false;     // a copy that the program made because the memory of its source was not in order
-  bool is_source = false;  // another result of the segment that made it is computed from it
+  std::vector<uint64_t> feeds;  // other storages that the segment which made it has computed from it
   bool needs_grad = false; // the real tensor takes part in the caller's history
   Tensor grad;             // of a leaf, as the program has set it
   const Storage* leaf = nullptr;  // of a gradient (SlotSource::Kind::kGrad): whose

@@ -26,9 +26,12 @@ bool can_cast(DType from, DType to) {
 void check_in_place(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor& out) {
   if (plainly_fits(op, inputs, out)) return;
   std::vector<Type> types;
-  for (auto& input : inputs)
-    types.push_back(
-        {input.dtype(), input.sizes(), input.is_scalar() ? out.device() : input.tensor().device(), input.is_scalar()});
+  for (auto& input : inputs) {
+    // A number of a program being captured is traced; whether it is one, recording the op tells.
+    bool takes_number = op.pointwise && int(types.size()) >= op.pointwise->tensors;
+    bool number = input.is_scalar() || (takes_number && input.tensor().is_traced() && input.tensor().dim() == 0);
+    types.push_back({input.dtype(), input.sizes(), number ? out.device() : input.tensor().device(), number});
+  }
   Type result = op.infer(OpCall{op, types, attrs})[0];
   check(can_cast(result.dtype, out.dtype()), "{}_: a result of dtype {} cannot be stored in a tensor of dtype {}",
         op.name, result.dtype, out.dtype());
