@@ -9,7 +9,7 @@ namespace sinter {
 Precision precision_of(DType dtype) {
   switch (dtype) {
     case DType::kFloat64:
-      return {.computing = 0x1p-52, .largest = std::numeric_limits<double>::max()};
+      return {.computing = 0x1p-52, .smallest = 0x1p-1022, .largest = std::numeric_limits<double>::max()};
     case DType::kFloat16:
       return {.computing = 0x1p-23, .storing = 0x1p-11, .smallest = 0x1p-25, .largest = 65504};
     case DType::kBFloat16:

@@ -279,12 +279,17 @@ TensorList detail::while_loop(const ListFunction& cond_f, const ListFunction& bo
       check(answer.size() == 1, "while_loop: cond_f must give one result, not {}", answer.size());
       check_predicate("while_loop", answer[0].dtype(), answer[0].dim());
     }
-    if (!answer[0].item<bool>()) return now;
+    if (!answer[0].item<bool>()) break;
     now = body_f(now);
     UserPosition here(where);
     check(now.size() == state.size(), "while_loop: body_f gives {} results for a state of {}", now.size(),
           state.size());
   }
+  // A result is never memory of the caller's, however often the loop ran: a captured one cannot be.
+  for (auto& result : now)
+    if (std::any_of(state.begin(), state.end(), [&](const Tensor& given) { return result.is_alias_of(given); }))
+      result = result.clone();
+  return now;
 }
 
 OpFamily control_ops() {

@@ -43,7 +43,7 @@ TEST_F(Log, UnknownTopicsGiveOneWarningThatListsTheKnown) {
   std::string text = stderr_of([] { set_logs("cahce,code,grpah"); });
   EXPECT_EQ(text,
             "[sinter] warning: SINTER_LOGS: no topic named cahce, grpah; the topics are graph, guards, recompiles, "
-            "breaks, passes, fusion, code, autotune, cudagraphs, cache, perf\n");
+            "breaks, passes, fusion, code, autotune, cudagraphs, cache, perf, check\n");
   EXPECT_TRUE(log_enabled(LogTopic::kCode));
 }
 
