@@ -407,6 +407,9 @@ std::shared_ptr<Segment> Capture::find(const Draft& draft) const {
   std::shared_lock lock(entry_.tree);
   auto found = entry_.by_hash.find(draft.segment.hash);
   if (found == entry_.by_hash.end()) return nullptr;
+  // The order of a result's dimensions in memory is no part of the hash: it may follow from the sizes of a call.
+  for (size_t i = 0; i < draft.segment.outputs.size(); ++i)
+    if (draft.segment.outputs[i].order != found->second->outputs[i].order) return nullptr;
   // What was frozen is part of the kernels.
   auto& now = draft.segment.met;
   auto& then = found->second->met;  // the gradient may have met more

@@ -60,10 +60,8 @@ uint64_t hash_of(const Draft& draft) {
   uint64_t h = draft.graph.hash();
   auto mix = [&](uint64_t v) { h = hash_mix(h, v); };
   for (auto& input : segment.inputs) mix(hash_mix(uint64_t(input.kind), uint64_t(input.index)) ^ input.size.hash());
-  for (auto& output : segment.outputs) {
+  for (auto& output : segment.outputs)
     mix(hash_mix(uint64_t(output.slot), uint64_t(output.written | output.differentiable << 1 | output.forgets << 2)));
-    for (int64_t dim : output.order) mix(uint64_t(dim));
-  }
   for (auto& [slot, source] : segment.met)
     mix(hash_mix(uint64_t(slot), hash_mix(uint64_t(source.kind), uint64_t(source.index))));
   mix(hash_mix(uint64_t(segment.question.kind), uint64_t(segment.question.output)));
