@@ -464,5 +464,19 @@ TEST(FuzzRegressions, ABreakAtSizesWhoseResultsLieOtherwise) {
     }
 }
 
+// The question about a size ends the segment before the slice is recorded: its result has a history all the same.
+TEST(FuzzRegressions, AGradientBehindAQuestionAboutASizeOfTheData) {
+  auto f = [](const Tensor& x, const Tensor& m) { return masked_select(x, m).slice(0, 0, 1).abs(); };
+  auto compiled = compile(f);
+  for (int i = 0; i < 3; ++i) {
+    Tensor x = (ramp({6}) - i).requires_grad_(), y = (ramp({6}) - i).requires_grad_();
+    Tensor want = f(x, x.detach() > 1), got = compiled(y, y.detach() > 1);
+    ASSERT_TRUE(got.requires_grad());
+    want.sum().backward();
+    got.sum().backward();
+    expect_same(y.grad(), x.grad());
+  }
+}
+
 }  // namespace
 }  // namespace sinter

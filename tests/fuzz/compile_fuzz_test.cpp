@@ -8,8 +8,8 @@ namespace sinter::fuzz {
 namespace {
 
 // Two suites, so that two cores share the time.
-TEST(CompileFuzz1, Programs) { EXPECT_EQ(fuzz(0, {}), 0); }
-TEST(CompileFuzz2, Programs) { EXPECT_EQ(fuzz(1, {}), 0); }
+TEST(CompileFuzz1, Programs) { EXPECT_EQ(fuzz(0, {.programs = 300}), 0); }
+TEST(CompileFuzz2, Programs) { EXPECT_EQ(fuzz(1, {.programs = 300}), 0); }
 
 }  // namespace
 }  // namespace sinter::fuzz
