@@ -1,6 +1,7 @@
 #include "sinter/engine/cuda/product_step.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "sinter/base/error.h"
 #include "sinter/base/function_ref.h"
@@ -222,7 +223,7 @@ class LibraryStep final : public CudaStep {
       prologue_ = make_nest_step(emit_cuda_nest(pieces.prologue->node->attrs.as<FusedAttrs>(), own, {&output, 1}), device);
       prologue_operands_ = pieces.prologue->operands;
       left_ = {-1, k_, 1, m_ * k_, m_ * k_ * batch_};
-      kernels_ = prologue_->kernels();
+      kernels_.insert(kernels_.end(), prologue_->kernels().begin(), prologue_->kernels().end());
     } else {
       left_ = stored(pieces.left, *inputs[size_t(pieces.left)]);
     }
@@ -287,9 +288,11 @@ class LibraryStep final : public CudaStep {
     if (m_ == 0 || batch_ == 0) return;
     // Results that something follows, and a computed left operand, live for the time of this step.
     const int64_t item = item_size(dtype_);
-    auto padded = [&](int64_t elements) { return (elements * item + 255) / 256 * 256; };
-    int64_t bytes = prologue_ ? padded(left_.elements) : 0;
-    for (auto& part : parts_) bytes += part.result < 0 ? padded(part.elements) : 0;
+    int64_t bytes = prologue_ || left_.copy ? padded(left_.elements * item) : 0;
+    for (auto& part : parts_) {
+      bytes += part.result < 0 ? padded(part.elements * item) : 0;
+      bytes += part.right.copy ? padded(part.right.elements * item) : 0;
+    }
     CudaScratch memory(device_, size_t(bytes));
     char* scratch = static_cast<char*>(memory.data());
     CudaStaging staging(device_);
@@ -300,14 +303,14 @@ class LibraryStep final : public CudaStep {
       own.add_address(int64_t(reinterpret_cast<uintptr_t>(scratch)));
       prologue_->launch(own);
       left = scratch;
-      scratch += padded(left_.elements);
+      scratch += padded(left_.elements * item);
     } else {
-      left = staging.read(slots, size_t(left_.slot), left_.elements * item);
+      left = read(left_, slots, staging, scratch);
     }
     std::vector<char*> rights, results(parts_.size());
     std::vector<size_t> order;
     for (auto& part : parts_) {
-      rights.push_back(static_cast<char*>(staging.read(slots, size_t(part.right.slot), part.right.elements * item)));
+      rights.push_back(static_cast<char*>(read(part.right, slots, staging, scratch)));
       order.push_back(order.size());
     }
     // Two products of one shape are a batch, whose matrices lie as far apart as the operands happen to.
@@ -317,7 +320,7 @@ class LibraryStep final : public CudaStep {
     for (size_t p : order) {
       results[p] = scratch;
       if (parts_[p].result < 0)
-        scratch += padded(parts_[p].elements);
+        scratch += padded(parts_[p].elements * item);
       else
         results[p] = static_cast<char*>(staging.write(slots, size_t(parts_[p].result), parts_[p].elements * item));
     }
@@ -346,10 +349,11 @@ class LibraryStep final : public CudaStep {
     staging.finish();
   }
 
-  // Where an operand lies, and over how many elements it reaches.
+  // Where an operand lies, and over how many elements it reaches; `copy` lays it out anew where the library would not take it.
   struct Stored {
     int slot = -1;
     int64_t row_stride = 0, column_stride = 1, batch_stride = 0, elements = 0;
+    std::shared_ptr<CudaStep> copy = {};
   };
   struct Part {
     int64_t n;
@@ -368,12 +372,40 @@ class LibraryStep final : public CudaStep {
     runtime::CudaGrid grid;
   };
 
-  static Stored stored(int slot, const TensorImpl& t) {
+  Stored stored(int slot, const TensorImpl& t) {
     Matrix m(t);
+    if (t.numel > 0 && !runtime::cuda_matmul_takes(m.rows, m.columns, m.row_stride, m.column_stride)) {
+      std::shared_ptr<CudaStep> copy = copy_step(t);
+      kernels_.insert(kernels_.end(), copy->kernels().begin(), copy->kernels().end());
+      return {slot, m.columns, 1, m.rows * m.columns, t.numel, std::move(copy)};
+    }
     int64_t elements = 1;
     for (size_t d = 0; d < t.sizes.size(); ++d) elements += (t.sizes[d] - 1) * t.strides[d];
     return {slot, m.row_stride, m.column_stride, m.batch_stride, elements};
   }
+
+  std::unique_ptr<CudaStep> copy_step(const TensorImpl& t) const {
+    static const Op& clone = *find_op("clone");
+    Type type{t.dtype, Shape(std::span<const int64_t>(t.sizes)), t.device};
+    Graph body;
+    Value operand = body.add_input(type);
+    body.set_outputs({body.add(clone, {operand}).result()});
+    auto result = row_major_of(type);
+    const TensorImpl *from = &t, *to = result.get();
+    return make_nest_step(emit_cuda_nest({SubGraph(std::move(body)), type.shape}, {&from, 1}, {&to, 1}), device_);
+  }
+
+  // The address of an operand, or of its copy in `scratch`, which then begins behind it.
+  void* read(const Stored& operand, const CudaSlots& slots, CudaStaging& staging, char*& scratch) const {
+    const int64_t bytes = operand.elements * item_size(dtype_);
+    if (!operand.copy) return staging.read(slots, size_t(operand.slot), bytes);
+    CudaSlots own;
+    own.add_from(slots, size_t(operand.slot));
+    own.add_address(int64_t(reinterpret_cast<uintptr_t>(scratch)));
+    operand.copy->launch(own);
+    return std::exchange(scratch, scratch + padded(bytes));
+  }
+  static int64_t padded(int64_t bytes) { return (bytes + 255) / 256 * 256; }
 
   bool can_pair(const Part& a, const Part& b) const {
     return batch_ == 1 && a.n == b.n && a.right.row_stride == b.right.row_stride &&

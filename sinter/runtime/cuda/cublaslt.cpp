@@ -123,10 +123,8 @@ struct View {
   bool column_major = false;
 };
 View view_of(const char* name, const CudaMatrix& x, int64_t rows, int64_t columns) {
-  // A dimension of size 1 has no stride to speak of.
   bool row_major = (x.column_stride == 1 || columns == 1) && (rows == 1 || x.row_stride >= columns);
-  bool column_major = (x.row_stride == 1 || rows == 1) && (columns == 1 || x.column_stride >= rows);
-  check(row_major || column_major,
+  check(cuda_matmul_takes(rows, columns, x.row_stride, x.column_stride),
         "cuda_matmul: matrix {} of {}x{} has strides {} and {}; one must be 1 and the other as long as its line", name,
         rows, columns, x.row_stride, x.column_stride);
   if (row_major) return {rows == 1 ? columns : x.row_stride, false};

@@ -30,6 +30,14 @@ struct CudaMatmul {
   const void* bias = nullptr;
 };
 
+// Whether the library takes a matrix of these strides: elements of a row or of a column side by side, lines apart.
+inline bool cuda_matmul_takes(int64_t rows, int64_t columns, int64_t row_stride, int64_t column_stride) {
+  // A dimension of size 1 has no stride to speak of.
+  bool row_major = (column_stride == 1 || columns == 1) && (rows == 1 || row_stride >= columns);
+  bool column_major = (row_stride == 1 || rows == 1) && (columns == 1 || column_stride >= rows);
+  return row_major || column_major;
+}
+
 // Why there are none on this machine; empty when there are.
 const std::string& cublaslt_problem();
 // Does beforehand, on any thread, what the first product of this shape would do: loads and starts the library, and chooses
