@@ -8,6 +8,7 @@
 #include "sinter/base/error.h"
 #include "sinter/graph/rewrite.h"
 #include "sinter/ops/fused.h"
+#include "sinter/passes/known_ops.h"
 
 namespace sinter {
 
@@ -16,6 +17,13 @@ namespace {
 const Node* behind_views(const Node* node) {
   while (node->op->kind == OpKind::kView) node = node->inputs[0].node;
   return node;
+}
+
+// Whether all views on the way to what it is a view of keep its elements in their order.
+bool is_reshaped(const Node* node) {
+  for (; node->op->kind == OpKind::kView; node = node->inputs[0].node)
+    if (!known_ops().is_reshape(*node->op)) return false;
+  return true;
 }
 
 bool is_free(const Node& node) {
@@ -153,6 +161,8 @@ class Prologues {
       if (!host || !has_contraction(*host) || !is_left(*host, i) || hosts_.contains(host)) continue;
       // What a scatter leaves as it was, is in its result only where that has memory of its own.
       if (node->attrs.as<FusedAttrs>().body->outputs()[0].node->op->kind == OpKind::kScatter) continue;
+      // The product takes the kernel's elements in the order in which it computes them.
+      if (!is_reshaped(host->inputs[i].node)) continue;
       auto& shape = host->inputs[i].type().shape;
       if (shape.size() != 2 || !shape[0].is_number() || shape[0].number() > options_.prologue_rows) continue;
       if (host->inputs.size() + node->inputs.size() > options_.most_operands) continue;

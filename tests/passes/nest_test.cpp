@@ -179,6 +179,20 @@ TEST(Scatters, AlongTheLastAxisKeepAKernelOfTheirOwn) {
   EXPECT_EQ(fused.kernels, 2) << fused.graph.text();
 }
 
+// A gradient of a weight: the product would take rows for columns.
+TEST(Prologue, IsNotTakenThroughViewsThatChangeTheOrder) {
+  auto turned = [](const TensorList& x) { return TensorList{mm(sigmoid(x[0].to(kFloat32)).t(), x[1])}; };
+  auto sliced = [](const TensorList& x) {
+    return TensorList{mm(sigmoid(x[0].to(kFloat32)).view({-1}).slice(0, 0, 30).view({5, 6}).t(), x[1])};
+  };
+  for (auto& sizes : {Shape{5, 6}, Shape{5, 5}}) {
+    auto fused = fuse_traced(turned, {normal(sizes).to(kFloat64), normal({5, 5})});
+    EXPECT_EQ(fused.kernels, 2) << fused.graph.text();
+  }
+  auto fused = fuse_traced(sliced, {normal({5, 17}).to(kFloat64), normal({5, 5})});
+  EXPECT_EQ(fused.kernels, 2) << fused.graph.text();
+}
+
 TEST(Scatters, WhatARowComesToIsScatteredByAKernelOfItsOwn) {
   auto f = [](const TensorList& x) { return TensorList{index_copy(x[0], 0, x[2], x[1].sum({-1}))}; };
   auto fused = fuse_traced(f, {normal({7, 5}), normal({3, 5, 19}), tensor(std::vector<int64_t>{5, 0, 2})});
