@@ -35,6 +35,8 @@ class Reader {
         places.push_back(node.where);
       }
       out.where = join_places(places);
+      // A body that comes from the store has no lines; its kernel has one.
+      if (out.where.empty()) out.where = join_places({step.where});
     } else {
       out.name = step.op->name;
       out.ops = {out.name};
