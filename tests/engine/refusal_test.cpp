@@ -22,6 +22,7 @@
 #include "sinter/ops/unary.h"
 #include "sinter/ops/view.h"
 #include "sinter/runtime/cpu/toolchain.h"
+#include "tests/support/error_of.h"
 #include "tests/support/own_directory.h"
 
 namespace sinter {
@@ -42,16 +43,6 @@ int count(const std::string& text, std::string_view part) {
   int n = 0;
   for (size_t at = 0; (at = text.find(part, at)) != std::string::npos; ++at) ++n;
   return n;
-}
-
-template <class F>
-std::string error_of(F&& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
 }
 
 struct Outcome {

@@ -36,7 +36,7 @@ bool is_vague(const Observation& want, const Seen& seen) {
 bool is_refused(const Observation& got) {
   return mentions(got.error, {"cannot be captured", "the gradient of a compiled function needs a value",
                               "no output depends on input", "the gradient asks about a size", "a value from before a break",
-                              "which a compiled function cannot do", "no input of the graph gives the symbolic size",
+                              "no input of the graph gives the symbolic size",
                               "how often a captured loop runs"});
 }
 

@@ -7,6 +7,7 @@
 #include "sinter/graph/run.h"
 #include "sinter/graph/trace.h"
 #include "sinter/sinter.h"
+#include "tests/support/error_of.h"
 #include "tests/support/gradcheck.h"
 
 namespace sinter {
@@ -60,16 +61,6 @@ void expect_agreement(const ListFunction& f, const Captured& captured, const Ten
     EXPECT_TRUE(allclose(run[i], eager[i])) << run[i] << "\n" << eager[i];
     EXPECT_TRUE(allclose(referee[i], eager[i])) << referee[i] << "\n" << eager[i];
   }
-}
-
-template <class F>
-std::string error_of(F&& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 void expect_contains(const std::string& text, std::initializer_list<const char*> parts) {

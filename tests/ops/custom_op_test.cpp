@@ -11,6 +11,7 @@
 #include "sinter/graph/run.h"
 #include "sinter/graph/trace.h"
 #include "sinter/sinter.h"
+#include "tests/support/error_of.h"
 #include "tests/support/gradcheck.h"
 
 namespace sinter {
@@ -71,16 +72,6 @@ const RegisteredOp<SwishAttrs>& composed_swish() {
       },
   });
   return op;
-}
-
-template <class F>
-std::string error_of(F&& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 void expect_contains(const std::string& text, std::initializer_list<const char*> parts) {

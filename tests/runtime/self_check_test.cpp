@@ -1,21 +1,18 @@
 // A compiler is asked for right code before its kernels are trusted; faults are planted in what it is given.
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <algorithm>
 #include <atomic>
-#include <filesystem>
 #include <functional>
 #include <vector>
 
 #include "sinter/base/error.h"
 #include "sinter/codegen/cpu/emit.h"
 #include "sinter/runtime/cpu/toolchain.h"
+#include "tests/support/own_directory.h"
 
 namespace sinter::runtime {
 namespace {
-
-namespace fs = std::filesystem;
 
 // Chooses between integers: 5 where x is positive, else x.
 constexpr const char* kChoose = R"(
@@ -38,15 +35,13 @@ std::string with_wrong_selects(std::string source) {
 class SelfCheck : public testing::Test {
  protected:
   void SetUp() override {
-    std::string pattern = testing::TempDir() + "sinter-check-XXXXXX";
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    options.cache_directory = pattern;
+    options.cache_directory = directory.path().string();
     options.tamper = [this](CpuCompiler compiler, const CpuTarget& target, std::string source) {
       checks += source.starts_with("#define SINTER_SELF_CHECK");
       return plant ? plant(compiler, target, std::move(source)) : source;
     };
   }
-  void TearDown() override { fs::remove_all(options.cache_directory); }
+  OwnDirectory directory;
 
   // Compiles with a toolchain of its own, runs, and gives what was written to stderr.
   std::string choose() {
