@@ -17,7 +17,8 @@ const Tensor& Tensor::requires_grad_(bool requires_grad, Where where) const {
         "call it on detach() instead");
   check(!requires_grad || is_floating(dtype()),
         "requires_grad_: a tensor of {} cannot require a gradient; only floating-point tensors can", dtype());
-  if (auto* effects = HostEffects::current()) effects->grad_flag_changes(impl(), requires_grad);
+  if (auto* effects = HostEffects::current())
+    if (effects->grad_flag_changes(impl(), requires_grad)) return *this;
   impl().requires_grad = requires_grad;
   TensorImpl::geometry_clock.fetch_add(1, std::memory_order_relaxed);
   // A leaf stands for itself: writes to the tensor that it was a view of are no part of its history.

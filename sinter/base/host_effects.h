@@ -22,8 +22,8 @@ class HostEffects {
   virtual void settle_draws(const char* what) = 0;
   // Cannot be captured: the function runs eagerly.
   virtual void refuse(const char* what) = 0;
-  // requires_grad_() is about to be called on a tensor.
-  virtual void grad_flag_changes(TensorImpl& tensor, bool on) = 0;
+  // requires_grad_() is about to be called on a tensor. Whether that is all there is to do.
+  virtual bool grad_flag_changes(TensorImpl& tensor, bool on) = 0;
 
   // Of the capture under way on this thread; null: none.
   static HostEffects* current() { return current_; }

@@ -168,6 +168,10 @@ void Capture::run() {
       throw_error(format("compile: {} cannot be captured: {}. Part of it has run already; keep it eager with "
                          "compiler::disable()", function_.name(), reason.reason));
     throw;
+  } catch (const LeavesCross&) {
+    recorder_.release(true);
+    undo_effects();
+    throw;
   } catch (const NeedsAnswer&) {
     // Built only now that the function's own tensors are gone: what is left outlives it.
     Draft& draft = recorder_.unfinished();
@@ -496,6 +500,14 @@ bool Capture::is_value(uint64_t point, const Scalar& number) {
   return has_read && entry_.numbers.is_value(call_number_, place_, point, number);
 }
 
+bool Capture::leaves_break() const { return entry_.leaves_break; }
+
+void Capture::leaf_crosses() const {
+  bool is_new = purpose_ == Purpose::kGrow || purpose_ == Purpose::kPrepare;
+  // Where no segment may end, this one's question says so.
+  if (is_new && !function_.options().fullgraph) throw LeavesCross{};
+}
+
 void Capture::must_follow(const Question& question) {
   check(purpose_ != Purpose::kCompare || entry_.follow, "compile: {} at {} was not there when the function was captured",
         question.what, question.where);
@@ -550,17 +562,18 @@ void Capture::refuse(const char* what) {
   if (is_tracing()) throw CannotCapture{format("{} inside of it", what)};
 }
 
-void Capture::grad_flag_changes(TensorImpl& tensor, bool on) {
-  if (!is_tracing()) return;
+bool Capture::grad_flag_changes(TensorImpl& tensor, bool on) {
+  if (!is_tracing()) return false;
   if (recorder_.changes_argument(tensor, on)) refuse("requires_grad_() on an argument");
-  if (tensor.traced) return;  // of the program's own making
+  if (tensor.traced) return on && recorder_.make_leaf(tensor);  // of the program's own making
   call_every_time("requires_grad_()");
-  if (tensor.requires_grad == on) return;
+  if (tensor.requires_grad == on) return false;
   recorder_.settle_use(tensor);
   undo_.push_back([kept = IntrusivePtr<TensorImpl>::share(&tensor), on] {
     kept->requires_grad = !on;
     TensorImpl::geometry_clock.fetch_add(1, std::memory_order_relaxed);
   });
+  return false;
 }
 
 void Capture::undo_effects() {

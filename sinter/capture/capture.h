@@ -38,6 +38,8 @@ class Capture final : public SegmentHost, public HostEffects {
   const Tensor& tensor_in(int slot) const override { return call_.slots[size_t(slot)]; }
   Tensor meet(int slot, const SlotSource& source) override;
   void place(int slot, const Tensor& tensor) override { call_.slot(slot) = tensor; }
+  bool leaves_break() const override;
+  void leaf_crosses() const override;
   void must_follow(const Question& question) override;
   bool is_value(uint64_t point, const Scalar& number) override;
   bool runs() const override { return purpose_ == Purpose::kGrow || purpose_ == Purpose::kFollow; }
@@ -50,7 +52,7 @@ class Capture final : public SegmentHost, public HostEffects {
   void fits_once(const char* what, std::function<void()> undo) override;
   void settle_draws(const char* what) override;
   void refuse(const char* what) override;
-  void grad_flag_changes(TensorImpl& tensor, bool on) override;
+  bool grad_flag_changes(TensorImpl& tensor, bool on) override;
 
   static Capture* current();
 

@@ -119,6 +119,7 @@ struct Entry {
   std::string eager_reason;     // not empty: calls of this kind run eagerly, and why
   bool follow = false;          // the function is called every time
   Question follow_reason;
+  bool leaves_break = false;    // see LeavesCross
   std::shared_mutex tree;       // of edges and of the segments by hash
   std::unordered_map<uint64_t, std::shared_ptr<Segment>> by_hash;
   std::unordered_map<uint64_t, int> forms;  // how many segments were built at a place of the program

@@ -322,8 +322,9 @@ bool Function::capture_new(const Signature& signature, Frame& frame, const Wante
 }
 
 bool Function::capture_with(const SizeTable& sizes, const Signature& signature, const std::vector<Word>& words, Frame& frame,
-                            const Wanted& wanted) {
+                            const Wanted& wanted, bool leaves_break) {
   auto entry = std::make_shared<Entry>(signature, words, sizes);
+  entry->leaves_break = leaves_break;
   Call call(frame);
   for (auto& symbol : sizes.symbols()) call.sizes.push_back(symbol.value);
   std::shared_ptr<Segment> last;
@@ -335,6 +336,8 @@ bool Function::capture_with(const SizeTable& sizes, const Signature& signature, 
     }
     entry->root = capture.first();
     last = capture.last();
+  } catch (const LeavesCross&) {
+    return capture_with(sizes, signature, words, frame, wanted, true);
   } catch (const CannotCapture& reason) {
     check(!options_.fullgraph, "compile: {} asked for fullgraph, but cannot be captured: {}", name_, reason.reason);
     entry->eager_reason = reason.reason;

@@ -52,7 +52,7 @@ class Function : public std::enable_shared_from_this<Function> {
   };
   bool capture_new(const Signature& signature, Frame& frame, const Wanted& wanted);
   bool capture_with(const SizeTable& sizes, const Signature& signature, const std::vector<Word>& words, Frame& frame,
-                    const Wanted& wanted);
+                    const Wanted& wanted, bool leaves_break = false);
   void explain_recompile(const Signature& signature, const std::vector<Word>& words, const Frame& frame) const;
   SizeTable choose_sizes(const Signature& signature, const std::vector<Word>& words, const Frame& frame,
                          std::span<const TracedDim> traced = {});

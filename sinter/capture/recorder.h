@@ -47,6 +47,10 @@ class SegmentHost {
   virtual std::vector<Tensor> compute(Draft& draft, std::vector<Value> values) = 0;
   // Whether the function is called every time.
   virtual bool follows() const = 0;
+  // Whether requires_grad_() on a tensor of the program's own making ends the segment from the start: see LeavesCross.
+  virtual bool leaves_break() const = 0;
+  // A leaf of the first segment outlives it.
+  virtual void leaf_crosses() const = 0;
   // Host code takes part that no edge can record: the function has to be called every time.
   virtual void must_follow(const Question& question) = 0;
   // Whether a number that the segment under way takes at this point is a value of it: see host_numbers.h.
@@ -60,6 +64,10 @@ struct CannotCapture {
 
 // The function has failed while sizes were symbolic, before anything has been run: with numbers it may not.
 struct FailsWithSymbols {};
+
+// A tensor made inside that requires a gradient is alive where the first segment ends. The tape has one node for a segment, so
+// that no gradient would come to a leaf inside it: captured anew, such a leaf begins a segment.
+struct LeavesCross {};
 
 class Recorder final : public ProgramTracer {
  public:
@@ -88,6 +96,8 @@ class Recorder final : public ProgramTracer {
   bool changes_argument(const TensorImpl& tensor, bool requires_grad) const;
   // Ends the segment if it has used this real tensor, of which something is about to change.
   void settle_use(const TensorImpl& real);
+  // requires_grad_() on a tensor of the program's own making. False: it is a leaf of the present segment, as any tensor.
+  bool make_leaf(const TensorImpl& tensor);
 
   // Ends the last segment with these results.
   void finish(std::span<const Tensor> results, std::vector<Dim> sizes, std::vector<int> numbers,
@@ -191,6 +201,7 @@ class Recorder final : public ProgramTracer {
   ResultTensor result_of(const Tensor& tensor);
   void add_output(Storage& storage, bool written, std::vector<Value>& values);
   void begin_segment();
+  bool has_leaf() const;  // of the program's own making, in the present segment
   void follow_actions();
   // Which values of the segment are made of the arguments.
   void trace_origins();
@@ -207,6 +218,7 @@ class Recorder final : public ProgramTracer {
   // Whether gradients are enabled where the function is called: a tensor may first be met under a NoGradGuard.
   const bool records_history_ = autograd::grad_enabled();
   bool differentiating_ = false;
+  bool has_ended_ = false;                           // a segment of this call
   bool failing_ = false;                             // the function has thrown
   bool handed_over_ = false;                         // the draft is the host's: what fails now fails while it is run
   uint64_t trail_ = 0;                               // of the ops of the segment: tells the points of the program apart

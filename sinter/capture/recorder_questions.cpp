@@ -126,6 +126,27 @@ void Recorder::settle_use(const TensorImpl& real) {
   if (known != captured_.end() && known->second->segment == segment_) step_aside("requires_grad_()");
 }
 
+bool Recorder::make_leaf(const TensorImpl& tensor) {
+  if (!has_ended_ && !host_.leaves_break()) return false;
+  auto* look = dynamic_cast<const Handle*>(tensor.traced.get());
+  if (!look || look->pinned()) return false;
+  Storage& storage = *look->storage;
+  if (look->detached || !look->path.empty() || storage.real.defined())
+    throw CannotCapture{"requires_grad_() on a view or a detached tensor beside a break: clone() it first"};
+  step_aside("requires_grad_()");
+  storage.real.impl().requires_grad = true;
+  storage.needs_grad = records_history_;
+  return true;
+}
+
+bool Recorder::has_leaf() const {
+  return std::ranges::any_of(storages_, [](auto& entry) {
+    const Storage& storage = *entry.second;
+    return !storage.real.defined() &&
+           std::ranges::any_of(storage.looks, [](auto* look) { return look->body && look->body->requires_grad; });
+  });
+}
+
 Tensor Recorder::real_of(const Tensor& tensor) {
   if (!tensor.is_traced()) return tensor;
   Handle& handle = handle_of(tensor);
@@ -157,7 +178,8 @@ Tensor Recorder::grad_of(const Tensor& leaf, const Tensor& grad) {
     for (auto& change : grad_changes_)
       if (change.storage == &storage) return grad;
   }
-  if (!storage.real.defined() || storage.source.kind == SlotSource::Kind::kMade) return grad;
+  if (!storage.real.defined()) return grad;
+  if (storage.source.kind == SlotSource::Kind::kMade && !storage.real.impl().requires_grad) return grad;
   auto* real_state = autograd::state_of(storage.real.impl());
   Tensor real = real_state ? real_state->grad : Tensor();
   draft_.segment.grad_reads.push_back({storage.source, real.defined()});
@@ -213,6 +235,9 @@ void Recorder::before_grad_changes(const Tensor& leaf) {
 std::optional<TensorList> Recorder::flow_outside(const TensorList& tensors, std::span<const Tensor> targets,
                                                  const std::function<TensorList(const TensorList&)>& flow) {
   bool into_leaves = targets.empty();
+  // Also where nothing was computed of them since the last break.
+  for (auto& tensor : tensors)
+    if (tensor.defined() && tensor.is_traced() && !handle_of(tensor).pinned()) root_of(*handle_of(tensor).storage);
   bool outside = !differentiating_ && std::any_of(storages_.begin(), storages_.end(), [&](auto& entry) {
     const Storage& storage = *entry.second;
     return storage.segment == segment_ && storage.needs_grad && !storage.real.impl().requires_grad &&

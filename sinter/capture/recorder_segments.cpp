@@ -137,6 +137,7 @@ ResultTensor Recorder::result_of(const Tensor& tensor) {
 int64_t Recorder::end_segment(Question question, const Tensor& asked, std::span<const Tensor> results, bool settle) {
   Segment& segment = draft_.segment;
   bool last = question.kind == Question::Kind::kReturn;
+  if (!last && !has_ended_ && has_leaf()) host_.leaf_crosses();
   std::vector<Value> values;
   std::vector<Storage*> needed, outliving;
   std::vector<std::pair<Storage*, Tensor>> grads;
@@ -198,6 +199,7 @@ int64_t Recorder::end_segment(Question question, const Tensor& asked, std::span<
     if (segment.outputs[i].differentiable)
       for (size_t fed : fed_by(draft_.graph, segment.outputs, i)) outputs[i]->feeds.push_back(outputs[fed]->id);
   }
+  has_ended_ = true;
   auto tells = segment.tells;  // the host takes the segment
   handed_over_ = true;
   int64_t bits = host_.finish(*this, draft_);

@@ -16,9 +16,11 @@ bool same_tensor(const TensorImpl& a, const TensorImpl& b) {
 
 int64_t properties(const Tensor& tensor, bool grad_enabled) {
   const TensorImpl& impl = tensor.impl();
-  bool needs_grad = grad_enabled && (impl.requires_grad || (impl.autograd && autograd::needs_gradient(tensor)));
+  bool is_leaf = grad_enabled && impl.requires_grad;
+  // Into a leaf a backward() inside writes; through a history it goes on.
+  bool has_history = grad_enabled && !is_leaf && impl.autograd && autograd::needs_gradient(tensor);
   return 1 | int64_t(impl.sizes.size()) << 1 | int64_t(impl.dtype) << 8 | int64_t(impl.device.type) << 16 |
-         int64_t(impl.device.index) << 24 | int64_t(needs_grad) << 40;
+         int64_t(impl.device.index) << 24 | int64_t(is_leaf || has_history) << 40 | int64_t(has_history) << 41;
 }
 
 // Dense tensors are told by the order of their dimensions, four bits each; others by their strides.
@@ -175,7 +177,7 @@ std::string word_text(const Word& word, int64_t value) {
     if (value == 0) return "undefined";
     std::string text = format("{}, rank {}, {}", DType(value >> 8 & 0xff), value >> 1 & 0x7f,
                               Device(DeviceType(value >> 16 & 0xff), int(value >> 24 & 0xff)));
-    return value >> 40 & 1 ? text + ", requires grad" : text;
+    return value >> 41 & 1 ? text + ", has a history" : value >> 40 & 1 ? text + ", requires grad" : text;
   }
   if (word.kind == Word::Kind::kCounts) return format("{} tensors and {} numbers", value >> 16, value & 0xffff);
   // Enough of it to see that it differs.

@@ -209,6 +209,98 @@ TEST(GradientFlow, BackwardInsideAndAnotherOutsideAcrossABreak) {
   }
 }
 
+// --- leaves that the program makes ------------------------------------------------------------------------------------
+
+// What the function gives, and the gradient that it leaves in a leaf outside, which the argument is or comes from.
+template <class F>
+void expect_leaf(F&& body, CompileOptions options = {}) {
+  auto f = compile(body, options);
+  for (bool is_leaf : {true, false})
+    for (int64_t n : {3, 5, 5}) {
+      auto run = [&](auto&& function) {
+        Tensor outside = wave({n}, double(n)).requires_grad_();
+        Tensor result = function(is_leaf ? outside : outside * 1.5);
+        return std::pair{result, outside.grad()};
+      };
+      auto [want, want_grad] = run(body);
+      auto [got, got_grad] = run(f);
+      ASSERT_TRUE(got.defined());
+      EXPECT_TRUE(close(got, want)) << is_leaf << n;
+      ASSERT_EQ(got_grad.defined(), want_grad.defined());
+      if (want_grad.defined()) EXPECT_TRUE(close(got_grad, want_grad)) << is_leaf << n;
+    }
+}
+
+Tensor leaf_of(const Tensor& x) { return x.detach().clone().requires_grad_(); }
+
+TEST(GradientFlow, ALeafMadeInsideBesideHistoryOutside) {
+  expect_leaf([](const Tensor& x) {
+    Tensor w = leaf_of(x);
+    (w * x).sum().backward();
+    return w.grad();
+  });
+  expect_leaf([](const Tensor& x) {
+    Tensor w = leaf_of(x);
+    square(w).sum().backward();
+    (w * x).sum().backward();
+    return w.grad();
+  });
+  expect_leaf([](const Tensor& x) {
+    Tensor w = leaf_of(x);
+    return autograd::grad({(w * x).sum()}, {w})[0];
+  });
+}
+
+TEST(GradientFlow, ALeafMadeInsideBeforeABreak) {
+  expect_leaf([](const Tensor& x) {
+    Tensor w = leaf_of(x);
+    if (x.sum().item() > 1e9) w = w * 2;
+    (w * w).sum().backward();
+    return w.grad();
+  });
+  expect_leaf([](const Tensor& x) {
+    Tensor w = leaf_of(x), u = w * x;
+    if (x.sum().item() > 1e9) w = w * 2;
+    (u * w).sum().backward();
+    return w.grad();
+  });
+}
+
+TEST(GradientFlow, LeavesMadeInsideAroundBreaks) {
+  // An attack: each step's gradient is taken with the loss looked at in between.
+  expect_leaf([](const Tensor& x) {
+    Tensor delta = zeros_like(x);
+    for (int step = 0; step < 3; ++step) {
+      Tensor w = delta.detach().clone().requires_grad_();
+      Tensor loss = square(sin(x.detach() + w)).sum();
+      if (loss.item() > 1e9) return delta;
+      loss.backward();
+      delta = delta + sign(w.grad()) * 0.1;
+    }
+    return delta;
+  });
+}
+
+TEST(GradientFlow, ALeafMadeInsideStaysInOneGraph) {
+  auto body = [](const Tensor& x) {
+    Tensor w = leaf_of(x);
+    (w * w * x).sum().backward();
+    return w.grad();
+  };
+  auto f = compile(body, {.fullgraph = true});
+  Tensor x = wave({4});
+  EXPECT_TRUE(close(f(x), body(x)));
+}
+
+TEST(GradientFlow, BackwardOfALossThatWasLookedAt) {
+  expect_leaf([](const Tensor& x) {
+    Tensor loss = (x * x).sum();
+    if (loss.item() > 1e9) return x;
+    loss.backward();
+    return loss.detach();
+  });
+}
+
 // --- ties under rounding ---------------------------------------------------------------------------------------------
 
 TEST(GradientFlow, ExtremesOfRoundedValues) {
