@@ -351,6 +351,34 @@ std::vector<std::vector<bool>> leads_to(const TensorList& roots, const TensorLis
   return out;
 }
 
+std::vector<std::vector<bool>> paths_meet(const TensorList& tensors) {
+  std::unordered_map<const Node*, std::vector<bool>> from;  // by node: the tensors whose gradients come to it
+  std::vector<const Node*> reached;
+  auto visit = [&](const Edge& edge) -> std::vector<bool>* {
+    if (!edge.node) return nullptr;
+    auto [it, fresh] = from.try_emplace(edge.node.get(), tensors.size(), false);
+    if (fresh) reached.push_back(edge.node.get());
+    return &it->second;
+  };
+  auto edges = edges_to(tensors);
+  for (size_t i = 0; i < edges.size(); ++i)
+    if (auto* here = visit(edges[i])) (*here)[i] = true;
+  for (size_t at = 0; at < reached.size(); ++at)
+    for (auto& edge : reached[at]->edges()) visit(edge);
+  // Results before operands, so that one sweep tells.
+  std::sort(reached.begin(), reached.end(), [](auto* a, auto* b) { return a->sequence() > b->sequence(); });
+  std::vector<std::vector<bool>> out(tensors.size(), std::vector<bool>(tensors.size(), false));
+  for (auto* node : reached) {
+    const std::vector<bool> here = from.at(node);
+    for (auto& edge : node->edges())
+      if (auto* next = visit(edge))
+        for (size_t i = 0; i < here.size(); ++i) (*next)[i] = (*next)[i] || here[i];
+    for (size_t i = 0; i < here.size(); ++i)
+      for (size_t j = 0; here[i] && j < here.size(); ++j) out[i][j] = out[i][j] || here[j];
+  }
+  return out;
+}
+
 void register_hook(const Tensor& tensor, Hook hook) {
   Edge edge = gradient_edge(tensor);
   check(bool(edge), "register_hook: the tensor does not require a gradient");

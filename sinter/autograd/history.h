@@ -27,6 +27,8 @@ Edge gradient_edge(const Tensor& tensor);
 bool needs_gradient(const Tensor& tensor);
 // For each root, whether a gradient of it flows to each of the targets.
 std::vector<std::vector<bool>> leads_to(const TensorList& roots, const TensorList& targets);
+// For each two of the tensors, whether gradients of both go through one node.
+std::vector<std::vector<bool>> paths_meet(const TensorList& tensors);
 
 // The value at this moment without history, for the tape alone: a traced tensor's later writes do not reach it.
 Tensor kept_value(const Tensor& tensor);

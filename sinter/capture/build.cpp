@@ -61,30 +61,6 @@ void bypass_slots(Segment& segment) {
   }
 }
 
-// Which results an op has a part in together: those of a group have a number.
-std::vector<int> groups_of(const Graph& graph, const std::vector<int>& results) {
-  std::vector<int> groups, owner(graph.nodes().size(), -1);
-  for (int result : results) {
-    int group = int(groups.size());
-    groups.push_back(group);
-    std::vector<const Node*> pending{graph.outputs()[size_t(result)].node};
-    while (!pending.empty()) {
-      const Node& node = *pending.back();
-      pending.pop_back();
-      if (node.op->kind == OpKind::kInput || node.op->kind == OpKind::kScalar) continue;
-      int& taken = owner[size_t(node.id)];
-      if (taken >= 0) {
-        int joined = groups[size_t(taken)];
-        std::replace(groups.begin(), groups.end(), joined, groups.back());
-        continue;
-      }
-      taken = group;
-      for (auto& v : node.inputs) pending.push_back(v.node);
-    }
-  }
-  return groups;
-}
-
 // The gradients of a joint graph as a graph of their own; `reads` tells which of the program's operands it takes.
 Graph gradients_of(const Graph& joint, size_t operands, size_t results, std::vector<int>& reads) {
   std::vector<bool> needed(joint.nodes().size());
@@ -216,17 +192,22 @@ std::shared_ptr<Segment> build(Recorder& recorder, Draft& draft, const SizeTable
   bypass_slots(*segment);
   Making making{sizes, segment->takes, options, tasks, op_by_op};
   segment->saved_outputs = parts.forward.outputs().size() - forward_outputs;
-  segment->no_backward = joint.failure;
-  if (joint.failure.empty()) {
+  if (std::ranges::none_of(joint.failures, [](auto& failure) { return failure.empty(); })) {
+    segment->no_backward = joint.failures[0];
+  } else {
     auto backward = std::make_shared<Backward>();
     backward->targets = joint.targets;
     backward->tangents = joint.tangents;
-    backward->groups = groups_of(draft.graph, joint.tangents);
-    for (auto& saved : parts.saved) backward->saved.push_back({saved.input, saved.output});
     backward->follows = joint.follows;
+    backward->meet = joint.meet;
+    backward->failures = joint.failures;
+    for (auto& saved : parts.saved) backward->saved.push_back({saved.input, saved.output});
     backward->text = parts.backward.text();
     for (auto& input : parts.backward.inputs()) backward->operands.push_back(input.type());
     backward->whole = gradients_of(draft.graph, forward_inputs, forward_outputs, backward->reads);
+    backward->make = [sizes, takes = segment->takes, options, tasks, op_by_op, label](Graph part, bool in_steps) {
+      return make_ready(std::move(part), {}, {sizes, takes, options, tasks, op_by_op || in_steps}, label + ".backward");
+    };
     backward->run = make_ready(std::move(parts.backward), {}, making, label + ".backward");
     segment->backward = std::move(backward);
   }

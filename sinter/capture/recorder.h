@@ -26,7 +26,8 @@ struct Joint {
   std::vector<int> targets;   // operands of the forward graph
   std::vector<int> tangents;  // its differentiable results
   std::vector<std::vector<bool>> follows;  // for each target which of them lead to it
-  std::string failure;        // not empty: why there are none
+  std::vector<std::vector<bool>> meet;  // for each two of these whether an op has a part in both
+  std::vector<std::string> failures;    // for each of these: why it has no gradient, or empty
 };
 
 // Runs segments, or knows that they have been run.

@@ -292,14 +292,29 @@ Joint Recorder::differentiate(Draft& draft) {
     explicit Flag(bool& v) : value(v) { value = true; }
     ~Flag() { value = false; }
   } differentiating(differentiating_);
-  try {
-    grads = autograd::grad(results, targets, tangents, true, false, true);
-  } catch (const Error& error) {
-    // As in eager, what has no gradient fails when one is asked for.
-    joint.failure = error.message();
-    return joint;
-  }
+  auto gradients = [&](const TensorList& of, const TensorList& from) {
+    return autograd::grad(of, targets, from, true, false, true);
+  };
   auto leads = autograd::leads_to(results, targets);
+  joint.meet = autograd::paths_meet(results);
+  joint.failures.resize(results.size());
+  try {
+    grads = gradients(results, tangents);
+  } catch (const Error&) {
+    // As in eager, what has no gradient fails when one is asked for; the others have theirs.
+    TensorList well, well_tangents;
+    for (size_t i = 0; i < results.size(); ++i) {
+      try {
+        gradients({results[i]}, {tangents[i]});
+        well.push_back(results[i]);
+        well_tangents.push_back(tangents[i]);
+      } catch (const Error& error) {
+        joint.failures[i] = error.message();
+      }
+    }
+    if (well.empty()) return joint;
+    grads = gradients(well, well_tangents);
+  }
   std::vector<Value> values = draft.graph.outputs();
   std::vector<int> kept;
   for (size_t i = 0; i < grads.size(); ++i)

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -120,13 +121,24 @@ struct Backward {
   std::vector<int> targets;   // for each gradient the operand of the forward graph that it belongs to
   std::vector<int> tangents;  // the differentiable results of the forward graph, in order
   std::vector<std::vector<bool>> follows;  // for each gradient which of them lead to it
-  std::vector<int> groups;    // for each of them: those that no op has a part in together have different numbers
+  std::vector<std::vector<bool>> meet;  // for each two of these whether an op has a part in both
+  std::vector<std::string> failures;    // for each of these: why it has no gradient, or empty
   std::vector<Type> operands;  // of `run`: what is saved, then the tangents
   std::string text;
   // The gradients as recorded, before the program was cut in two: what a gradient that is differentiated again is
   // computed by. Its operands are some of the forward graph's, then the tangents.
   Graph whole;
   std::vector<int> reads;
+
+  // The gradients where some tangents are undefined: made when they are first asked for.
+  Executable& part(const std::vector<bool>& flowing) const;
+  // By gradient, whether one of these tangents leads to it.
+  std::vector<bool> reached(const std::vector<bool>& flowing) const;
+  std::function<std::shared_ptr<Executable>(Graph graph, bool op_by_op)> make;
+
+ private:
+  mutable std::mutex making_;
+  mutable std::map<std::vector<bool>, std::shared_ptr<Executable>> parts_;
 };
 
 struct Segment {

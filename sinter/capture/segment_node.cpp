@@ -6,6 +6,7 @@
 #include "sinter/autograd/history.h"
 #include "sinter/graph/run.h"
 #include "sinter/ops/creation.h"
+#include "sinter/passes/partial_gradients.h"
 
 namespace sinter::capture {
 
@@ -21,7 +22,33 @@ std::vector<autograd::Edge> edges_of(const Segment& segment, std::span<const Ten
   return edges;
 }
 
+// As in eager, what nothing has flowed into has no gradient, which is not one of zeros: an optimiser passes it over.
+TensorList spread(TensorList some, const std::vector<bool>& reached) {
+  TensorList all(reached.size());
+  for (size_t i = 0, next = 0; i < reached.size(); ++i)
+    if (reached[i]) all[i] = std::move(some[next++]);
+  return all;
+}
+
 }  // namespace
+
+Executable& Backward::part(const std::vector<bool>& flowing) const {
+  constexpr size_t kMostCompiled = 8;  // others run op by op
+  std::lock_guard lock(making_);
+  auto& part = parts_[flowing];
+  if (!part) part = make(partial_gradients(Graph::parse(text), flowing, reached(flowing)), parts_.size() > kMostCompiled);
+  return *part;
+}
+
+std::vector<bool> Backward::reached(const std::vector<bool>& flowing) const {
+  std::vector<bool> out;
+  for (auto& leading : follows) {
+    bool any = false;
+    for (size_t t = 0; t < flowing.size(); ++t) any = any || (leading[t] && flowing[t]);
+    out.push_back(any);
+  }
+  return out;
+}
 
 SegmentNode::Kept::Kept(const TensorArg& given, autograd::Edge edge)
     : value(given.is_scalar() ? given : TensorArg(autograd::detached(given.tensor()))),
@@ -63,29 +90,38 @@ size_t SegmentNode::results() const {
 
 TensorList SegmentNode::backward(TensorList grads, const std::vector<bool>& needed) {
   check(segment_->backward != nullptr, "{}", segment_->no_backward);
+  auto& backward = *segment_->backward;
   flowed_.clear();
-  for (size_t i = 0; i < grads.size(); ++i)
-    if (grads[i].defined()) flowed_.insert(segment_->backward->groups[i]);
-  TensorList out(segment_->backward->targets.size());
+  std::vector<bool> flowing;
+  for (size_t i = 0; i < grads.size(); ++i) {
+    flowing.push_back(grads[i].defined());
+    if (!grads[i].defined()) continue;
+    check(backward.failures[i].empty(), "{}", backward.failures[i]);
+    flowed_.insert(i);
+  }
+  TensorList out;
   if (autograd::grad_enabled()) {
-    out = recorded_backward(grads);
+    out = recorded_backward(grads, flowing);
   } else {
     std::vector<TensorArg> inputs;
     for (auto& kept : saved_) inputs.push_back(kept.unchanged());
     for (size_t i = 0; i < grads.size(); ++i) inputs.push_back(grads[i].defined() ? TensorArg(grads[i]) : shapes_[i]);
-    segment_->backward->run->run(inputs, sizes_, out);
+    if (flowed_.size() == grads.size()) {
+      out.resize(backward.targets.size());
+      backward.run->run(inputs, sizes_, out);
+    } else {
+      auto reached = backward.reached(flowing);
+      TensorList some(size_t(std::ranges::count(reached, true)));
+      if (!some.empty()) backward.part(flowing).run(inputs, sizes_, some);
+      out = spread(std::move(some), reached);
+    }
   }
-  // As in eager, what nothing has flowed into has no gradient, which is not one of zeros: an optimiser passes it over.
-  for (size_t i = 0; i < out.size(); ++i) {
-    auto& follows = segment_->backward->follows[i];
-    bool flowed = false;
-    for (size_t t = 0; t < grads.size(); ++t) flowed = flowed || (follows[t] && grads[t].defined());
-    if (!needed[i] || !flowed) out[i] = {};
-  }
+  for (size_t i = 0; i < out.size(); ++i)
+    if (!needed[i]) out[i] = {};
   return out;
 }
 
-TensorList SegmentNode::recorded_backward(const TensorList& grads) const {
+TensorList SegmentNode::recorded_backward(const TensorList& grads, const std::vector<bool>& flowing) const {
   std::vector<TensorArg> inputs;
   for (auto& operand : operands_) {
     const TensorArg& value = operand.unchanged();
@@ -98,19 +134,24 @@ TensorList SegmentNode::recorded_backward(const TensorList& grads) const {
       if (segment_->takes[i] == place) return Dim(sizes_[i]);
     throw_error(format("the gradient of a compiled function needs the size {}, which the program does not know", symbol));
   };
-  return run_graph(segment_->backward->whole, inputs, size_of);
+  auto reached = segment_->backward->reached(flowing);
+  return spread(run_graph(partial_gradients(segment_->backward->whole, flowing, reached), inputs, size_of), reached);
+}
+
+bool SegmentNode::meets_freed(size_t result) const {
+  return std::ranges::any_of(freed_, [&](size_t other) { return segment_->backward->meet[result][other]; });
 }
 
 bool SegmentNode::is_freed(const TensorList& grads) const {
   for (size_t i = 0; i < grads.size() && segment_->backward; ++i)
-    if (grads[i].defined() && freed_.count(segment_->backward->groups[i])) return true;
+    if (grads[i].defined() && meets_freed(i)) return true;
   return Node::is_freed(grads);
 }
 
 void SegmentNode::release() {
   freed_.insert(flowed_.begin(), flowed_.end());
-  auto& groups = segment_->backward->groups;
-  if (!std::all_of(groups.begin(), groups.end(), [&](int group) { return freed_.count(group); })) return;
+  for (size_t i = 0; i < results(); ++i)
+    if (!meets_freed(i)) return;
   Node::release();
   saved_.clear();
   operands_.clear();

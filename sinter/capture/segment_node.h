@@ -18,7 +18,7 @@ class SegmentNode final : public autograd::Node {
   size_t results() const override;
   std::string name() const override { return "a compiled function"; }
   TensorList backward(TensorList grads, const std::vector<bool>& needed) override;
-  // Results that have no op in common are freed one after the other, as single ops would be.
+  // Results that have no op in common are freed one after the other, as those of single ops would be.
   bool is_freed(const TensorList& grads) const override;
   void release() override;
 
@@ -32,13 +32,14 @@ class SegmentNode final : public autograd::Node {
     uint32_t version = 0;
     autograd::Edge history;
   };
-  TensorList recorded_backward(const TensorList& grads) const;
+  TensorList recorded_backward(const TensorList& grads, const std::vector<bool>& flowing) const;
+  bool meets_freed(size_t result) const;
 
   std::shared_ptr<const Segment> segment_;
   std::vector<Kept> saved_, operands_;
   std::vector<TensorArg> shapes_;  // zero-strided stand-ins of the differentiable results, for gradients that do not flow
   std::vector<int64_t> sizes_;
-  std::set<int> flowed_, freed_;  // groups of results: of the last gradients, and of those before that were not retained
+  std::set<size_t> flowed_, freed_;  // results: of the last gradients, and of those before that were not retained
 };
 
 }  // namespace sinter::capture

@@ -209,6 +209,57 @@ TEST(GradientFlow, BackwardInsideAndAnotherOutsideAcrossABreak) {
   }
 }
 
+// --- results that no gradient flows into -------------------------------------------------------------------------------
+
+// Their gradients of zeros would be nan.
+TEST(GradientFlow, AResultThatIsNotUsedTakesNoPart) {
+  auto body = [](const Tensor& x) { return std::pair{x * 3, asin(x)}; };
+  auto f = compile(body);
+  for (auto record : {false, true}) {
+    Tensor x = full({3}, 2.0).requires_grad_();
+    auto [used, unused] = f(x);
+    if (record)
+      EXPECT_TRUE(close(autograd::grad({used.sum()}, {x}, {}, {}, true)[0], full({3}, 3.0)));
+    else
+      used.sum().backward();
+    if (!record) EXPECT_TRUE(close(x.grad(), full({3}, 3.0)));
+  }
+}
+
+TEST(GradientFlow, ResultsAreUsedInAnyOrder) {
+  auto body = [](const Tensor& x, const Tensor& y) { return TensorList{x * x, exp(x) * y, y * 2}; };
+  auto f = compile(body);
+  for (int used = 1; used < 8; ++used) {
+    auto run = [&](auto&& function) {
+      Tensor x = wave({4}).requires_grad_(), y = wave({4}, 1).requires_grad_();
+      TensorList results = function(x, y);
+      for (int i = 0; i < 3; ++i)
+        if (used >> i & 1) results[size_t(i)].sum().backward();
+      return std::pair{x.grad(), y.grad()};
+    };
+    auto [x, y] = run(f);
+    auto [want_x, want_y] = run(body);
+    ASSERT_EQ(x.defined(), want_x.defined()) << used;
+    ASSERT_EQ(y.defined(), want_y.defined()) << used;
+    if (x.defined()) EXPECT_TRUE(close(x, want_x)) << used;
+    if (y.defined()) EXPECT_TRUE(close(y, want_y)) << used;
+  }
+}
+
+TEST(GradientFlow, AResultWithoutAGradientLeavesTheOthersTheirs) {
+  auto body = [](const Tensor& x) {
+    Tensor loss = square(x).mean();
+    loss.backward();
+    return std::pair{loss, exp(x)};
+  };
+  Tensor a = wave({4}).requires_grad_(), b = wave({4}).requires_grad_();
+  auto [loss, result] = compile(body)(a);
+  result.sum().backward();
+  body(b).second.sum().backward();
+  EXPECT_TRUE(close(a.grad(), b.grad()));
+  EXPECT_THROW(loss.backward(), Error);
+}
+
 // --- leaves that the program makes ------------------------------------------------------------------------------------
 
 // What the function gives, and the gradient that it leaves in a leaf outside, which the argument is or comes from.
