@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <span>
 
+#include "sinter/passes/known_ops.h"
 #include "sinter/passes/min_cut.h"
 
 namespace sinter {
@@ -129,9 +130,23 @@ class Partitioner {
   }
   bool is_output(Value v) const { return std::ranges::count(outputs_, v) > 0; }
 
+  // What gradients ask to be equal to something: which element was the largest.
+  Marks compared() const {
+    Marks found(joint_.nodes().size());
+    for (auto& node : joint_.nodes()) {
+      if (node.op != &known_ops().eq || !for_gradients(node)) continue;
+      for (Value v : node.inputs) {
+        while (v.node->op->kind == OpKind::kView) v = v.node->inputs[0];
+        if (is_floating(v.type().dtype)) found[size_t(v.node->id)] = true;
+      }
+    }
+    return found;
+  }
+
   // Finds the nodes that only the forward runs.
   void find_fixed() {
     fixed_.resize(joint_.nodes().size());
+    Marks exact = compared();
     std::vector<int> chain(joint_.nodes().size());  // ops run in a row to compute the node again
     for (auto& node : joint_.nodes()) {
       if (after_tangents(node)) continue;
@@ -139,7 +154,7 @@ class Partitioner {
       int length = 0;
       for (auto& v : node.inputs) length = std::max(length, chain[size_t(v.node->id)]);
       if (again && !free) ++length;
-      bool fixed = is_input(node) || node.op->random || (again && (!may_run_again(node) || length > kLongestChain));
+      bool fixed = is_input(node) || node.op->random || (again && (!may_run_again(node) || length > kLongestChain || exact[size_t(node.id)]));
       fixed_[size_t(node.id)] = fixed;
       chain[size_t(node.id)] = fixed ? 0 : length;
     }

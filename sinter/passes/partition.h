@@ -12,6 +12,8 @@
 //   - Pointwise ops, views and loops without a reduction may run a second time. Reductions, contractions, scans,
 //     scatters, opaque and composite ops may not; what the outputs do not need runs once wherever it is put.
 //   - Random ops run in the forward alone, even unused: they would draw again.
+//   - What a gradient compares for equality (which element was the largest) is not computed again: another kernel may round
+//     otherwise, and then nothing is equal.
 //   - At most kLongestChain ops are run again in a row, views not counted: a value farther than that from an input or
 //     from a value of the kinds above is not computed again, and the count starts anew behind it.
 //   - Of cuts with equal bytes it takes the one that runs least again; it rather saves a value that the forward
