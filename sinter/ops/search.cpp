@@ -189,19 +189,25 @@ struct SearchSorted : Opaque {
     });
     return {out};
   }
-  // Counts the elements that come before.
+  // Halves the range as the others do: a sequence that is not sorted has positions too, and they are the same.
   static void interpret(InterpretCall& c) {
     bool right = c.call.as<SearchAttrs>().right;
     const Array &sorted = *c.inputs[0], &values = *c.inputs[1];
     int64_t length = sorted.sizes.back(),
             row = sorted.sizes.size() == 1 ? std::max<int64_t>(values.numel(), 1) : values.sizes.back();
+    auto less = [](double a, double b) { return a < b || (std::isnan(b) && !std::isnan(a)); };
     for (int64_t j = 0; j < values.numel(); ++j) {
-      int64_t before = 0;
-      for (int64_t k = 0; k < length; ++k) {
-        double a = sorted.number(j / row * length + k), v = values.number(j);
-        before += std::isnan(v) ? right || !std::isnan(a) : right ? a <= v : a < v;
+      double v = values.number(j);
+      int64_t begin = 0, end = length;
+      while (begin < end) {
+        int64_t middle = begin + (end - begin) / 2;
+        double a = sorted.number(j / row * length + middle);
+        if (right ? !less(v, a) : less(a, v))
+          begin = middle + 1;
+        else
+          end = middle;
       }
-      c.outputs[0].i[size_t(j)] = before;
+      c.outputs[0].i[size_t(j)] = begin;
     }
   }
   SINTER_SAMPLES("i64[1]<9, i64[20]<9 |", "x[1], x[3, 4] | right=true", "x[2, 1], x[2, 5] |", "x[0], x[3] |",
