@@ -30,6 +30,8 @@ Tensor fit(const Tensor& t, const Shape& sizes) {
   return t.reshape({-1}).repeat({(count + t.numel() - 1) / t.numel()}).slice(0, 0, count).view(sizes);
 }
 
+Tensor into(const Tensor& t, double low, double high) { return sigmoid(t) * (high - low) + low; }
+
 Tensor indices(const Tensor& t, const Dim& below) {
   Tensor whole = t.is_floating_point() ? (t * 0.77 + 0.31).to(kInt64) : t.to(kInt64);
   return whole.abs() % below;

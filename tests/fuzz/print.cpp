@@ -62,8 +62,8 @@ std::string operand_text(const Operand& operand) {
   }
   if (fit.below) out = format("indices({}, {})", out, size(*fit.below));
   if (fit.dtype) out = *fit.dtype == kBool ? format("({} > 0)", out) : format("{}.to({})", out, dtype_text(*fit.dtype));
+  if (fit.domain) out = format("into({}, {}, {})", out, number(fit.domain->low), number(fit.domain->high));
   if (fit.contiguous) out += ".contiguous()";
-  if (fit.domain) out += format(".clamp({}, {})", number(fit.domain->low), number(fit.domain->high));
   return out;
 }
 

@@ -22,7 +22,7 @@ Tensor fitted(const Operand& operand, const TensorList& variables) {
   }
   if (how.below) t = indices(t, resolve(*how.below, how, variables));
   if (how.dtype) t = *how.dtype == kBool ? t > 0 : t.to(*how.dtype);
-  if (how.domain) t = t.clamp(how.domain->low, how.domain->high);
+  if (how.domain) t = into(t, how.domain->low, how.domain->high);
   if (how.contiguous) t = t.contiguous();
   return t;
 }

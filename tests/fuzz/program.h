@@ -149,6 +149,9 @@ TensorList run(const Program& program, const TensorList& arguments, const Tensor
 // Functions that printed programs bring along.
 TensorList op(const char* name, const std::vector<TensorArg>& operands, const char* attributes);
 Tensor fit(const Tensor& t, const Shape& sizes);
+// Into a domain, smoothly: where all that lies outside became one of its ends, there would be ties that no disturbance of
+// the values can tell from others, and that rounding decides.
+Tensor into(const Tensor& t, double low, double high);
 Tensor indices(const Tensor& t, const Dim& below);
 Tensor weighted_sum(const TensorList& results);
 // Their text.
