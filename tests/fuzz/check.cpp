@@ -85,9 +85,9 @@ Observation after(Subject subject, std::vector<Round> rounds, double disturbance
   return last;
 }
 
-// After the last of these calls.
+// After the last of these calls. `most` limits what the interpreter has a say in, as a part of each value.
 Sensitivity sensitivity(const Program& program, const std::vector<Round>& rounds, const Observation& want, double step,
-                        double tolerance) {
+                        double most) {
   Sensitivity out;
   for (auto& seen : want.tensors) out.slack.emplace_back(seen.values.size(), 0.0);
   auto widen = [&](const Observation& other, double most) {
@@ -107,7 +107,7 @@ Sensitivity sensitivity(const Program& program, const std::vector<Round>& rounds
   }
   // Values that cancel out may keep doing so when they are disturbed: what rounding leaves of them, doubles do not have.
   CompileOptions precise{.backend = "interpreter"};
-  widen(after(Subject(program, &precise), rounds, 0), 3 * tolerance);
+  widen(after(Subject(program, &precise), rounds, 0), most);
   return out;
 }
 
@@ -128,13 +128,15 @@ std::string difference_in_values(const Observation& want, const Observation& got
 }
 
 std::string difference(const Program& program, const std::vector<Round>& rounds, const Observation& want,
-                       const Observation& got) {
+                       const Observation& got, bool by_interpreter) {
   double tolerance = program.coarse ? 3e-2 : 1e-4;
   std::string text = difference_in_form(want, got);
   if (text.empty() && !fails_late(want) && !is_refused(got)) text = difference_in_values(want, got, tolerance, nullptr);
   if (text.empty()) return text;
-  // Rounding may decide a comparison that values close by decide otherwise.
-  Sensitivity allowed = sensitivity(program, rounds, want, program.coarse ? 1e-2 : 2e-6, tolerance);
+  // Rounding may decide a comparison that values close by decide otherwise. The interpreter is a third opinion, but not of
+  // itself.
+  double most = by_interpreter ? 3 * tolerance : std::numeric_limits<double>::infinity();
+  Sensitivity allowed = sensitivity(program, rounds, want, program.coarse ? 1e-2 : 2e-6, most);
   if (allowed.unstable) return {};
   text = difference_in_form(want, got);
   return text.empty() ? difference_in_values(want, got, tolerance, &allowed) : text;
@@ -171,8 +173,9 @@ std::optional<Failure> check(const Program& program, const Failure* only) {
       rounds.push_back(round);
       Observation want = eager(round), got = compiled(round);
       // A gradient that asks which element was the largest asks for equality, which another precision does not have.
-      want.backward_failed = want.backward_failed || way.options.backend == "interpreter";
-      std::string text = difference(program, rounds, want, got);
+      bool by_interpreter = way.options.backend == "interpreter";
+      want.backward_failed = want.backward_failed || by_interpreter;
+      std::string text = difference(program, rounds, want, got, by_interpreter);
       if (!text.empty())
         return Failure{format("compiled with '{}', call {}: {}", way.text, rounds.size(), text), way.text, rounds};
       // What is kept from call to call is no longer the same.
