@@ -145,10 +145,12 @@ class Generator {
     if (operand.variable < 0) return;
     operand.fit.sizes = layer.sizes;
     operand.fit.like = operand.variable;
-    if (layer.below > 0)
+    if (layer.below > 0) {
       operand.fit.below = layer.below;
-    else if (variables_[size_t(operand.variable)].dtype() != kFloat32)
+      operand.fit.by_place = any_coarse(variables_);
+    } else if (variables_[size_t(operand.variable)].dtype() != kFloat32) {
       operand.fit.dtype = kFloat32;
+    }
   }
 
   bool choose(Call& call) {
@@ -221,8 +223,7 @@ class Generator {
         if (!is_tame(variable)) throw_error("wild");
       for (auto& parameter : state_.parameters)
         if (!is_tame(parameter)) throw_error("wild");
-      for (auto& variable : variables_)
-        program_.coarse = program_.coarse || variable.dtype() == kBFloat16 || variable.dtype() == kFloat16;
+      program_.coarse = program_.coarse || any_coarse(variables_);
       return true;
     } catch (const std::exception&) {
       variables_.resize(before);

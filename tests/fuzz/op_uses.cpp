@@ -159,6 +159,8 @@ class Drawer {
       for (int64_t size : said.sizes) fit.sizes->push_back(sizes.code(size));
     }
     if (said.below > 0) fit.below = sizes.code(said.below);
+    // Compiled code keeps more bits of such values between ops than eager does.
+    fit.by_place = said.below > 0 && any_coarse(variables_);
     fit.like = sizes.like;
     fit.contiguous = bool(op_.alias);
     Domain standard;

@@ -60,7 +60,7 @@ std::string operand_text(const Operand& operand) {
     for (int64_t code : *fit.sizes) sizes.push_back(size(code));
     out = "fit(" + out + ", {" + joined(sizes) + "})";
   }
-  if (fit.below) out = format("indices({}, {})", out, size(*fit.below));
+  if (fit.below) out = format("{}({}, {})", fit.by_place ? "places" : "indices", out, size(*fit.below));
   if (fit.dtype) out = *fit.dtype == kBool ? format("({} > 0)", out) : format("{}.to({})", out, dtype_text(*fit.dtype));
   if (fit.domain) out = format("into({}, {}, {})", out, number(fit.domain->low), number(fit.domain->high));
   if (fit.contiguous) out += ".contiguous()";

@@ -20,7 +20,7 @@ Tensor fitted(const Operand& operand, const TensorList& variables) {
     for (int64_t code : *how.sizes) sizes.push_back(resolve(code, how, variables));
     t = fit(t, sizes);
   }
-  if (how.below) t = indices(t, resolve(*how.below, how, variables));
+  if (how.below) t = (how.by_place ? places : indices)(t, resolve(*how.below, how, variables));
   if (how.dtype) t = *how.dtype == kBool ? t > 0 : t.to(*how.dtype);
   if (how.domain) t = into(t, how.domain->low, how.domain->high);
   if (how.contiguous) t = t.contiguous();
@@ -114,6 +114,11 @@ Tensor run(const Statement& statement, const TensorList& variables, const Scalar
   if (statement.condition < 0) return run(statement.call, variables, s, state);
   bool holds = with_operands(statement.asked, variables, s, state, conditions()[size_t(statement.condition)].holds);
   return run(holds ? statement.call : statement.otherwise, variables, s, state);
+}
+
+bool any_coarse(const TensorList& variables) {
+  return std::any_of(variables.begin(), variables.end(),
+                     [](const Tensor& t) { return t.dtype() == kBFloat16 || t.dtype() == kFloat16; });
 }
 
 TensorList run(const Program& program, const TensorList& arguments, const TensorList& captured, const Scalar& s,

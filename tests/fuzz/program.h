@@ -62,6 +62,7 @@ struct Fit {
   int like = -1;
   std::optional<DType> dtype;    // kBool: whether positive
   std::optional<int64_t> below;  // integers in [0, below); coded as the sizes are
+  bool by_place = false;         // those integers do not depend on the values
   std::optional<Domain> domain;
   bool contiguous = false;
 };
@@ -146,6 +147,9 @@ Tensor run(const Statement& statement, const TensorList& variables, const Scalar
 TensorList run(const Program& program, const TensorList& arguments, const TensorList& captured, const Scalar& s,
                const State& state);
 
+// Whether one of them has eight bits of mantissa.
+bool any_coarse(const TensorList& variables);
+
 // Functions that printed programs bring along.
 TensorList op(const char* name, const std::vector<TensorArg>& operands, const char* attributes);
 Tensor fit(const Tensor& t, const Shape& sizes);
@@ -153,6 +157,8 @@ Tensor fit(const Tensor& t, const Shape& sizes);
 // the values can tell from others, and that rounding decides.
 Tensor into(const Tensor& t, double low, double high);
 Tensor indices(const Tensor& t, const Dim& below);
+// Indices by the place of each element, which no rounding moves.
+Tensor places(const Tensor& t, const Dim& below);
 Tensor weighted_sum(const TensorList& results);
 // Their text.
 std::string_view helper_text();
