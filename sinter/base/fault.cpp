@@ -28,6 +28,7 @@ constexpr std::string_view kTexts[] = {
     "multinomial: a weight is negative, infinite or NaN",
     "multinomial: the weights of a row are all 0, so that none of its indices can be drawn"};
 #undef SINTER_DIVISION
+static_assert(std::size(kTexts) == size_t(Fault::kCount));
 
 }  // namespace
 

@@ -19,7 +19,8 @@ enum class Fault : uint8_t {
   kBinaryCrossEntropy,
   kBernoulli,
   kMultinomialWeight,
-  kMultinomialSum
+  kMultinomialSum,
+  kCount
 };
 
 // The number that stands for the fault among indices.
