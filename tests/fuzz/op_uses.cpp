@@ -26,20 +26,23 @@ bool holds_graph(const Op& op) {
   return std::all_of(texts.begin(), texts.end(), [](auto& text) { return text.find("={%") != std::string::npos; });
 }
 
-// Whether only the data knows a size of the result: its attribute `count` then names it.
-bool is_counted(const Op& op, const std::string& text) {
-  testing::Sample sample = testing::sample_from(op, text, kFloat32);
-  if (!sample.accepted()) return false;
-  auto types = sample.types();
-  for (auto& type : op.infer(OpCall{op, types, sample.attrs}))
-    if (!type.shape.is_static()) return true;
+// Whether only the data knows a size of the result: its attribute `count` then names it. One sample may be too small for
+// that, and the operands that take its place are not.
+bool is_counted(const Op& op) {
+  for (auto& text : testing::sample_texts(op)) {
+    testing::Sample sample = testing::sample_from(op, text, kFloat32);
+    if (!sample.accepted()) continue;
+    auto types = sample.types();
+    for (auto& type : op.infer(OpCall{op, types, sample.attrs}))
+      if (!type.shape.is_static()) return true;
+  }
   return false;
 }
 
 std::string attributes_of(const Op& op, const std::string& text) {
   size_t bar = text.find('|');
   std::string attributes = bar == std::string::npos ? "" : text.substr(std::min(bar + 2, text.size()));
-  return is_counted(op, text) ? "count=?" : attributes;
+  return is_counted(op) ? "count=?" : attributes;
 }
 
 // Sizes of a sample by name: where one operand has another size in its place, the others follow.
