@@ -135,9 +135,9 @@ class Recorder final : public ProgramTracer {
   std::optional<int64_t> hint(const Dim& d) override { return sizes_.value(d); }
   void write(const Tensor& out, const Tensor& value) override;
   Scalar item(const Tensor& tensor) override;
-  uint64_t epoch() const override { return segment_; }
   const TensorImpl& memory_of(const Tensor& tensor, const char* asker) override;
   std::vector<TensorArg> operands(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs) override;
+  void recorded(const Op& op, std::span<const Tensor> results) override;
   void detaches(const Tensor& eager) override { captured(eager); }
   void layout_matters(const Tensor& tensor) override;
   void lends(const Tensor& blob) override;

@@ -19,8 +19,6 @@ std::vector<TensorArg> Recorder::operands(const Op& op, std::span<const TensorAr
       out.push_back(eager ? TensorArg(operand(arg.tensor()), arg.where()) : arg);
   }
   if (!sizes_.symbols().empty()) fit_broadcast(op, out, attrs);
-  // Before the op is recorded: where recording one ends the segment, its results have been computed and have their history.
-  if (op.kind != OpKind::kComposite) ask_sizes(op, out, attrs);
   return out;
 }
 

@@ -106,25 +106,31 @@ std::vector<Tensor> Recorder::record(const Op& op, std::span<const TensorArg> in
   const Node& node = draft_.graph.add(op, std::move(values), attrs, user_line());
   std::vector<Tensor> results;
   results.reserve(node.types.size());
-  bool data_decides = false;
   for (size_t i = 0; i < node.types.size(); ++i) {
     Value value = node.result(int(i));
     // A pinned operand is a value of the tape: its views are values too.
     bool is_view = op.aliases && !(inputs[0].tensor().is_traced() && handle_of(inputs[0].tensor()).pinned());
     results.push_back(is_view ? view_result(op, inputs, attrs, value) : fresh_result(op, inputs, value));
-    for (auto& d : node.types[i].shape) data_decides = data_decides || !sizes_.value(d);
-  }
-  if (data_decides) {
-    Question question{.kind = Question::Kind::kSize, .what = std::string(op.name), .where = user_line()};
-    question.a = question.b = 0;  // no answer is needed: the sizes are
-    end_segment(question, {}, {});
-    // The sizes are known now; the results' own layout with them.
-    for (auto& result : results) {
-      Storage& storage = *handle_of(result).storage;
-      set_layout(result.impl(), storage.sizes, storage.strides, 0);
-    }
   }
   return results;
+}
+
+// Results whose sizes the data decides are computed at once, with the history that they have by now.
+void Recorder::recorded(const Op& op, std::span<const Tensor> results) {
+  bool data_decides = false;
+  for (auto& result : results) {
+    if (!result.defined()) continue;
+    for (auto& d : result.impl().traced_shape) data_decides = data_decides || !sizes_.value(d);
+  }
+  if (!data_decides) return;
+  Question question{.kind = Question::Kind::kSize, .what = std::string(op.name), .where = user_line()};
+  question.a = question.b = 0;  // no answer is needed: the sizes are
+  end_segment(question, {}, {});
+  // The sizes are known now; the results' own layout with them.
+  for (auto& result : results) {
+    Storage& storage = *handle_of(result).storage;
+    set_layout(result.impl(), storage.sizes, storage.strides, 0);
+  }
 }
 
 void Recorder::write(const Tensor& out, const Tensor& value) {

@@ -15,6 +15,8 @@ class ProgramTracer : public Tracer {
   // The operands of an op as the program takes them: an eager tensor that it has changed, or whose history lies outside,
   // as its look at it; a number of the host that changes as a value; a size that has come to 1 as such where it broadcasts.
   virtual std::vector<TensorArg> operands(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs) = 0;
+  // The results of an op that was recorded, now that the tape has it too.
+  virtual void recorded(const Op& op, std::span<const Tensor> results) = 0;
   // An eager tensor that has a history is about to be detached: whoever writes to the result writes to it.
   virtual void detaches(const Tensor& eager) = 0;
   // What follows is decided by how the tensor lies in memory: at sizes where it would lie otherwise the program does not

@@ -1,7 +1,5 @@
 // Programs that the fuzzer of tests/fuzz has found to differ under compile(), as small as they get.
-#include <gtest/gtest.h>
-
-#include "sinter/sinter.h"
+#include "common.h"
 
 namespace sinter {
 namespace {
@@ -484,6 +482,19 @@ TEST(FuzzRegressions, ASearchInASequenceThatIsNotSortedIsTheSameInTheInterpreter
   for (bool right : {false, true}) {
     auto f = [=](const Tensor& a, const Tensor& b) { return searchsorted(a, b, right); };
     expect_same(compile(f, {.backend = "interpreter"})(sequence, values), f(sequence, values));
+
+TEST(FuzzRegressions, AResultWhoseSizeTheDataDecidesHasItsHistory) {
+  auto f = [](const Tensor& x) { return std::get<0>(unique(x)); };
+  auto compiled = compile(f);
+  auto error_of_backward = [](const Tensor& y) {
+    EXPECT_TRUE(y.requires_grad());
+    return error_of([&] { y.sum().backward(); });
+  };
+  for (int i = 0; i < 3; ++i) {
+    Tensor x = (ramp({4}) + i).requires_grad_();
+    std::string why = "no gradient can be taken: which elements are equal";
+    EXPECT_TRUE(has(error_of_backward(f(x)), why));
+    EXPECT_TRUE(has(error_of_backward(compiled(x)), why));
   }
 }
 
