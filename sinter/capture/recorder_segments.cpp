@@ -65,6 +65,7 @@ uint64_t hash_of(const Draft& draft) {
   for (auto& [slot, source] : segment.met)
     mix(hash_mix(uint64_t(slot), hash_mix(uint64_t(source.kind), uint64_t(source.index))));
   mix(hash_mix(uint64_t(segment.question.kind), uint64_t(segment.question.output)));
+  mix(uint64_t(segment.question.compare));
   mix(hash_mix(segment.question.a.hash(), segment.question.b.hash()));
   auto mix_result = [&](const ResultTensor& result) {
     mix(uint64_t(result.slot) * 2 + result.detached);

@@ -498,5 +498,16 @@ TEST(FuzzRegressions, AResultWhoseSizeTheDataDecidesHasItsHistory) {
   }
 }
 
+TEST(FuzzRegressions, QuestionsAboutOneSizeOfTheDataAreToldApart) {
+  auto f = [](const Tensor& x) {
+    Tensor found = nonzero(x), copy = x.clone();
+    copy.data_ptr<float>();  // from here on the function is called every time
+    Dim count = found.size(0);
+    return x * (count == 2 ? 1 : 10) + (2 < count ? 100 : 0) + (2 <= count ? 1000 : 0);
+  };
+  expect_same_calls(f, {tensor({1.0, 0.0, 2.0, 3.0}), tensor({1.0, 0.0, 2.0, 0.0}), tensor({1.0, 0.0, 0.0, 0.0}),
+                        tensor({1.0, 0.0, 2.0, 3.0})});
+}
+
 }  // namespace
 }  // namespace sinter
