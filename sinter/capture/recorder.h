@@ -210,6 +210,8 @@ class Recorder final : public ProgramTracer {
   std::vector<Storage*> outliving_beside(std::span<const Tensor> results);
   // Gives storages whose values only this segment knows their real tensors.
   void compute(std::span<Storage* const> storages);
+  // A look at the real tensor of its storage, as the sizes are at present.
+  Tensor real_look(const Handle& look, const Tensor& whole) const;
   void become_real(Handle& look, const Tensor& whole);
 
   SegmentHost& host_;

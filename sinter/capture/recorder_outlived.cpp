@@ -62,12 +62,16 @@ void Recorder::compute(std::span<Storage* const> storages) {
   for (size_t i = 0; i < wanted.size(); ++i) wanted[i]->real = tensors[i];
 }
 
-void Recorder::become_real(Handle& look, const Tensor& whole) {
+Tensor Recorder::real_look(const Handle& look, const Tensor& whole) const {
   TracerScope none(nullptr);
   ViewPath path = look.path;
   map_field([&](const Dim& d) { return Dim(sizes_.value(d).value_or(0)); }, path);
   Tensor real = apply(path, whole);
-  if (look.detached) real = real.detach();
+  return look.detached ? real.detach() : real;
+}
+
+void Recorder::become_real(Handle& look, const Tensor& whole) {
+  Tensor real = real_look(look, whole);
   TensorImpl& body = *look.body;
   const TensorImpl& from = real.impl();
   body.dtype = from.dtype;

@@ -151,9 +151,7 @@ Tensor Recorder::real_of(const Tensor& tensor) {
   if (!tensor.is_traced()) return tensor;
   Handle& handle = handle_of(tensor);
   SINTER_INTERNAL_ASSERT(!handle.pinned() && handle.storage->real.defined(), "a value has no memory");
-  TracerScope none(nullptr);
-  Tensor real = apply(handle.path, handle.storage->real);
-  return handle.detached ? real.detach() : real;
+  return real_look(handle, handle.storage->real);
 }
 
 // --- gradients -------------------------------------------------------------------------------------------------------

@@ -509,5 +509,13 @@ TEST(FuzzRegressions, QuestionsAboutOneSizeOfTheDataAreToldApart) {
                         tensor({1.0, 0.0, 2.0, 3.0})});
 }
 
+TEST(FuzzRegressions, TheHostReadsALookWhosePathHasSizes) {
+  auto f = [](const Tensor& x) { return x + double(x.t().chunk(2, 0).at(1).data_ptr<float>()[0]); };
+  auto g = [](const Tensor& x) { return x + from_data(x.flatten().to_vector<float>(), {x.numel()}).view(x.sizes()); };
+  TensorList sizes = {ramp({3, 4}), ramp({5, 7}), ramp({2, 3}), ramp({6, 4})};
+  expect_same_calls(f, sizes, {.dynamic = Dynamic::kTrue});
+  expect_same_calls(g, sizes, {.dynamic = Dynamic::kTrue});
+}
+
 }  // namespace
 }  // namespace sinter
