@@ -6,13 +6,16 @@ namespace sinter::capture {
 
 namespace {
 
-// The dimensions from the outermost in memory to the innermost; those of size 1, which lie nowhere, first.
+// The dimensions from the outermost in memory to the innermost. Those of size 1 lie nowhere: in a row-major tensor they have
+// their place, since it is one at other sizes too; else they come first.
 IntList memory_order(const IntList& sizes, const IntList& strides) {
   IntList order, sized;
   for (size_t d = 0; d < sizes.size(); ++d) (sizes[d] == 1 ? order : sized).push_back(int64_t(d));
   std::stable_sort(sized.begin(), sized.end(),
                    [&](int64_t a, int64_t b) { return strides[size_t(a)] > strides[size_t(b)]; });
+  bool row_major = std::is_sorted(sized.begin(), sized.end());
   order.append({sized.data(), sized.size()});
+  if (row_major) std::sort(order.begin(), order.end());
   return order;
 }
 

@@ -517,5 +517,12 @@ TEST(FuzzRegressions, TheHostReadsALookWhosePathHasSizes) {
   expect_same_calls(g, sizes, {.dynamic = Dynamic::kTrue});
 }
 
+TEST(FuzzRegressions, ADimensionThatWasOfSizeOneStaysInItsPlace) {
+  auto f = [](const Tensor& x) { return cumprod(unfold(x, 1, 4, 1), 1); };
+  auto g = [](const Tensor& x) { return conv1d(x.slice(0, 0, 1).repeat({1, 1, 2}).slice(2, 0, 7), x); };
+  expect_same_calls(f, {ramp({2, 4}), ramp({2, 5}), ramp({2, 7})}, {.dynamic = Dynamic::kTrue});
+  expect_same_calls(g, {ramp({2, 4, 6}), ramp({2, 5, 7}), ramp({2, 3, 4})});
+}
+
 }  // namespace
 }  // namespace sinter
