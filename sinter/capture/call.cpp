@@ -262,7 +262,10 @@ void set_grads(const Segment& segment, Call& call) {
 }
 
 void collect_results(const Segment& segment, Call& call, Results& results) {
-  for (auto& result : segment.results) results.tensors.push_back(result_of(result, segment, call));
+  for (auto& result : segment.results) {
+    bool again = result.same_as >= 0;
+    results.tensors.push_back(again ? results.tensors[size_t(result.same_as)] : result_of(result, segment, call));
+  }
   for (int place : segment.result_numbers)
     results.numbers.push_back(place < 0 ? Tensor() : results.tensors[size_t(place)]);
   for (auto& size : segment.result_sizes) results.sizes.push_back(value_of(size, segment, call));

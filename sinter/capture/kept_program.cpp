@@ -130,7 +130,8 @@ Json segment_json(const Segment& segment, const Vouched& vouched) {
     outputs.push_back({{"slot", output.slot}, {"written", output.written}, {"order", to_json(output.order)},
                        {"forgets", output.forgets}});
   for (auto& result : segment.results)
-    results.push_back({{"slot", result.slot}, {"path", field_text(result.path)}, {"detached", result.detached}});
+    results.push_back({{"slot", result.slot}, {"path", field_text(result.path)}, {"detached", result.detached},
+                       {"same_as", result.same_as}});
   Json sizes = Json::array();
   for (auto& size : segment.result_sizes) sizes.push_back(to_string(size));
   return {{"text", segment.text},       {"ops", segment.ops},         {"hash", segment.hash},
@@ -204,7 +205,7 @@ std::shared_ptr<Segment> segment_of(const Json& json, const std::unordered_map<s
   segment->draws = json.at("draws");
   segment->takes = json.at("takes").get<std::vector<int>>();
   for (auto& r : json.at("results"))
-    segment->results.push_back({r.at("slot"), field_of<ViewPath>(r.at("path")), r.at("detached")});
+    segment->results.push_back({r.at("slot"), field_of<ViewPath>(r.at("path")), r.at("detached"), r.at("same_as")});
   for (auto& size : json.at("result_sizes")) segment->result_sizes.push_back(parse_dim(size.get<std::string>()));
   segment->result_numbers = json.at("numbers").get<std::vector<int>>();
   segment->kept = {json.at("graph"), json.at("lines").get<std::vector<std::string>>()};

@@ -72,6 +72,7 @@ uint64_t hash_of(const Draft& draft) {
   mix(hash_mix(segment.question.a.hash(), segment.question.b.hash()));
   auto mix_result = [&](const ResultTensor& result) {
     mix(uint64_t(result.slot) * 2 + result.detached);
+    mix(uint64_t(result.same_as));
     mix(hash_text(field_text(result.path)));
   };
   for (auto& effect : segment.grads) {
@@ -188,8 +189,13 @@ int64_t Recorder::end_segment(Question question, const Tensor& asked, std::span<
     add_output(*storage, written, values);
   }
   for (auto& [leaf, grad] : grads) segment.grads.push_back({meet(*leaf), result_of(grad)});
-  if (last)
-    for (auto& result : results) segment.results.push_back(result_of(result));
+  for (size_t i = 0; last && i < results.size(); ++i) {
+    ResultTensor found = result_of(results[i]);
+    // A look at other sizes may be a copy: one for the tensor, however often it is returned.
+    for (size_t j = 0; j < i && found.same_as < 0; ++j)
+      if (!found.path.empty() && results[j].is_same(results[i])) found.same_as = int(j);
+    segment.results.push_back(std::move(found));
+  }
   if (answer) {
     question.output = int(values.size());
     values.push_back(answer);

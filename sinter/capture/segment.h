@@ -103,6 +103,7 @@ struct ResultTensor {
   int slot = -1;  // -1: undefined
   ViewPath path = {};
   bool detached = false;
+  int same_as = -1;  // an earlier result, which is the same tensor
 };
 
 // What a leaf has as its gradient in the end.

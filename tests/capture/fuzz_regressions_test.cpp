@@ -524,5 +524,19 @@ TEST(FuzzRegressions, ADimensionThatWasOfSizeOneStaysInItsPlace) {
   expect_same_calls(g, {ramp({2, 4, 6}), ramp({2, 5, 7}), ramp({2, 3, 4})});
 }
 
+TEST(FuzzRegressions, OneTensorReturnedTwiceIsOneAlsoWhereItsReshapeIsACopy) {
+  auto f = compile(
+      [](const Tensor& x) {
+        Tensor y = unfold(x, 1, 4, 1).reshape({-1, 4});
+        return TensorList{y, y};
+      },
+      {.dynamic = Dynamic::kTrue});
+  for (int64_t n : {4, 5, 6, 4}) {
+    TensorList results = f(ramp({3, n}));
+    EXPECT_TRUE(results[0].is_alias_of(results[1]));
+    expect_same(results[1], unfold(ramp({3, n}), 1, 4, 1).reshape({-1, 4}));
+  }
+}
+
 }  // namespace
 }  // namespace sinter
