@@ -190,8 +190,8 @@ void Capture::run() {
       undo_effects();
       throw FailsWithSymbols{};
     }
-    // Writes made before an exception persist, as in eager.
-    if (may_run && next_known_ >= known_.size()) recorder_.flush();
+    // What was written before an exception persists as in eager, gradients too.
+    if (may_run && next_known_ >= known_.size() && recorder_.flush()) set_grads(*last_, call_);
     recorder_.release(true);
     if (!may_run) undo_effects();
     try {

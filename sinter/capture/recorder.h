@@ -103,8 +103,8 @@ class Recorder final : public ProgramTracer {
   // Ends the last segment with these results.
   void finish(std::span<const Tensor> results, std::vector<Dim> sizes, std::vector<int> numbers,
               std::shared_ptr<const void> prototype);
-  // Runs what was recorded so far for its effects alone: an exception has ended the program.
-  void flush();
+  // Runs what was recorded so far for its effects alone: an exception has ended the program. Whether there were any.
+  bool flush();
   // Once the function has returned and its results are gone: tensors of the program that the host still holds (a member, a
   // static) become the real ones that they stand for. Not those made of the arguments, which another call would have to
   // set anew, unless the function is called every time or has failed.

@@ -265,13 +265,18 @@ void Recorder::finish(std::span<const Tensor> results, std::vector<Dim> sizes, s
   end_segment({}, {}, results);
 }
 
-void Recorder::flush() {
-  if (handed_over_) return;
+bool Recorder::flush() {
+  if (handed_over_) return false;
   failing_ = true;
-  bool pending = std::any_of(storages_.begin(), storages_.end(), [](auto& entry) {
+  bool writes = std::any_of(storages_.begin(), storages_.end(), [](auto& entry) {
     return entry.second->written && entry.second->real.defined();
   });
-  if (pending) end_segment({}, {}, {});
+  if (!writes && !has_draws() && changed_grads_.empty() && grad_changes_.empty()) return false;
+  end_segment({}, {}, {});
+  // They are the segment's now, and not taken back.
+  changed_grads_.clear();
+  grad_changes_.clear();
+  return true;
 }
 
 Joint Recorder::differentiate(Draft& draft) {

@@ -535,6 +535,42 @@ TEST(FuzzRegressions, OneTensorReturnedTwiceIsOneAlsoWhereItsReshapeIsACopy) {
     TensorList results = f(ramp({3, n}));
     EXPECT_TRUE(results[0].is_alias_of(results[1]));
     expect_same(results[1], unfold(ramp({3, n}), 1, 4, 1).reshape({-1, 4}));
+
+// Steps, gradients and random draws that come before an exception have happened.
+TEST(FuzzRegressions, WhatComesBeforeAnExceptionPersists) {
+  struct Model {
+    Tensor w = ramp({4}).requires_grad_(), v = ramp({4}).requires_grad_();
+    optim::AdamW optimizer{{w}, optim::AdamWOptions(0.1)};
+    optim::StepLR schedule{optimizer, 2, 0.5};
+    Tensor step(const Tensor& x, bool fails) {
+      (rand({4}) * v).sum().backward();
+      optimizer.zero_grad(false);
+      square(w * x.sum()).sum().backward();
+      optimizer.step();
+      schedule.step();
+      check(!fails, "stop");
+      return x * 2;
+    }
+  } eager, fast;
+  auto compiled = compile([&](const Tensor& x, bool fails) { return fast.step(x, fails); });
+  auto run = [](auto&& f) {
+    manual_seed(3);
+    try {
+      f();
+    } catch (const Error&) {
+    }
+    return rand({2});
+  };
+  for (auto [size, fails] : {std::pair{3, true}, {3, false}, {5, true}, {5, false}, {3, true}, {3, false}}) {
+    Tensor x = ramp({size});
+    Tensor want = run([&] { eager.step(x, fails); }), got = run([&] { compiled(x, fails); });
+    expect_same(got, want);
+    expect_same(fast.w.grad(), eager.w.grad());
+    expect_same(fast.v.grad(), eager.v.grad());
+    EXPECT_EQ(fast.optimizer.lr(), eager.optimizer.lr());
+    fast.optimizer.step();
+    eager.optimizer.step();
+    expect_same(fast.w, eager.w);
   }
 }
 
