@@ -520,6 +520,8 @@ void Capture::must_follow(const Question& question) {
 }
 
 void Capture::add_state(const IntrusivePtr<HostState>& state) {
+  if (std::ranges::find(unforeseen_, state) != unforeseen_.end())
+    return call_every_time(format("reading {} that the function has changed", state->name()).c_str());
   for (auto& [known, fingerprint] : states_)
     if (known == state) return;
   states_.emplace_back(state, state->fingerprint().value_or(0));
@@ -605,6 +607,10 @@ Tensor enter_tensor(const Tensor& tensor) {
 
 void depend_on(const IntrusivePtr<HostState>& state) {
   if (is_capturing()) current_capture->add_state(state);
+}
+
+void changes_unforeseen(const IntrusivePtr<HostState>& state) {
+  if (is_capturing()) current_capture->add_unforeseen(state);
 }
 
 }  // namespace sinter::capture

@@ -32,6 +32,8 @@ class Capture final : public SegmentHost, public HostEffects {
   const std::shared_ptr<const void>& prototype() const { return prototype_; }
   // The state is guarded as it is now, before the program changes it.
   void add_state(const IntrusivePtr<HostState>& state);
+  // From here on no guard can tell what the state is.
+  void add_unforeseen(const IntrusivePtr<HostState>& state) { unforeseen_.push_back(state); }
   Recorder& recorder() { return recorder_; }
 
   int64_t finish(Recorder& recorder, Draft& draft) override;
@@ -91,6 +93,7 @@ class Capture final : public SegmentHost, public HostEffects {
   bool ran_something_ = false;
   TensorList results_;  // kTrace: as the function gives them back
   std::vector<std::pair<IntrusivePtr<HostState>, uint64_t>> states_;
+  std::vector<IntrusivePtr<HostState>> unforeseen_;
   std::vector<std::function<void()>> undo_;
   std::string once_;  // not empty: why the program fits this call alone
 };

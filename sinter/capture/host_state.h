@@ -23,5 +23,8 @@ class HostState : public RefCounted {
 
 // Tells the capture under way on this thread, if any, that its program depends on the state.
 void depend_on(const IntrusivePtr<HostState>& state);
+// That the program changes the state in a way which no guard foresees: a function that reads it after that is called every
+// time.
+void changes_unforeseen(const IntrusivePtr<HostState>& state);
 
 }  // namespace sinter::capture

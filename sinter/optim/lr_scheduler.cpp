@@ -47,6 +47,8 @@ void LRScheduler::move(bool relative, int64_t steps) {
     epoch_ = before;
     for (size_t g = 0; g < rates.size(); ++g) optimizer_.set_lr(g, rates[g]);
   });
+  // The rate follows from the steps taken so far, which are not guarded: a schedule would never fit twice.
+  capture::changes_unforeseen(optimizer_.rates_state());
 }
 
 void LRScheduler::set_epoch(int64_t epoch) {

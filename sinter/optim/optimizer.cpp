@@ -43,10 +43,13 @@ void Optimizer::watch() const {
   capture::depend_on(options_state_);
 }
 
-void Optimizer::watch_rates() const {
-  if (!capture::is_capturing()) return;
+const IntrusivePtr<capture::HostState>& Optimizer::rates_state() const {
   if (!rates_state_) rates_state_ = make_intrusive<Watched>(*this, true);
-  capture::depend_on(rates_state_);
+  return rates_state_;
+}
+
+void Optimizer::watch_rates() const {
+  if (capture::is_capturing()) capture::depend_on(rates_state());
 }
 
 void Optimizer::count_steps(const std::vector<size_t>& which) {

@@ -81,6 +81,7 @@ class Optimizer {
   virtual std::vector<const char*> state_names() const = 0;
   friend class LRScheduler;
   class Watched;
+  const IntrusivePtr<capture::HostState>& rates_state() const;
   std::vector<State> states_;
   uint64_t version_ = 0;
   mutable IntrusivePtr<capture::HostState> options_state_, rates_state_;  // null until a capture needs them

@@ -574,5 +574,24 @@ TEST(FuzzRegressions, WhatComesBeforeAnExceptionPersists) {
   }
 }
 
+// Behind a schedule's step the rate is what the schedule says, not what it was when the function was captured.
+TEST(FuzzRegressions, ARateThatIsReadBehindAScheduleIsReadInEveryCall) {
+  struct Model {
+    optim::SGD optimizer{{ramp({2}).requires_grad_()}, 0.02};
+    optim::CosineAnnealingLR schedule{optimizer, 4};
+    Tensor step(const Tensor& x) {
+      schedule.step();
+      optimizer.set_lr(optimizer.lr() * 0.5);
+      return x * 2;
+    }
+  } eager, fast;
+  auto compiled = compile([&](const Tensor& x) { return fast.step(x); });
+  for (int i = 0; i < 8; ++i) {
+    eager.step(ramp({2}));
+    compiled(ramp({2}));
+    EXPECT_EQ(fast.optimizer.lr(), eager.optimizer.lr()) << i;
+  }
+}
+
 }  // namespace
 }  // namespace sinter
