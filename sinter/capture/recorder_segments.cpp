@@ -205,6 +205,8 @@ int64_t Recorder::end_segment(Question question, const Tensor& asked, std::span<
   segment.hash = hash_of(draft_);
 
   for (size_t i = 0; !last && i < outputs.size(); ++i) {
+    // Not asked of the tensor: where the segment is only compared, later ones have written to it already.
+    outputs[i]->needs_grad = segment.outputs[i].differentiable;
     outputs[i]->feeds.clear();
     if (segment.outputs[i].differentiable)
       for (size_t fed : fed_by(draft_.graph, segment.outputs, i)) outputs[i]->feeds.push_back(outputs[fed]->id);
@@ -226,7 +228,6 @@ int64_t Recorder::end_segment(Question question, const Tensor& asked, std::span<
     const TensorImpl& impl = storage->real.impl();
     storage->sizes = impl.sizes;
     storage->strides = impl.strides;
-    storage->needs_grad = records_history_ && autograd::needs_gradient(storage->real);
   }
   if (settle) {
     for (auto* storage : changed_grads_) storage->grad = {};

@@ -593,5 +593,25 @@ TEST(FuzzRegressions, ARateThatIsReadBehindAScheduleIsReadInEveryCall) {
   }
 }
 
+// The second answer calls the function again, when the segments before it have dropped the history already.
+TEST(FuzzRegressions, AHistoryThatALaterSegmentDrops) {
+  auto f = [](const Tensor& w, const Scalar& s) {
+    Tensor x = w * 0.5;
+    if ((x > 100).any().item<bool>()) return x;
+    x.fill_(0.25);
+    if (x.sum().item() * s > 1.0) return x + w;
+    return x * w;
+  };
+  auto compiled = compile(f);
+  for (double s : {0.5, 2.5, 0.5, 2.5}) {
+    Tensor w = ramp({3}).requires_grad_(), v = ramp({3}).requires_grad_();
+    Tensor want = f(w, s), got = compiled(v, s);
+    expect_same(got, want);
+    want.sum().backward();
+    got.sum().backward();
+    expect_same(v.grad(), w.grad());
+  }
+}
+
 }  // namespace
 }  // namespace sinter
