@@ -92,6 +92,8 @@ void Recorder::refresh(TensorImpl& impl, Handle& handle) {
   // Marked first: taking the look anew asks for the history of the root, never of this tensor.
   handle.segment = segment_;
   handle.version = storage.version;
+  // Asked for by the branch of a cond(), which records itself, it is still this program's.
+  TracerScope here(this);
   EnableGradGuard recorded;
   Tensor now = root_of(storage);
   if (handle.detached) now = autograd::kept_value(now);

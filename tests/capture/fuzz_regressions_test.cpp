@@ -613,5 +613,14 @@ TEST(FuzzRegressions, AHistoryThatALaterSegmentDrops) {
   }
 }
 
+TEST(FuzzRegressions, ABranchOfCondTakesAViewFromBeforeABreak) {
+  auto f = [](const Tensor& x) {
+    Tensor y = x.slice(0, 1), z = x * 2;
+    if (x.sum().item<double>() > 1e9) return x;
+    return cond(x.any(), [&](const Tensor& u) { return u * y.mean(); }, [&](const Tensor& u) { return u - z[0]; }, x);
+  };
+  expect_same(compile(f)(ramp({4})), f(ramp({4})));
+}
+
 }  // namespace
 }  // namespace sinter
