@@ -189,6 +189,7 @@ class Recorder final : public ProgramTracer {
   void fit_broadcast(const Op& op, std::vector<TensorArg>& operands, const Attrs& attrs);
   Storage& leaf_storage(const Tensor& leaf);
   void keep_layout(const Tensor& tensor, const std::function<IntList(const Layout&)>& decided);
+  void keep_layout(const Storage& storage, const ViewPath& path, const std::function<IntList(const Layout&)>& decided);
   void ask_sizes(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs);
   void restore_grads();
   void check_alone(const Storage& storage);

@@ -4,15 +4,21 @@
 #include "sinter/engine/eager/eager.h"
 #include "sinter/ops/creation.h"
 #include "sinter/ops/reshape.h"
+#include "sinter/tensor/memory_format.h"
 
 namespace sinter::capture {
 
 // The sizes by which something is decided that holds for the whole program become numbers.
 void Recorder::keep_layout(const Tensor& tensor, const std::function<IntList(const Layout&)>& decided) {
-  if (!sizes_.has_argument_sizes() || !tensor.is_traced()) return;
+  if (!tensor.is_traced()) return;
   Handle& handle = handle_of(tensor);
-  if (handle.pinned() || handle.path.empty()) return;
-  for (std::string name; !(name = size_that_decides(*handle.storage, handle.path, sizes_, decided)).empty();) {
+  if (!handle.pinned() && !handle.path.empty()) keep_layout(*handle.storage, handle.path, decided);
+}
+
+void Recorder::keep_layout(const Storage& storage, const ViewPath& path,
+                           const std::function<IntList(const Layout&)>& decided) {
+  if (!sizes_.has_argument_sizes()) return;
+  for (std::string name; !(name = size_that_decides(storage, path, sizes_, decided)).empty();) {
     Dim size = Dim::symbol(name);
     sizes_.answer(DimCompare::kEqual, size, *sizes_.value(size), user_line());
   }
@@ -137,9 +143,12 @@ void Recorder::write(const Tensor& out, const Tensor& value) {
   auto storage = storage_of(out);
   check(!storage->number, "a number of the arguments cannot be written to");
   const TensorImpl& impl = out.impl();
-  for (size_t d = 0; d < impl.sizes.size(); ++d)
-    check(impl.sizes[d] <= 1 || impl.strides[d] != 0,
-          "the tensor written to is expanded: several of its elements share one place in memory. Call clone() first");
+  ViewPath path = out.is_traced() ? handle_of(out).path : ViewPath();
+  // At other sizes the write might be refused: one window overlaps nothing, two may.
+  for (auto& size : out.sizes())
+    if (!sizes_.depends_on_data(size) && sizes_.value(size) == 1 && !sizes_.known(DimCompare::kEqual, size, 1))
+      sizes_.answer(DimCompare::kEqual, size, 1, user_line());
+  keep_layout(*storage, path, [](const Layout& layout) { return IntList{overlaps_itself(layout.sizes, layout.strides)}; });
   if (storage->real.defined()) check_alone(*storage);
   if (storage->source.kind == SlotSource::Kind::kCaptured && storage->version == 0)
     written_captured_.push_back(storage->source.tensor);
@@ -147,7 +156,6 @@ void Recorder::write(const Tensor& out, const Tensor& value) {
     writes_arguments_ = true;
   if (storage->real.defined() && overlaps_itself(storage->sizes, storage->strides))
     throw CannotCapture{format("'{}' is written to, and several of its elements share one place in memory", storage->source.name)};
-  ViewPath path = out.is_traced() ? handle_of(out).path : ViewPath();
   // Whether a reshape is a copy or a look depends on the sizes, and now it matters.
   bool reshaped = std::any_of(path.steps.begin(), path.steps.end(), [](auto& step) { return step.op == &reshape_op(); });
   if (storage->copied || reshaped)

@@ -45,20 +45,6 @@ inline void set_layout(TensorImpl& impl, const IntList& sizes, const IntList& st
   }
 }
 
-// Whether two elements may lie in one place.
-inline bool overlaps_itself(const IntList& sizes, const IntList& strides) {
-  std::vector<std::pair<int64_t, int64_t>> steps;
-  for (size_t d = 0; d < sizes.size(); ++d)
-    if (sizes[d] > 1) steps.emplace_back(strides[d], sizes[d]);
-  std::sort(steps.begin(), steps.end());
-  int64_t reach = 0;
-  for (auto& [stride, size] : steps) {
-    if (stride <= reach) return true;
-    reach += stride * (size - 1);
-  }
-  return false;
-}
-
 inline const Op& as_strided_op() {
   static const Op& op = *find_op("as_strided");
   return op;

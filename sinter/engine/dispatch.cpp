@@ -5,6 +5,7 @@
 #include "sinter/engine/eager/eager.h"
 #include "sinter/engine/profile.h"
 #include "sinter/runtime/cuda/stream.h"
+#include "sinter/tensor/memory_format.h"
 #include "sinter/tensor/program_tracer.h"
 
 namespace sinter {
@@ -113,6 +114,9 @@ class Engine : public Dispatcher {
   }
 
   void run_into(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor& out) override {
+    check(!out.defined() || out.impl().contiguous || !overlaps_itself(out.impl().sizes, out.impl().strides),
+          "{}: the tensor written to is expanded, or its windows overlap: several of its elements share one place in memory. "
+          "Call clone() first", op.name);
     if (auto* tracer = Tracer::current()) return trace_into(*tracer, op, inputs, attrs, out);
     check_operands(op, inputs);
     TensorArg written[] = {TensorArg(out)};

@@ -88,6 +88,40 @@ IntList preserved_strides(const IntList& sizes, const IntList& strides) {
   return strides;
 }
 
+bool overlaps_itself(const IntList& sizes, const IntList& strides) {
+  struct Step {
+    int64_t stride, size;
+  };
+  SmallVector<Step, 8> steps;
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    if (sizes[d] == 0) return false;
+    if (sizes[d] > 1) steps.push_back({std::abs(strides[d]), sizes[d]});
+  }
+  std::sort(steps.begin(), steps.end(), [](const Step& a, const Step& b) { return a.stride < b.stride; });
+  // Beyond all that the smaller steps reach, a step leads to places of its own.
+  size_t doubtful = 0;
+  int64_t reach = 0, elements = 1, inner_reach = 0, inner_elements = 1;
+  for (size_t i = 0; i < steps.size(); ++i) {
+    bool in_doubt = steps[i].stride <= reach;
+    reach += steps[i].stride * (steps[i].size - 1);
+    elements *= steps[i].size;
+    if (!in_doubt) continue;
+    doubtful = i + 1;
+    inner_reach = reach;
+    inner_elements = elements;
+  }
+  if (doubtful == 0) return false;
+  if (inner_elements > inner_reach + 1) return true;
+  std::vector<bool> taken(size_t(inner_reach) + 1);
+  for (int64_t element = 0; element < inner_elements; ++element) {
+    int64_t place = 0, rest = element;
+    for (size_t i = 0; i < doubtful; rest /= steps[i++].size) place += rest % steps[i].size * steps[i].stride;
+    if (taken[size_t(place)]) return true;
+    taken[size_t(place)] = true;
+  }
+  return false;
+}
+
 void copy_packed(const Tensor& tensor, void* out) {
   TensorImpl& impl = tensor.impl();
   const void* data = tensor.data_ptr();

@@ -17,6 +17,9 @@ bool has_format(std::span<const int64_t> sizes, std::span<const int64_t> strides
 // overlaps, in whatever order, else row by row.
 IntList preserved_strides(const IntList& sizes, const IntList& strides);
 
+// Whether two elements lie in one place, as in an expanded tensor, or where the windows of unfold() overlap.
+bool overlaps_itself(const IntList& sizes, const IntList& strides);
+
 // The elements of an eager tensor in row-major order, without gaps; `out` has room for them all.
 void copy_packed(const Tensor& tensor, void* out);
 

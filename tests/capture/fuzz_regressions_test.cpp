@@ -622,5 +622,30 @@ TEST(FuzzRegressions, ABranchOfCondTakesAViewFromBeforeABreak) {
   expect_same(compile(f)(ramp({4})), f(ramp({4})));
 }
 
+// The order in which elements of one place are written would decide.
+TEST(FuzzRegressions, WindowsThatOverlapAreNotWritten) {
+  auto f = [](const Tensor& x) { return unfold(x, 0, 3, 2).mul_(2).sum(); };
+  auto compiled = compile(f), dynamic = compile(f, {.dynamic = Dynamic::kTrue});
+  for (int64_t size : {3, 4, 5, 4, 7, 3}) {
+    Tensor a = ramp({size}), b = ramp({size}), c = ramp({size});
+    if (size > 4) {
+      for (auto call : {std::function<void()>([&] { f(a); }), {[&] { compiled(b); }}, {[&] { dynamic(c); }}}) {
+        try {
+          call();
+          ADD_FAILURE() << "not refused";
+        } catch (const Error& error) {
+          EXPECT_NE(std::string(error.what()).find("share one place in memory"), std::string::npos) << error.what();
+        }
+      }
+    } else {
+      Tensor want = f(a);
+      expect_same(compiled(b), want);
+      expect_same(dynamic(c), want);
+    }
+    expect_same(b, a);
+    expect_same(c, a);
+  }
+}
+
 }  // namespace
 }  // namespace sinter

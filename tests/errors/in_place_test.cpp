@@ -15,6 +15,21 @@ TEST(InPlace, ExpandedTensorsAreRefused) {
   EXPECT_TRUE(has_values(row, {1, 1, 1}));
 }
 
+// Exactly those: elements that interleave without meeting may be written.
+TEST(InPlace, TensorsThatOverlapThemselvesAreRefused) {
+  Tensor row = ones({8}), x = unfold(row, 0, 3, 2);
+  EXPECT_ERROR(x.add_(1), "add_", "share one place in memory", "clone()");
+  EXPECT_ERROR(x.zero_(), "share one place in memory", "clone()");
+  EXPECT_ERROR(x.index_put_({tensor({0})}, 5), "share one place in memory", "clone()");
+  EXPECT_ERROR(x.scatter_(0, tensor({{0}}), ones({1, 1})), "share one place in memory", "clone()");
+  EXPECT_ERROR(x.uniform_(), "share one place in memory", "clone()");
+  EXPECT_ERROR(as_strided(ones({9}), {3, 2}, {2, 4}).zero_(), "share one place in memory");
+  EXPECT_TRUE(has_values(row, {1, 1, 1, 1, 1, 1, 1, 1}));
+  unfold(row, 0, 2, 3).zero_();
+  as_strided(row, {2, 2}, {3, 2}, 2).fill_(5);
+  EXPECT_TRUE(has_values(row, {0, 0, 5, 0, 5, 5, 0, 5}));
+}
+
 TEST(InPlace, ShapesDoNotGrow) {
   Tensor x = ones({3}), big = ones({2, 3});
   EXPECT_ERROR(x.add_(big), "add_", "[2, 3]", "[3]");

@@ -1,7 +1,6 @@
 // Random programs. Every statement is tried out eagerly while the program grows, so that few are refused.
 #include <cstdlib>
 #include <random>
-#include <set>
 
 #include "sinter/graph/text_scan.h"
 #include "tests/fuzz/fuzzer.h"
@@ -127,7 +126,7 @@ class Generator {
     for (size_t place = 0; place < kTensorNames.size(); ++place) {
       if (!form.names(kTensorNames[place])) continue;
       int variable = choice.tensors[place].variable = find(kTensorNames[place]);
-      if (variable < 0 || (form.writes() && overlaps_itself(variables_[size_t(variable)]))) return false;
+      if (variable < 0) return false;
     }
     if (form.names('l')) choose_layer(choice);
     static const double kNumbers[] = {0.5, -1.5, 2, 0.25, 1};
@@ -189,21 +188,6 @@ class Generator {
       if (!choose_op(statement.call, op, wish) || !attempt(statement)) continue;
       program_.statements.push_back(statement);
       return true;
-    }
-    return false;
-  }
-
-  // Whether two elements lie in one place, so that writes depend on their order. A tensor that was expanded may.
-  static bool overlaps_itself(const Tensor& tensor) {
-    std::set<int64_t> places;
-    const TensorImpl& body = tensor.impl();
-    for (int64_t at = 0; at < body.numel; ++at) {
-      int64_t place = 0, rest = at;
-      for (size_t d = body.sizes.size(); d-- > 0; rest /= body.sizes[d]) {
-        if (body.strides[d] == 0 && body.sizes[d] > 1) return false;
-        place += rest % body.sizes[d] * body.strides[d];
-      }
-      if (!places.insert(place).second) return true;
     }
     return false;
   }

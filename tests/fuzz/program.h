@@ -32,13 +32,11 @@ struct Form {
   const char* text;
   Tensor (*run)(const Operands&);
   bool names(char operand) const;
-  bool writes() const { return std::string_view(text).find("_(") != std::string_view::npos; }
 };
 struct Condition {
   const char* text;
   bool (*holds)(const Operands&);
   bool names(char operand) const;
-  bool writes() const { return false; }
 };
 const std::vector<Form>& forms();
 // Where each group of them begins and ends, in the order of FormGroup.

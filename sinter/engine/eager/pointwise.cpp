@@ -375,15 +375,8 @@ bool overlaps(const TensorImpl& a, const TensorImpl& out) {
   return a.offset != out.offset || a.sizes != out.sizes || a.strides != out.strides || a.dtype != out.dtype;
 }
 
-bool repeats_itself(const TensorImpl& t) {
-  for (size_t d = 0; d < t.sizes.size(); ++d)
-    if (t.sizes[d] > 1 && t.strides[d] == 0) return true;
-  return false;
-}
-
 // Apart from the fresh results of most calls, whose road stays short.
 [[gnu::noinline]] Tensor run_into(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor& out) {
-  check(!repeats_itself(out.impl()), "{}: the tensor written to is expanded: several of its elements share one place in memory. Call clone() first", op.name);
   auto in_the_way = [&](const TensorArg& arg) { return !arg.is_scalar() && overlaps(arg.tensor().impl(), out.impl()); };
   if (std::none_of(inputs.begin(), inputs.end(), in_the_way)) [[likely]]
     return Call(op, inputs, attrs).run(&out);
