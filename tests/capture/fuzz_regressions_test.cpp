@@ -482,6 +482,8 @@ TEST(FuzzRegressions, ASearchInASequenceThatIsNotSortedIsTheSameInTheInterpreter
   for (bool right : {false, true}) {
     auto f = [=](const Tensor& a, const Tensor& b) { return searchsorted(a, b, right); };
     expect_same(compile(f, {.backend = "interpreter"})(sequence, values), f(sequence, values));
+  }
+}
 
 TEST(FuzzRegressions, AResultWhoseSizeTheDataDecidesHasItsHistory) {
   auto f = [](const Tensor& x) { return std::get<0>(unique(x)); };
@@ -535,6 +537,8 @@ TEST(FuzzRegressions, OneTensorReturnedTwiceIsOneAlsoWhereItsReshapeIsACopy) {
     TensorList results = f(ramp({3, n}));
     EXPECT_TRUE(results[0].is_alias_of(results[1]));
     expect_same(results[1], unfold(ramp({3, n}), 1, 4, 1).reshape({-1, 4}));
+  }
+}
 
 // Steps, gradients and random draws that come before an exception have happened.
 TEST(FuzzRegressions, WhatComesBeforeAnExceptionPersists) {
