@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <set>
 
+#include "sinter/capture/recorder_parts.h"
 #include "sinter/engine/eager/eager.h"
+#include "sinter/ops/control_attrs.h"
 
 namespace sinter::capture {
 
@@ -43,6 +45,17 @@ Layout resized(const Layout& now, const IntList& sizes) {
     stride *= sizes[size_t(order[i])];
   }
   return out;
+}
+
+IntList pointwise_strides(std::span<const Layout* const> operands, const IntList& sizes) {
+  std::vector<TensorImpl> bodies(operands.size());
+  std::vector<const TensorImpl*> given(operands.size());
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (!operands[i]) continue;
+    set_layout(bodies[i], operands[i]->sizes, operands[i]->strides, 0);
+    given[i] = &bodies[i];
+  }
+  return eager::pointwise_strides(given, sizes);
 }
 
 // The sizes of a program with one of them changed.
@@ -98,6 +111,40 @@ std::optional<Layout> look_in(const World& world, const Storage& storage, const 
   return layout;
 }
 
+// The layouts of a graph's results, run op by op on operands of these; nothing where a size is not known.
+std::optional<std::vector<Layout>> layouts_of(const Graph& graph, std::span<const Layout> operands, const SizeTable& table) {
+  std::vector<std::vector<Layout>> known(graph.nodes().size());
+  auto layout_of = [&](const Value& v) -> Layout& { return known[size_t(v.node->id)][size_t(v.index)]; };
+  for (size_t i = 0; i < operands.size(); ++i) known[size_t(graph.inputs()[i].node->id)] = {operands[i]};
+  for (auto& node : graph.nodes()) {
+    if (node.op->kind == OpKind::kInput) continue;
+    auto& results = known[size_t(node.id)];
+    for (auto& type : node.types) {
+      IntList sizes;
+      for (auto& d : type.shape) {
+        auto size = table.value(d);
+        if (!size) return std::nullopt;
+        sizes.push_back(*size);
+      }
+      results.push_back({sizes, contiguous_strides(sizes)});
+    }
+    if (node.op->aliases) {
+      const Layout& from = layout_of(node.inputs[0]);
+      Attrs attrs = node.attrs.substitute([&](const std::string& name) { return Dim(*table.value(Dim::symbol(name))); });
+      Type types[] = {{node.inputs[0].type().dtype, Shape(std::span<const int64_t>(from.sizes)), {}}};
+      auto view = eager::find_view(OpCall{*node.op, types, attrs}, from.strides);
+      if (view) results[0].strides = view->strides;
+    } else if (node.op->kind == OpKind::kPointwise) {
+      std::vector<const Layout*> from;
+      for (auto& input : node.inputs) from.push_back(input.node->op->kind == OpKind::kScalar ? nullptr : &layout_of(input));
+      results[0].strides = pointwise_strides(from, results[0].sizes);
+    }
+  }
+  std::vector<Layout> out;
+  for (auto& output : graph.outputs()) out.push_back(layout_of(output));
+  return out;
+}
+
 void add_symbols(const Dim& d, std::set<std::string>& names) {
   for (auto& name : d.symbols()) names.insert(name);
 }
@@ -117,6 +164,39 @@ IntList pattern_of(const Layout& layout) {
 IntList result_order(const Layout& operand) {
   if (is_dense(operand)) return order_of(operand);
   return order_of({operand.sizes, contiguous_strides(operand.sizes)});
+}
+
+std::optional<IntList> control_strides(const Value& result, std::span<const TensorArg> inputs, const SizeTable& sizes) {
+  static const Op &cond = *find_op("cond"), &loop = *find_op("while_loop");
+  const Op* op = result.node->op;
+  if (op != &cond && op != &loop) return std::nullopt;
+  auto& attrs = result.node->attrs;
+  std::vector<Layout> operands;
+  for (auto& arg : inputs.subspan(op == &cond)) operands.push_back({arg.tensor().impl().sizes, arg.tensor().impl().strides});
+  size_t index = size_t(result.index);
+  std::optional<std::vector<Layout>> one, other;
+  if (op == &cond) {
+    one = layouts_of(*attrs.as<CondAttrs>().then_branch, operands, sizes);
+    other = layouts_of(*attrs.as<CondAttrs>().else_branch, operands, sizes);
+  } else {
+    // A state that was not computed is cloned; one that was goes through the body again.
+    const Graph& body = *attrs.as<WhileAttrs>().body;
+    size_t count = body.outputs().size();
+    one.emplace(operands.begin(), operands.begin() + int64_t(count));
+    for (auto& state : *one) {
+      const Layout* from[] = {&state};
+      state.strides = pointwise_strides(from, state.sizes);
+    }
+    other = layouts_of(body, operands, sizes);
+    if (other) std::copy(other->begin(), other->end(), operands.begin());
+    auto again = layouts_of(body, operands, sizes);
+    if (!again || (*again)[index].strides != (*other)[index].strides) other.reset();
+  }
+  if (one && other && (*one)[index].strides == (*other)[index].strides) {
+    const Layout* from[] = {&(*one)[index]};
+    return pointwise_strides(from, (*one)[index].sizes);
+  }
+  return std::nullopt;
 }
 
 std::string size_that_decides(const Storage& storage, const ViewPath& path, const SizeTable& sizes,

@@ -25,4 +25,8 @@ IntList result_order(const Layout& operand);
 std::string size_that_decides(const Storage& storage, const ViewPath& path, const SizeTable& sizes,
                               const std::function<IntList(const Layout&)>& decided);
 
+// The strides of a result of cond or while_loop, which are those that its functions give it when they are run op by op on
+// operands that lie so; row-major where that depends on the data. Nothing for other ops.
+std::optional<IntList> control_strides(const Value& result, std::span<const TensorArg> inputs, const SizeTable& sizes);
+
 }  // namespace sinter::capture

@@ -44,6 +44,11 @@ Tensor Recorder::fresh_result(const Op& op, std::span<const TensorArg> inputs, V
     });
     if (whole != inputs.end()) keep_layout(whole->tensor(), result_order);
   }
+  if (op.kind == OpKind::kOpaque && known)
+    if (auto controlled = control_strides(value, inputs, sizes_)) {
+      strides = *controlled;
+      for (auto& arg : inputs) keep_layout(arg.tensor(), pattern_of);
+    }
   auto storage = new_storage(value.type(), sizes, strides);
   storage->root = pin(value, *storage);
   storage->segment = segment_;

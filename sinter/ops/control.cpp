@@ -6,11 +6,10 @@
 #include "sinter/graph/differentiate.h"
 #include "sinter/graph/interpreter.h"
 #include "sinter/graph/run.h"
-#include "sinter/graph/subgraph.h"
 #include "sinter/graph/trace.h"
 #include "sinter/graph/verify.h"
+#include "sinter/ops/control_attrs.h"
 #include "sinter/ops/creation.h"
-#include "sinter/ops/define.h"
 #include "sinter/ops/registry.h"
 #include "sinter/ops/results.h"
 
@@ -113,12 +112,6 @@ void check_defined(const char* op, const TensorList& args) {
 
 // --- cond ------------------------------------------------------------------------------------------------------------
 
-// Operands: the predicate, then what both branches take.
-struct CondAttrs {
-  SubGraph then_branch, else_branch;
-  SINTER_FIELDS(then_branch, else_branch)
-};
-
 struct Cond : Opaque {
   static constexpr auto name = "cond";
   static constexpr int inputs = -1;
@@ -197,12 +190,6 @@ TensorList detail::cond(const TensorArg& predicate, const ListFunction& then_f, 
 }
 
 // --- while_loop ------------------------------------------------------------------------------------------------------
-
-// Operands: the state, then what else the two graphs take. The state is as long as the results of the body.
-struct WhileAttrs {
-  SubGraph condition, body;
-  SINTER_FIELDS(condition, body)
-};
 
 struct WhileLoop : Opaque {
   static constexpr auto name = "while_loop";

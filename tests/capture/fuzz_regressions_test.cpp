@@ -651,5 +651,23 @@ TEST(FuzzRegressions, WindowsThatOverlapAreNotWritten) {
   }
 }
 
+TEST(FuzzRegressions, ResultsOfControlFlowLieAsTheirFunctionsLeaveThem) {
+  auto loop = [](const Tensor& x) {
+    return while_loop([](const Tensor& u) { return u.abs().sum() > 1; }, [](const Tensor& u) { return u * 0.5; }, x);
+  };
+  auto branch = [](const Tensor& x) {
+    return cond(x.sum() > 0, [&](const Tensor& u) { return u * x.mean(); }, [&](const Tensor& u) { return u - x.sum(); }, x);
+  };
+  auto turned = [](auto f) { return [f](const Tensor& x) { return f(x.t()); }; };
+  auto windows = [](auto f) { return [f](const Tensor& x) { return f(unfold(x, 0, 2, 2)); }; };
+  TensorList sizes = {ramp({4, 4}), ramp({4, 6}) * -1, ramp({5, 3}), ramp({5, 3}) * 0, ramp({6, 3})};
+  for (auto dynamic : {Dynamic::kAuto, Dynamic::kTrue}) {
+    expect_same_calls(turned(loop), sizes, {.dynamic = dynamic});
+    expect_same_calls(turned(branch), sizes, {.dynamic = dynamic});
+    expect_same_calls(windows(loop), sizes, {.dynamic = dynamic});
+    expect_same_calls(windows(branch), sizes, {.dynamic = dynamic});
+  }
+}
+
 }  // namespace
 }  // namespace sinter
