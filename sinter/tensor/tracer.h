@@ -40,8 +40,6 @@ class Tracer {
   virtual void write(const Tensor& out, const Tensor& value);
   // The number in a tensor of one element, perhaps lazily.
   virtual Scalar item(const Tensor& tensor);
-  // Changes when values traced so far have become real tensors.
-  virtual uint64_t epoch() const { return 0; }
   // Whether the program runs while it is traced, so that values can be asked for.
   virtual bool answers() const { return false; }
   // The memory of a tensor, for host code that reads it (`asker` names the function). Lives as long as the tracer.
