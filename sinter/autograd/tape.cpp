@@ -20,14 +20,19 @@ void set_history(const Tensor& tensor, Edge edge, const Tensor& alias) {
 void set_written(const Tensor& out, Edge written, const Tensor& alias) {
   TensorImpl& impl = out.impl();
   uint32_t generation;
+  // Programs that reach for the tensor by themselves were captured with a history or without one.
+  if (bool(gradient_edge(out)) != bool(written)) TensorImpl::geometry_clock.fetch_add(1, std::memory_order_relaxed);
   if (impl.base) {
     Edge before = gradient_edge(Tensor(impl.base));
+    if (bool(before) != bool(before || written)) TensorImpl::geometry_clock.fetch_add(1, std::memory_order_relaxed);
     Edge base_edge;
     if (before || written) base_edge.node = make_intrusive<CopySlices>(std::move(before), written, *impl.base, impl);
     State& base = ensure_state(*impl.base);
     base.edge = std::move(base_edge);
     base.alias = {};
     generation = ++base.generation;
+    // Overwritten with what has no history, a view is still a part of what has one: its own is made anew from there.
+    if (!written && base.edge) return;
   } else {
     generation = ensure_state(impl).generation + 1;
   }

@@ -10,6 +10,7 @@
 #include "sinter/base/log.h"
 #include "sinter/base/stage_times.h"
 #include "sinter/capture/explain.h"
+#include "sinter/ops/random.h"
 
 namespace sinter::capture {
 
@@ -156,12 +157,22 @@ void Capture::run() {
   StageTimer timer(CompileStage::kCapture);
   CurrentScope current(this);
   TracerScope tracing(&recorder_);
+  const Generator::Draw first_draw = default_generator().position();
   HostEffects::Scope effects(this);
+  // For a capture that begins anew: what was held on to may have been computed, with draws.
+  auto rewind = [&] {
+    recorder_.release(true);
+    undo_effects();
+    HostEffects::Scope none(nullptr);
+    default_generator().set_position(first_draw);
+  };
   try {
     trace();
   } catch (const CannotCapture& reason) {
-    recorder_.release(true);
-    if (!ran_something_) undo_effects();
+    if (ran_something_)
+      recorder_.release(true);
+    else
+      rewind();
     for (auto& sharing : recorder_.sharings()) entry_.guards.add_sharing(sharing);
     for (auto& sharing : recorder_.grad_sharings()) entry_.guards.add_grad_sharing(sharing);
     if (ran_something_ || !known_.empty() || (purpose_ != Purpose::kGrow && purpose_ != Purpose::kPrepare))
@@ -169,8 +180,7 @@ void Capture::run() {
                          "compiler::disable()", function_.name(), reason.reason));
     throw;
   } catch (const LeavesCross&) {
-    recorder_.release(true);
-    undo_effects();
+    rewind();
     throw;
   } catch (const NeedsAnswer&) {
     // Built only now that the function's own tensors are gone: what is left outlives it.
@@ -186,8 +196,7 @@ void Capture::run() {
     bool may_run = purpose_ == Purpose::kGrow || purpose_ == Purpose::kFollow;
     bool is_new = purpose_ == Purpose::kGrow || purpose_ == Purpose::kPrepare;
     if (is_new && !ran_something_ && known_.empty() && sizes_.has_argument_sizes()) {
-      recorder_.release(true);
-      undo_effects();
+      rewind();
       throw FailsWithSymbols{};
     }
     // What was written before an exception persists as in eager, gradients too.

@@ -84,7 +84,7 @@ class Guards {
     DType dtype;
     Device device;
     IntList sizes, strides;
-    bool requires_grad;
+    bool requires_grad, needs_grad;
   };
   std::vector<Captured> captured_;
   std::vector<std::pair<IntrusivePtr<HostState>, uint64_t>> states_;

@@ -44,7 +44,8 @@ void Guards::complete(const SizeTable& sizes) {
 
 void Guards::add_captured(const Tensor& tensor, const std::string& name) {
   const TensorImpl& impl = tensor.impl();
-  captured_.push_back({tensor, name, impl.dtype, impl.device, impl.sizes, impl.strides, impl.requires_grad});
+  captured_.push_back({tensor, name, impl.dtype, impl.device, impl.sizes, impl.strides, impl.requires_grad,
+                       autograd::needs_gradient(tensor)});
 }
 
 void Guards::add_state(const IntrusivePtr<HostState>& state, uint64_t fingerprint) {
@@ -118,7 +119,7 @@ bool Guards::match_state() const {
     for (auto& c : captured_) {
       const TensorImpl& impl = c.tensor.impl();
       if (impl.dtype != c.dtype || !(impl.device == c.device) || impl.sizes != c.sizes || impl.strides != c.strides ||
-          impl.requires_grad != c.requires_grad)
+          impl.requires_grad != c.requires_grad || autograd::needs_gradient(c.tensor) != c.needs_grad)
         return false;
     }
     geometry_clock_.store(geometry, std::memory_order_relaxed);
@@ -222,10 +223,10 @@ std::string Guards::failure(const Signature& signature, const std::vector<Word>&
   for (auto& c : captured_) {
     const TensorImpl& impl = c.tensor.impl();
     if (impl.dtype != c.dtype || impl.sizes != c.sizes || impl.strides != c.strides || !(impl.device == c.device) ||
-        impl.requires_grad != c.requires_grad)
+        impl.requires_grad != c.requires_grad || autograd::needs_gradient(c.tensor) != c.needs_grad)
       return format("the captured tensor '{}' was {}, now {}", c.name,
-                    tensor_text(c.dtype, c.device, c.sizes, c.strides, c.requires_grad),
-                    tensor_text(impl.dtype, impl.device, impl.sizes, impl.strides, impl.requires_grad));
+                    tensor_text(c.dtype, c.device, c.sizes, c.strides, c.needs_grad),
+                    tensor_text(impl.dtype, impl.device, impl.sizes, impl.strides, autograd::needs_gradient(c.tensor)));
   }
   for (auto& [state, stamp] : states_)
     if (state->fingerprint() != std::optional<uint64_t>(stamp)) return format("{} has changed", state->name());

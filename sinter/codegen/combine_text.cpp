@@ -1,29 +1,14 @@
 #include "sinter/codegen/combine_text.h"
 
-#include <limits>
-
 #include "sinter/base/error.h"
 #include "sinter/codegen/value_text.h"
 
 namespace sinter::codegen {
 
 std::string identity_text(Combine combine, DType acc) {
-  double inf = std::numeric_limits<double>::infinity();
-  auto extreme = [&](bool low) {
-    if (is_floating(acc)) return Scalar(low ? -inf : inf);
-    if (acc == kInt64) return Scalar(low ? INT64_MIN : INT64_MAX);
-    return Scalar(int64_t(low ? INT32_MIN : INT32_MAX));
-  };
-  switch (combine) {
-    case Combine::kProd: return literal_text(1, acc);
-    case Combine::kMax:
-    case Combine::kArgMax: return literal_text(extreme(true), acc);
-    case Combine::kMin:
-    case Combine::kArgMin: return literal_text(extreme(false), acc);
-    case Combine::kAll: return "true";
-    case Combine::kAny: return "false";
-    default: return literal_text(0, acc);
-  }
+  if (combine == Combine::kAll) return "true";
+  if (combine == Combine::kAny) return "false";
+  return literal_text(identity_of(combine, acc), acc);
 }
 
 std::string combine_text(Combine combine, const std::string& a, const std::string& b) {

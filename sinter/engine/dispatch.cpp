@@ -114,9 +114,7 @@ class Engine : public Dispatcher {
   }
 
   void run_into(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor& out) override {
-    check(!out.defined() || out.impl().contiguous || !overlaps_itself(out.impl().sizes, out.impl().strides),
-          "{}: the tensor written to is expanded, or its windows overlap: several of its elements share one place in memory. "
-          "Call clone() first", op.name);
+    if (out.defined()) check_apart(op.name, out.impl());
     if (auto* tracer = Tracer::current()) return trace_into(*tracer, op, inputs, attrs, out);
     check_operands(op, inputs);
     TensorArg written[] = {TensorArg(out)};

@@ -18,7 +18,7 @@ void Array::set(int64_t at, double value) {
   if (floating())
     f[size_t(at)] = value;
   else
-    i[size_t(at)] = dtype == kBool ? value != 0 : interpreter::wrap_integer(dtype, interpreter::truncate(value));
+    i[size_t(at)] = dtype == kBool ? value != 0 : interpreter::to_integer(dtype, value);
 }
 
 void Array::set(int64_t at, int64_t value) {

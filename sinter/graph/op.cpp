@@ -1,10 +1,26 @@
 #include "sinter/graph/op.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "sinter/tensor/tracer.h"
 
 namespace sinter {
+
+Scalar identity_of(Combine combine, DType dtype) {
+  auto extreme = [&](bool low) {
+    if (is_floating(dtype)) return Scalar(low ? -INFINITY : INFINITY);
+    if (dtype == kInt64) return Scalar(low ? INT64_MIN : INT64_MAX);
+    return Scalar(int64_t(low ? INT32_MIN : INT32_MAX));
+  };
+  switch (combine) {
+    case Combine::kMax:
+    case Combine::kArgMax: return extreme(true);
+    case Combine::kMin:
+    case Combine::kArgMin: return extreme(false);
+    default: return int64_t(combine == Combine::kProd || combine == Combine::kAll);
+  }
+}
 
 namespace {
 

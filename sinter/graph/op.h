@@ -27,6 +27,9 @@ enum class OpKind : uint8_t {
 // How many elements become one. kArgMax and kArgMin keep the payload of the winner: the first of equals; NaN wins.
 enum class Combine : uint8_t { kNone, kSum, kProd, kMax, kMin, kAny, kAll, kArgMax, kArgMin, kReplace };
 
+// What a combination of no elements is, in this type: what changes nothing that it is combined with.
+Scalar identity_of(Combine combine, DType dtype);
+
 // How a pointwise op chooses its types.
 enum class Typing : uint8_t {
   kPromote,  // computes in and gives the promoted type

@@ -58,7 +58,7 @@ Tensor attend(const Tensor& query, const Tensor& key, const Tensor& value, const
   if (mask.defined()) {
     scores = mask.dtype() == kBool ? where(mask, scores, kNever) : scores + mask.to(scores.dtype());
     // Zeros instead of 0 / 0 for rows that see nothing, in the gradient too.
-    Tensor blind = scores.amax({-1}, true) == kNever;
+    Tensor blind = amax_if_any(scores, {-1}, true) == kNever;
     p = where(blind, 0.0, where(blind, 0.0, scores).softmax(-1));
   } else {
     p = scores.softmax(-1);

@@ -79,15 +79,8 @@ TensorList grad_of_extreme(const GradCall& c) {
   });
 }
 
-// An extreme of nothing does not exist.
 template <class Self>
 struct Extreme : Reduce<Self> {
-  static std::vector<Type> infer(const OpCall& call) {
-    for (auto& d : Reduce<Self>::reduction(call))
-      check(!d.is_number() || d.number() > 0, "{}: shape {} has no elements to choose from", call.name(),
-            call.shape(0));
-    return Reduce<Self>::infer(call);
-  }
   SINTER_SAMPLES("x[2, 3] | dims=[1]", "x[2, 3] | dims=[0], keepdim=true", "x[4, 37]", "x[3, 5, 19] | dims=[-1]",
                  "x[3, 5, 19] | dims=[1]", "x[2, 3, 4, 21] | dims=[2]", "x[70] | dims=[0]", "x[]", "x[0, 3] | dims=[1]")
 };
@@ -112,14 +105,24 @@ Dim position(const ElementBuilder& b, const Shape& extents) {
   return at;
 }
 
-struct ArgMax : Extreme<ArgMax> {
+// Where nothing is there is no position.
+template <class Self>
+struct Position : Extreme<Self> {
+  static std::vector<Type> infer(const OpCall& call) {
+    for (auto& d : Extreme<Self>::reduction(call))
+      check(!d.is_number() || d.number() > 0, "{}: shape {} has no elements to choose from", call.name(), call.shape(0));
+    return Extreme<Self>::infer(call);
+  }
+};
+
+struct ArgMax : Position<ArgMax> {
   static constexpr auto name = "argmax";
   static constexpr Combine combine = Combine::kArgMax;
   static DType result_dtype(const OpCall&) { return kInt64; }
   static Dim payload(const ElementBuilder& b) { return position(b, reduction(b.call)); }
   static constexpr NotDifferentiable grad{"its result is a position"};
 };
-struct ArgMin : Extreme<ArgMin> {
+struct ArgMin : Position<ArgMin> {
   static constexpr auto name = "argmin";
   static constexpr Combine combine = Combine::kArgMin;
   static DType result_dtype(const OpCall&) { return kInt64; }
@@ -214,6 +217,18 @@ Dim reduced_count(const char* op, const TensorArg& x, const IntList& dims) {
   return count;
 }
 
+// An extreme of nothing does not exist. Asked here and not when types are inferred: what the data decides is known to a
+// program alone, which then waits for it.
+const TensorArg& not_empty(const char* op, const TensorArg& x, const IntList& dims) {
+  if (x.is_scalar() || !x.tensor().defined()) return x;
+  UserPosition here(x.where());
+  for (int64_t d = 0; d < x.dim(); ++d) {
+    bool reduced = dims.empty() || std::ranges::any_of(dims, [&](int64_t dim) { return wrap_dim(op, dim, x.dim()) == d; });
+    check(!reduced || x.size(d) != 0, "{}: shape {} has no elements to choose from", op, x.sizes());
+  }
+  return x;
+}
+
 // sqrt whose gradient at 0 is 0 and not infinite.
 Tensor flat_sqrt(const Tensor& x) {
   Tensor zero = x == 0;
@@ -257,16 +272,19 @@ Tensor count_nonzero(const TensorArg& x, const IntList& dims) {
 }
 
 Tensor amax(const TensorArg& x, const IntList& dims, bool keepdim) {
+  return call<AMax>({not_empty(AMax::name, x, dims)}, ReduceAttrs{dims, keepdim, {}});
+}
+Tensor amax_if_any(const TensorArg& x, const IntList& dims, bool keepdim) {
   return call<AMax>({x}, ReduceAttrs{dims, keepdim, {}});
 }
 Tensor amin(const TensorArg& x, const IntList& dims, bool keepdim) {
-  return call<AMin>({x}, ReduceAttrs{dims, keepdim, {}});
+  return call<AMin>({not_empty(AMin::name, x, dims)}, ReduceAttrs{dims, keepdim, {}});
 }
 Tensor argmax(const TensorArg& x, std::optional<int64_t> dim, bool keepdim) {
-  return call<ArgMax>({x}, ReduceAttrs{one_dim(dim), keepdim, {}});
+  return call<ArgMax>({not_empty(ArgMax::name, x, one_dim(dim))}, ReduceAttrs{one_dim(dim), keepdim, {}});
 }
 Tensor argmin(const TensorArg& x, std::optional<int64_t> dim, bool keepdim) {
-  return call<ArgMin>({x}, ReduceAttrs{one_dim(dim), keepdim, {}});
+  return call<ArgMin>({not_empty(ArgMin::name, x, one_dim(dim))}, ReduceAttrs{one_dim(dim), keepdim, {}});
 }
 
 Tensor max(const Tensor& x, Where where) { return amax({x, where}); }
@@ -337,7 +355,7 @@ Tensor logsumexp(const TensorArg& x, const IntList& dims, bool keepdim) {
   bool empty = std::any_of(dims.begin(), dims.end(), [&](int64_t d) { return dim_is_empty(wide, d); });
   if (empty) return to(log(sum(wide, dims, keepdim)), is_floating(x.dtype()) ? x.dtype() : kFloat32);
   // The shift cancels out; an infinite one would leave inf - inf.
-  Tensor top = amax(wide, dims, true).detach();
+  Tensor top = amax_if_any(wide, dims, true).detach();
   Tensor shift = where(isfinite(top), top, 0);
   Tensor total = log(sum(exp(wide - shift), dims, keepdim));
   total = total + (keepdim ? shift : shift.reshape(total.sizes()));
@@ -350,7 +368,7 @@ Tensor softmax(const TensorArg& x, int64_t dim, std::optional<DType> dtype) {
   check(is_floating(result), "softmax: expected a floating tensor, got {}", result);
   Tensor wide = to(to(x, result), accumulation_dtype(result));
   if (dim_is_empty(wide, dim)) return clone(to(wide, result));
-  Tensor e = exp(wide - amax(wide, {dim}, true).detach());
+  Tensor e = exp(wide - amax_if_any(wide, {dim}, true).detach());
   return to(e / sum(e, {dim}, true), result);
 }
 Tensor log_softmax(const TensorArg& x, int64_t dim, std::optional<DType> dtype) {
@@ -359,7 +377,7 @@ Tensor log_softmax(const TensorArg& x, int64_t dim, std::optional<DType> dtype) 
   check(is_floating(result), "log_softmax: expected a floating tensor, got {}", result);
   Tensor wide = to(to(x, result), accumulation_dtype(result));
   if (dim_is_empty(wide, dim)) return clone(to(wide, result));
-  Tensor shifted = wide - amax(wide, {dim}, true).detach();
+  Tensor shifted = wide - amax_if_any(wide, {dim}, true).detach();
   return to(shifted - log(sum(exp(shifted), {dim}, true)), result);
 }
 

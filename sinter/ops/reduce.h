@@ -21,6 +21,8 @@ Tensor count_nonzero(const TensorArg& x, const IntList& dims = {});
 
 // The largest element; NaN if any is. Its gradient is shared by equals.
 Tensor amax(const TensorArg& x, const IntList& dims = {}, bool keepdim = false);
+// The lowest number there is where there are no elements; for what cancels out.
+Tensor amax_if_any(const TensorArg& x, const IntList& dims, bool keepdim);
 // The smallest element; NaN if any is. Its gradient is shared by equals.
 Tensor amin(const TensorArg& x, const IntList& dims = {}, bool keepdim = false);
 // Where the largest element is: along a dimension, or in the flattened tensor. The first of equals.

@@ -18,6 +18,8 @@ struct TopkAttrs {
   bool largest = true;
   SINTER_FIELDS(k, dim, largest)
 };
+// How many elements are taken along the dimension. A single number is its own first, whatever k is.
+inline int64_t count_of(const TopkAttrs& a, int64_t rank) { return rank > 0 ? a.k.number() : 1; }
 
 struct SearchAttrs {
   bool right = false;

@@ -165,11 +165,11 @@ struct Topk : Opaque {
   static constexpr bool reads_host_memory = true;
   static TensorList run_cpu(std::span<const Tensor> inputs, const Attrs& attrs) {
     auto& a = attrs.as<TopkAttrs>();
-    return ordered(inputs[0], wrap_dim("topk", a.dim, inputs[0].dim()), a.k.number(), a.largest);
+    return ordered(inputs[0], wrap_dim("topk", a.dim, inputs[0].dim()), count_of(a, inputs[0].dim()), a.largest);
   }
   static void interpret(InterpretCall& c) {
     auto& a = c.call.as<TopkAttrs>();
-    interpret_ordered(c, wrap_dim("topk", a.dim, c.call.rank(0)), a.k.number(), a.largest);
+    interpret_ordered(c, wrap_dim("topk", a.dim, c.call.rank(0)), count_of(a, c.call.rank(0)), a.largest);
   }
   static TensorList grad(const GradCall& c) {
     return c.each([&] {

@@ -137,7 +137,7 @@ class Partitioner {
       if (node.op != &known_ops().eq || !for_gradients(node)) continue;
       for (Value v : node.inputs) {
         while (v.node->op->kind == OpKind::kView) v = v.node->inputs[0];
-        if (is_floating(v.type().dtype)) found[size_t(v.node->id)] = true;
+        if (is_floating(v.type().dtype) && !is_inner_number(v)) found[size_t(v.node->id)] = true;
       }
     }
     return found;

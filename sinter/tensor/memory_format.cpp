@@ -122,6 +122,12 @@ bool overlaps_itself(const IntList& sizes, const IntList& strides) {
   return false;
 }
 
+void check_apart(std::string_view op, const TensorImpl& written) {
+  check(written.contiguous || !overlaps_itself(written.sizes, written.strides),
+        "{}: the tensor written to is expanded, or its windows overlap: several of its elements share one place in memory. "
+        "Call clone() first", op);
+}
+
 void copy_packed(const Tensor& tensor, void* out) {
   TensorImpl& impl = tensor.impl();
   const void* data = tensor.data_ptr();

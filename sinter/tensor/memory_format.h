@@ -19,6 +19,8 @@ IntList preserved_strides(const IntList& sizes, const IntList& strides);
 
 // Whether two elements lie in one place, as in an expanded tensor, or where the windows of unfold() overlap.
 bool overlaps_itself(const IntList& sizes, const IntList& strides);
+// An Error where they do in a tensor that the op writes to.
+void check_apart(std::string_view op, const TensorImpl& written);
 
 // The elements of an eager tensor in row-major order, without gaps; `out` has room for them all.
 void copy_packed(const Tensor& tensor, void* out);

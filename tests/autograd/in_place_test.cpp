@@ -148,7 +148,7 @@ TEST(InPlace, GradientOfAGradientThroughAWrittenView) {
 TEST(InPlace, ElementsThatAreOneCannotBeWritten) {
   Tensor x = leaf({1});
   Tensor y = (x * 1).expand({3});
-  expect_has(error_of([&] { y.add_(1); }), "several of its elements are one");
+  expect_has(error_of([&] { y.add_(1); }), "several of its elements share one place");
 }
 
 TEST(InPlace, GraphsThatMeetTheirOwnTensorAreFreed) {

@@ -669,5 +669,81 @@ TEST(FuzzRegressions, ResultsOfControlFlowLieAsTheirFunctionsLeaveThem) {
   }
 }
 
+// How many elements there are is known only once the program has come there.
+TEST(FuzzRegressions, ExtremesOfAsManyAsTheDataDecides) {
+  auto largest = [](const Tensor& x) { return masked_select(x, x > 0).amax(); };
+  auto first = [](const Tensor& x) { return masked_select(x, x > 0).argmax(); };
+  auto weights = [](const Tensor& x) { return softmax(masked_select(x, x > 0), 0); };
+  for (auto backend : {"sinter", "eager", "interpreter"}) {
+    auto fast_largest = compile(largest, {.backend = backend});
+    auto fast_first = compile(first, {.backend = backend});
+    auto fast_weights = compile(weights, {.backend = backend});
+    for (int i = 0; i < 2; ++i) {
+      expect_same(fast_largest(ramp({6})), largest(ramp({6})));
+      expect_same(fast_first(ramp({6})), first(ramp({6})));
+      EXPECT_THROW(fast_largest(ramp({6}) - 100), Error);
+      EXPECT_THROW(fast_first(ramp({6}) - 100), Error);
+      EXPECT_EQ(fast_weights(ramp({6}) - 100).numel(), 0);
+    }
+  }
+}
+
+TEST(FuzzRegressions, ACapturedTensorThatGainsAHistory) {
+  auto run = [](bool compiled) {
+    Tensor w = ramp({4}), x = ramp({4}).requires_grad_();
+    std::function<Tensor(const Tensor&)> f = [w](const Tensor& y) {
+      Tensor result = w * 2;
+      w.lerp_(y, 0.5);
+      return result;
+    };
+    if (compiled) f = compile(f);
+    f(x);
+    for (int i = 0; i < 3; ++i) f(x).sum().backward({}, true);
+    return x.grad();
+  };
+  expect_same(run(true), run(false));
+}
+
+// A capture that has to begin anew has drawn nothing.
+TEST(FuzzRegressions, RandomNumbersBeforeALeafThatCrossesABreak) {
+  auto f = [](const Tensor& x) {
+    Tensor noise = rand({4}), w = (x.detach() + noise).requires_grad_();
+    if (x.sum().item() > 1e9) return x;
+    (w * noise).sum().backward();
+    return w.grad() + rand({4});
+  };
+  auto compiled = compile(f);
+  for (int i = 0; i < 3; ++i) {
+    manual_seed(5);
+    Tensor want = f(ramp({4}));
+    manual_seed(5);
+    expect_same(compiled(ramp({4})), want);
+  }
+}
+
+// As in PyTorch: what is left of the view's history gives zeros.
+TEST(FuzzRegressions, AViewThatIsOverwrittenKeepsItsHistory) {
+  auto f = [](const Tensor& x) {
+    Tensor part = x.clone().slice(0, 1).fill_(2);
+    return part.requires_grad() ? part * 3 : part;
+  };
+  Tensor x = ramp({4}).requires_grad_(), y = ramp({4}).requires_grad_();
+  Tensor want = f(x), got = compile(f)(y);
+  expect_same(got.detach(), want.detach());
+  ASSERT_TRUE(want.requires_grad() && got.requires_grad());
+  want.sum().backward();
+  got.sum().backward();
+  expect_same(x.grad(), zeros({4}));
+  expect_same(y.grad(), zeros({4}));
+}
+
+TEST(FuzzRegressions, TheFirstNoneOfASingleNumberIsItself) {
+  Tensor x = ramp({}) + 7;
+  for (int64_t k : {0, 1}) {
+    expect_same(std::get<0>(topk(x, k)), x);
+    expect_same(compile([k](const Tensor& t) { return std::get<0>(topk(t, k)); }, {.backend = "interpreter"})(x), x);
+  }
+}
+
 }  // namespace
 }  // namespace sinter

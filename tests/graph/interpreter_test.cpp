@@ -105,9 +105,11 @@ TEST(Interpreter, Reductions) {
             (Doubles{3}));
   EXPECT_EQ(run("%0 = input : f32[2, 0]\n%1 = t_sum(%0) {dims=[1]} : f32[2]\nreturn %1", {floats({2, 0}, {})}).f,
             (Doubles{0, 0}));
+  EXPECT_EQ(run("%0 = input : f32[2, 0]\n%1 = t_max(%0) {dims=[1]} : f32[2]\nreturn %1", {floats({2, 0}, {})}).f,
+            (Doubles{-INFINITY, -INFINITY}));
   EXPECT_NE(error_of([] {
-              run("%0 = input : f32[2, 0]\n%1 = t_max(%0) {dims=[1]} : f32[2]\nreturn %1", {floats({2, 0}, {})});
-            }).find("t_max: no elements"),
+              run("%0 = input : f32[2, 0]\n%1 = t_argmin(%0) {dims=[1]} : i64[2]\nreturn %1", {floats({2, 0}, {})});
+            }).find("t_argmin: no elements"),
             std::string::npos);
 }
 

@@ -58,7 +58,7 @@ bool cuda_topk_template(const Op& op, std::span<const TensorArg> inputs, const A
   op.infer(OpCall{op, types, attrs});  // refuses operands that do not fit
   Tensor x = packed(inputs[0], op);
   auto& a = attrs.as<TopkAttrs>();
-  outputs = ordered(x, wrap_dim("topk", a.dim, x.dim()), a.k.number(), a.largest);
+  outputs = ordered(x, wrap_dim("topk", a.dim, x.dim()), count_of(a, x.dim()), a.largest);
   return true;
 }
 

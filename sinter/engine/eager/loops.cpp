@@ -57,7 +57,7 @@ class Call {
       for (int64_t extent : op_.reduction(call_).numbers()) reduced *= extent;
     for (int64_t size : steps)
       if (size == 0) return result;
-    if (reduced == 0) return result.fill_(op_.combine == Combine::kProd || op_.combine == Combine::kAll ? 1 : 0), result;
+    if (reduced == 0) return result.fill_(identity_of(op_.combine, type.dtype)), result;
     collect_sizes();
     start(find_kernel(), result, steps, reduced);
     return result;

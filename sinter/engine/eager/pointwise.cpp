@@ -9,6 +9,7 @@
 #include "sinter/engine/eager/last_resort.h"
 #include "sinter/loops/lower.h"
 #include "sinter/loops/parameter_names.h"
+#include "sinter/tensor/memory_format.h"
 
 namespace sinter::eager {
 
@@ -377,6 +378,7 @@ bool overlaps(const TensorImpl& a, const TensorImpl& out) {
 
 // Apart from the fresh results of most calls, whose road stays short.
 [[gnu::noinline]] Tensor run_into(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor& out) {
+  check_apart(op.name, out.impl());  // programs come here with tensors that nobody has looked at
   auto in_the_way = [&](const TensorArg& arg) { return !arg.is_scalar() && overlaps(arg.tensor().impl(), out.impl()); };
   if (std::none_of(inputs.begin(), inputs.end(), in_the_way)) [[likely]]
     return Call(op, inputs, attrs).run(&out);

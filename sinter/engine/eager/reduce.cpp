@@ -175,11 +175,7 @@ Tensor reduce(const Op& op, std::span<const TensorArg> inputs, const Attrs& attr
   const TensorImpl& in = inputs[0].tensor().impl();
   Tensor out = given ? *given : empty(type.shape, TensorOptions(type.dtype).device(type.device));
   if (out.impl().numel == 0) return out;
-  if (in.numel == 0) {
-    // Nothing to combine: the neutral element. Maxima of nothing are refused by the op itself.
-    bool one = op.combine == Combine::kProd || op.combine == Combine::kAll;
-    return out.fill_(one ? 1 : 0), out;
-  }
+  if (in.numel == 0) return out.fill_(identity_of(op.combine, type.dtype)), out;
   check(in.sizes.size() <= size_t(kMaxAxes), "{}: tensors of more than {} dimensions are not supported", op.name, kMaxAxes);
   auto dims = reduced_dims(call, a.dims);
   Problem p;

@@ -78,6 +78,10 @@ Number Combiner::value(std::string_view op) const {
         return Number(int64_t(0));
       case Combine::kAll:
         return Number(int64_t(1));
+      case Combine::kMax:
+      case Combine::kMin:
+        if (is_floating(result_)) return Number(combine_ == Combine::kMax ? -INFINITY : INFINITY);
+        [[fallthrough]];
       default:
         throw_error(format("{}: no elements to choose from: a reduced size is 0", op));
     }

@@ -4,6 +4,11 @@ namespace sinter::interpreter {
 
 int64_t truncate(double value) { return value >= -0x1p63 && value < 0x1p63 ? int64_t(value) : INT64_MIN; }
 
+int64_t to_integer(DType dtype, double value) {
+  if (dtype == kInt32 && !(value > -0x1p31 - 1 && value < 0x1p31)) return INT32_MIN;
+  return wrap_integer(dtype, truncate(value));
+}
+
 int64_t wrap_integer(DType dtype, int64_t value) {
   switch (dtype) {
     case DType::kBool:

@@ -9,6 +9,8 @@ namespace sinter::interpreter {
 
 // Toward zero. What no int64 can hold gives the lowest one, as the processor does.
 int64_t truncate(double value);
+// The same for an integer type; what does not fit wraps, but int32 too has the processor's lowest one for it.
+int64_t to_integer(DType dtype, double value);
 // The integer as the dtype stores it: two's complement of its width, 0 or 1 for bool.
 int64_t wrap_integer(DType dtype, int64_t value);
 // The nearest value that the floating dtype can hold.
