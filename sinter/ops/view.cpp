@@ -1,6 +1,7 @@
 #include "sinter/ops/view.h"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 
 #include "sinter/ops/attributes.h"
@@ -222,7 +223,23 @@ Tensor squeeze(const TensorArg& x) {
   return squeeze(x, all);
 }
 Tensor squeeze(const TensorArg& x, int64_t dim) { return squeeze(x, IntList{dim}); }
-Tensor squeeze(const TensorArg& x, const IntList& dims) { return call<Squeeze>({x}, SqueezeAttrs{dims}); }
+Tensor squeeze(const TensorArg& x, const IntList& dims) {
+  if (x.is_scalar() || !x.tensor().defined()) return call<Squeeze>({x}, SqueezeAttrs{dims});
+  UserPosition here(x.where());
+  IntList ones;
+  bool asked = false;
+  for (int64_t d : wrap_dims("squeeze", dims, x.dim())) {
+    if (d >= x.dim() || x.size(d) != 1) continue;
+    ones.push_back(d);
+    asked = asked || !x.size(d).same_as(1);
+  }
+  if (!asked) return call<Squeeze>({x}, SqueezeAttrs{dims});
+  // A size that is 1 this time, not by its form: the program holds for this answer.
+  std::sort(ones.begin(), ones.end(), std::greater<>());
+  Tensor out = x.tensor();
+  for (int64_t d : ones) out = out.select(d, 0);
+  return out;
+}
 Tensor unsqueeze(const TensorArg& x, int64_t dim) { return call<Unsqueeze>({x}, UnsqueezeAttrs{dim}); }
 
 // --- methods

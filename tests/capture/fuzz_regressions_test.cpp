@@ -745,5 +745,14 @@ TEST(FuzzRegressions, TheFirstNoneOfASingleNumberIsItself) {
   }
 }
 
+TEST(FuzzRegressions, ADimensionThatIsOneAtSomeSizesIsSqueezedThere) {
+  TensorList sizes = {ramp({4, 3}), ramp({5, 3}), ramp({2, 3}), ramp({6, 3})};
+  for (auto dynamic : {Dynamic::kAuto, Dynamic::kTrue})
+    expect_same_calls([](const Tensor& x) { return x.slice(0, 1).squeeze(0) * 2; }, sizes, {.dynamic = dynamic});
+  auto f = [](const Tensor& x) { return std::get<0>(unique(x)).squeeze(0).transpose(0, 0) + 1; };
+  auto compiled = compile(f);
+  for (double scale : {1.0, 0.0, 1.0, 0.0}) expect_same(compiled(ramp({4}) * scale), f(ramp({4}) * scale));
+}
+
 }  // namespace
 }  // namespace sinter
