@@ -71,17 +71,12 @@ Number Combiner::value(std::string_view op) const {
   if (count_ == 0) {
     switch (combine_) {
       case Combine::kSum:
-        return Number(int64_t(0)).as(result_);
       case Combine::kProd:
-        return Number(int64_t(1)).as(result_);
       case Combine::kAny:
-        return Number(int64_t(0));
       case Combine::kAll:
-        return Number(int64_t(1));
       case Combine::kMax:
       case Combine::kMin:
-        if (is_floating(result_)) return Number(combine_ == Combine::kMax ? -INFINITY : INFINITY);
-        [[fallthrough]];
+        return Number(identity_of(combine_, result_)).as(result_);
       default:
         throw_error(format("{}: no elements to choose from: a reduced size is 0", op));
     }

@@ -14,8 +14,7 @@ class Combiner {
   void add(Number value, int64_t payload = 0);
   // True when the next element decides alone: nothing was added yet.
   bool empty() const { return count_ == 0; }
-  // The combination so far. A combination of nothing is the identity; a position has none, nor have extremes of integers: an
-  // Error.
+  // The combination so far. A combination of nothing is the identity; a position has none: an Error.
   Number value(std::string_view op) const;
 
  private:
