@@ -512,9 +512,11 @@ bool Capture::is_value(uint64_t point, const Scalar& number) {
 bool Capture::leaves_break() const { return entry_.leaves_break; }
 
 void Capture::leaf_crosses() const {
-  bool is_new = purpose_ == Purpose::kGrow || purpose_ == Purpose::kPrepare;
   // Where no segment may end, this one's question says so.
-  if (is_new && !function_.options().fullgraph) throw LeavesCross{};
+  if (function_.options().fullgraph || purpose_ == Purpose::kTrace || entry_.leaves_break) return;
+  if (!known_.empty() || purpose_ == Purpose::kCompare)
+    throw CannotCapture{"a tensor made inside requires a gradient before a break, where none did when it was captured"};
+  throw LeavesCross{};
 }
 
 void Capture::must_follow(const Question& question) {

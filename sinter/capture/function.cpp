@@ -180,10 +180,21 @@ bool Function::run_entry(const std::shared_ptr<Entry>& entry, Frame& frame, Smal
     segment = edge == segment->edges.end() ? nullptr : edge->second;
   }
   if (follow) {
-    Capture capture(*this, *entry, call, frame, Capture::Purpose::kFollow);
-    capture.run();
-    last = capture.last();
-    prototype = capture.prototype();
+    auto call_it = [&] {
+      Capture capture(*this, *entry, call, frame, Capture::Purpose::kFollow);
+      capture.run();
+      last = capture.last();
+      prototype = capture.prototype();
+    };
+    try {
+      call_it();
+    } catch (const LeavesCross&) {
+      {
+        std::unique_lock lock(entry->tree);
+        entry->leaves_break = true;
+      }
+      call_it();
+    }
   } else if (!last) {
     // An answer that was never seen: the function is called again, and what has been run is known.
     std::lock_guard capturing(capturing_);

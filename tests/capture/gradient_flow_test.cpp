@@ -332,6 +332,25 @@ TEST(GradientFlow, LeavesMadeInsideAroundBreaks) {
   });
 }
 
+TEST(GradientFlow, ALeafThatSomeCallsMakeBeforeABreak) {
+  bool makes = false;
+  std::vector<Tensor> seen;  // makes the function be called every time
+  auto body = [&](const Tensor& x) {
+    Tensor w = makes ? leaf_of(x) : x.detach() * 2;
+    seen.push_back(w.detach().clone());
+    if ((w * x.detach()).sum().item() > 1e9) return x.detach();
+    if (!makes) return w;
+    (w * w).sum().backward();
+    return w.grad();
+  };
+  auto f = compile(body);
+  for (bool with_leaf : {false, false, true, false, true}) {
+    makes = with_leaf;
+    Tensor x = wave({4});
+    EXPECT_TRUE(close(f(x), body(x))) << with_leaf;
+  }
+}
+
 TEST(GradientFlow, ALeafMadeInsideStaysInOneGraph) {
   auto body = [](const Tensor& x) {
     Tensor w = leaf_of(x);
