@@ -204,6 +204,8 @@ class Recorder final : public ProgramTracer {
   void add_output(Storage& storage, bool written, std::vector<Value>& values);
   void begin_segment();
   bool has_leaf() const;  // of the program's own making, in the present segment
+  // The number that a size which the data decides was found to be.
+  std::optional<int64_t> told(const Dim& d) const;
   void follow_actions();
   // Which values of the segment are made of the arguments.
   void trace_origins();

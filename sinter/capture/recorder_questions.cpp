@@ -32,8 +32,14 @@ std::string Recorder::line_of(const Dim& a, const Dim& b) const {
 
 bool Recorder::decide(DimCompare op, const Dim& a, const Dim& b) {
   if (auto known = sizes_.known(op, a, b)) return *known;
-  for (auto& fact : data_facts_)
-    if (fact.op == op && fact.a.same_as(a) && fact.b.same_as(b)) return fact.holds;
+  for (auto& fact : data_facts_) {
+    if (fact.op != op) continue;
+    if (fact.a.same_as(a) && fact.b.same_as(b)) return fact.holds;
+    if (op == DimCompare::kEqual && fact.a.same_as(b) && fact.b.same_as(a)) return fact.holds;
+  }
+  // Once a size has been found equal to a number, the gradient may ask anything about it.
+  if (auto x = told(a), y = told(b); x && y)
+    return op == DimCompare::kEqual ? *x == *y : op == DimCompare::kLess ? *x < *y : *x <= *y;
   if (!sizes_.depends_on_data(a) && !sizes_.depends_on_data(b)) return sizes_.answer(op, a, b, line_of(a, b));
   check(!handed_over_, "the gradient asks about a size that the data decides ({}): call backward() on less than this, or "
         "keep it eager with compiler::disable()", a);
@@ -46,6 +52,16 @@ bool Recorder::decide(DimCompare op, const Dim& a, const Dim& b) {
   return holds;
 }
 
+std::optional<int64_t> Recorder::told(const Dim& d) const {
+  if (d.is_number()) return d.number();
+  for (auto& fact : data_facts_) {
+    if (fact.op != DimCompare::kEqual || !fact.holds) continue;
+    if (fact.a.same_as(d) && fact.b.is_number()) return fact.b.number();
+    if (fact.b.same_as(d) && fact.a.is_number()) return fact.a.number();
+  }
+  return {};
+}
+
 int64_t Recorder::specialize(const Dim& d, const std::source_location* where, const void*) {
   auto value = sizes_.value(d);
   check(bool(value), "the symbolic size {} is used as a number, and nothing is known of it yet", d);
@@ -55,12 +71,11 @@ int64_t Recorder::specialize(const Dim& d, const std::source_location* where, co
     if (!sizes_.known(DimCompare::kEqual, d, *value)) sizes_.answer(DimCompare::kEqual, d, *value, line);
     return *value;
   }
+  if (auto number = told(d)) return *number;
   check(!handed_over_, "the gradient asks about a size that the data decides ({}): call backward() on less than this, or "
         "keep it eager with compiler::disable()", d);
   Question question{.kind = Question::Kind::kNumber, .what = "a size that the data decides", .where = line};
   question.a = d;
-  for (auto& fact : data_facts_)
-    if (fact.op == DimCompare::kEqual && fact.holds && fact.a.same_as(d) && fact.b.is_number()) return fact.b.number();
   int64_t number = end_segment(question, {}, {});
   data_facts_.push_back({DimCompare::kEqual, d, number, true, {}});
   return number;

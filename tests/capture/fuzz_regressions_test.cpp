@@ -754,5 +754,19 @@ TEST(FuzzRegressions, ADimensionThatIsOneAtSomeSizesIsSqueezedThere) {
   for (double scale : {1.0, 0.0, 1.0, 0.0}) expect_same(compiled(ramp({4}) * scale), f(ramp({4}) * scale));
 }
 
+// The gradient asks about the same size, from the other side.
+TEST(FuzzRegressions, AGradientOfWhatBroadcastsWithAsManyAsTheDataDecides) {
+  auto f = [](const Tensor& x, const Tensor& y) { return masked_select(x, x.detach() > 0) * y; };
+  auto compiled = compile(f);
+  for (int i = 0; i < 3; ++i) {
+    Tensor x = (ramp({6}) + i).requires_grad_(), y = ramp({3 + i}).requires_grad_();
+    Tensor a = x.detach().requires_grad_(), b = y.detach().requires_grad_();
+    f(x, y).sum().backward();
+    compiled(a, b).sum().backward();
+    expect_same(a.grad(), x.grad());
+    expect_same(b.grad(), y.grad());
+  }
+}
+
 }  // namespace
 }  // namespace sinter
