@@ -219,6 +219,7 @@ TEST(Tables, WhatDependsOnTheArgumentsIsAnErrorWithItsLine) {
   EXPECT_TRUE(same(f(ones({3})), full({3}, 2.0)));
   // Not silently with the state of the first call.
   std::string message = error_of([&] { f(ones({3})); });
+  EXPECT_TRUE(has(message, "made at "));
   EXPECT_TRUE(has(message, "/tests/capture/" + line));
   EXPECT_TRUE(has(message, "return it from the captured function"));
   state = zeros({3});
