@@ -91,7 +91,9 @@ void Recorder::add_output(Storage& storage, bool written, std::vector<Value>& va
   const Tensor& root = root_of(storage);
   if (storage.slot < 0) storage.slot = next_slot_++;
   OutputTarget target{.slot = storage.slot, .written = written, .order = memory_order(storage.sizes, storage.strides)};
-  target.differentiable = is_floating(storage.type.dtype) && records_history_ && autograd::needs_gradient(root);
+  // A leaf is written to where nothing is recorded, and stays one: a history would end at itself.
+  bool is_leaf = written && storage.real.impl().requires_grad;
+  target.differentiable = is_floating(storage.type.dtype) && records_history_ && !is_leaf && autograd::needs_gradient(root);
   target.forgets = written && storage.needs_grad && !target.differentiable && !autograd::needs_gradient(root);
   for (size_t d = 0; d < storage.type.shape.size(); ++d) {
     auto& size = storage.type.shape[d];

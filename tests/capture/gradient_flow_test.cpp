@@ -400,5 +400,23 @@ TEST(GradientFlow, ExtremesOfWhatIsComputedAgain) {
   EXPECT_TRUE(close(a.grad().to(kFloat32), b.grad().to(kFloat32), 1e-2));
 }
 
+// A parameter that the program writes to has no history that leads back to it.
+TEST(GradientFlow, AParameterIsFreedAfterATrainingStep) {
+  static float memory[4] = {1, 2, 3, 4};
+  bool freed = false;
+  {
+    Tensor w = from_blob(memory, {4}, {}, [&] { freed = true; }).requires_grad_();
+    auto f = compile([w](const Tensor& x) {
+      w.set_grad({});
+      (x * w).sum().backward();
+      NoGradGuard none;
+      w.sub_(w.grad(), 0.1);
+      return x * 2;
+    });
+    for (int i = 0; i < 3; ++i) f(wave({4}));
+  }
+  EXPECT_TRUE(freed);
+}
+
 }  // namespace
 }  // namespace sinter
