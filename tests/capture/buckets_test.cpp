@@ -4,6 +4,8 @@
 
 #include <thread>
 
+#include "tests/support/error_of.h"
+
 namespace sinter {
 namespace {
 
@@ -12,17 +14,6 @@ const Buckets kLength{.sizes = {4, 8, 16}, .dims = {{0, 1}}};
 void expect_close(const Tensor& a, const Tensor& b) {
   ASSERT_EQ(a.sizes(), b.sizes());
   EXPECT_TRUE(allclose(a, b, 1e-5, 1e-5)) << a << "\n" << b;
-}
-
-// The message of the Error that the call throws.
-template <class F>
-std::string failure(F&& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 void expect_mentions(const std::string& text, const std::string& part) {
@@ -94,15 +85,15 @@ TEST(Buckets, CombiningThePaddingNamesOpAndLine) {
                        kLength);
   // Every call says so, and none has an effect.
   for (int64_t n : {3, 3, 4}) {
-    std::string text = failure([&] { fast(ones({2, n})); });
+    std::string text = error_of([&] { fast(ones({2, n})); });
     expect_mentions(text, format("buckets_test.cpp:{}: amax", line));
     expect_mentions(text, "argument 0.size(1)");
   }
   EXPECT_EQ(seen.item<float>(), 0);
   auto averaged = bucketed(compile([](const Tensor& x) { return mean(x, {1}); }), kLength);
-  expect_mentions(failure([&] { averaged(ones({2, 3})); }), "a value of the padded size");
+  expect_mentions(error_of([&] { averaged(ones({2, 3})); }), "a value of the padded size");
   auto reduced = bucketed(compile([](const Tensor& x) { return prod(x, 1); }), kLength);
-  expect_mentions(failure([&] { reduced(ones({2, 3})); }), "prod: it combines");
+  expect_mentions(error_of([&] { reduced(ones({2, 3})); }), "prod: it combines");
 }
 
 TEST(Buckets, MaskIsMadeWhereTheCallLeavesItOut) {
@@ -118,7 +109,7 @@ TEST(Buckets, MaskIsMadeWhereTheCallLeavesItOut) {
   }
   // Without one, the same function is refused.
   auto bare = bucketed(compile(attend), Buckets{.sizes = {4, 8}, .dims = {{0, 1}, {1, 1}}});
-  expect_mentions(failure([&] { bare(randn({2, 3, 6}), randn({2, 3, 6}), {}); }), "gives wrong results");
+  expect_mentions(error_of([&] { bare(randn({2, 3, 6}), randn({2, 3, 6}), {}); }), "gives wrong results");
 }
 
 TEST(Buckets, MaskOfTheCallerIsPaddedWithFalse) {
@@ -168,12 +159,12 @@ TEST(Buckets, ResultsOfOtherShapes) {
   }
   // What comes behind the padding cannot be cut off.
   auto joined = bucketed(compile([](const Tensor& x) { return cat({x, x}, 1); }), kLength);
-  expect_mentions(failure([&] { joined(ones({2, 3})); }), "cat");
+  expect_mentions(error_of([&] { joined(ones({2, 3})); }), "cat");
 }
 
 TEST(Buckets, MergedPaddingIsRefused) {
   auto fast = bucketed(compile([](const Tensor& x) { return (x * 2).reshape({-1}); }), kLength);
-  expect_mentions(failure([&] { fast(ones({2, 3})); }), "merged dimension");
+  expect_mentions(error_of([&] { fast(ones({2, 3})); }), "merged dimension");
   auto rows =
       bucketed(compile([](const Tensor& x) { return (x * 2).reshape({-1}); }), Buckets{.sizes = {4}, .dims = {{0, 0}}});
   expect_close(rows(ones({3, 2})), full({6}, 2.0));
@@ -231,9 +222,9 @@ TEST(Buckets, TrainingStep) {
 TEST(Buckets, SizesAsNumbers) {
   // A size that becomes a value would be the padded one.
   auto divided = bucketed(compile([](const Tensor& x) { return x.sum({1}) / x.size(1); }), kLength);
-  expect_mentions(failure([&] { divided(ones({2, 3})); }), "buckets_test.cpp:");
+  expect_mentions(error_of([&] { divided(ones({2, 3})); }), "buckets_test.cpp:");
   auto plain = bucketed(compile([](const Tensor& x) { return x * double(x.size(1).to_int()); }), kLength);
-  std::string text = failure([&] { plain(ones({2, 3})); });
+  std::string text = error_of([&] { plain(ones({2, 3})); });
   expect_mentions(text, "s0 == 4");
   expect_mentions(text, "buckets_test.cpp:");
   expect_close(plain(ones({2, 4})), full({2, 4}, 4.0));
@@ -246,7 +237,7 @@ TEST(Buckets, DecisionsOnTheSize) {
   auto fast = bucketed(compile([](const Tensor& x) { return x.size(1) > 6 ? x * 10 : x; }), kLength);
   expect_close(fast(ones({2, 7})), full({2, 7}, 10.0));
   expect_close(fast(ones({2, 3})), ones({2, 3}));
-  std::string text = failure([&] { fast(ones({2, 5})); });
+  std::string text = error_of([&] { fast(ones({2, 5})); });
   expect_mentions(text, "s0");
   expect_mentions(text, "buckets_test.cpp:");
 }
@@ -277,7 +268,7 @@ TEST(Buckets, WritesReachTheCaller) {
     Tensor x = ones({n}), both = ones({n + 1});
     expect_close(twice(x, x), full({n}, 4.0));
     expect_close(x, full({n}, 2.0));
-    expect_mentions(failure([&] { twice(both.slice(0, 0, n), both.slice(0, 1)); }), "shares memory");
+    expect_mentions(error_of([&] { twice(both.slice(0, 0, n), both.slice(0, 1)); }), "shares memory");
   }
 }
 
@@ -285,7 +276,7 @@ TEST(Buckets, WritesOfThePaddingIntoOthersAreRefused) {
   auto fill = [](const Tensor& cache, const Tensor& x) { cache.slice(1, 0, x.size(1)).copy_(x); };
   auto fast = bucketed(compile(fill), Buckets{.sizes = {4, 8}, .dims = {{1, 1}}});
   Tensor cache = full({2, 16}, 7.0);
-  expect_mentions(failure([&] { fast(cache, ones({2, 3})); }), "gives wrong results");
+  expect_mentions(error_of([&] { fast(cache, ones({2, 3})); }), "gives wrong results");
   expect_close(cache, full({2, 16}, 7.0));
 }
 
@@ -322,7 +313,7 @@ TEST(Buckets, GradientsOfThePaddingAreLookedAt) {
   Tensor w = ones({6}).requires_grad_();
   auto fast = bucketed(compile([w](const Tensor& x) { return log(x * w); }), Buckets{.sizes = {4}, .dims = {{0, 0}}});
   Tensor x = ones({3, 6});
-  for (int again = 0; again < 2; ++again) expect_mentions(failure([&] { fast(x); }), "gradients");
+  for (int again = 0; again < 2; ++again) expect_mentions(error_of([&] { fast(x); }), "gradients");
   NoGradGuard no_grad;
   expect_close(fast(x), zeros({3, 6}));
 }
@@ -336,7 +327,7 @@ TEST(Buckets, BackwardIntoPaddedArgumentsIsRefused) {
                        kLength);
   for (int64_t n : {3, 4}) {
     Tensor x = ones({2, n}).requires_grad_();
-    expect_mentions(failure([&] { fast(x); }), "backward");
+    expect_mentions(error_of([&] { fast(x); }), "backward");
     EXPECT_FALSE(x.grad().defined());
   }
 }
@@ -344,7 +335,7 @@ TEST(Buckets, BackwardIntoPaddedArgumentsIsRefused) {
 TEST(Buckets, SizesBeyondTheLargest) {
   auto f = [](const Tensor& x) { return x * 2; };
   auto fast = bucketed(compile(f), kLength);
-  std::string text = failure([&] { fast(ones({2, 17})); });
+  std::string text = error_of([&] { fast(ones({2, 17})); });
   expect_mentions(text, "17");
   expect_mentions(text, "16");
   Buckets open = kLength;
@@ -356,22 +347,22 @@ TEST(Buckets, SizesBeyondTheLargest) {
 
 TEST(Buckets, MistakesAreNamed) {
   auto f = compile([](const Tensor& a, const Tensor& b) { return a + b; });
-  expect_mentions(failure([&] { bucketed(f, Buckets{.sizes = {8, 4}, .dims = {{0, 0}}}); }), "[8, 4]");
-  expect_mentions(failure([&] { bucketed(f, Buckets{.sizes = {1, 4}, .dims = {{0, 0}}}); }), "from 2 on");
-  expect_mentions(failure([&] { bucketed(f, Buckets{.sizes = {4}}); }), "dimensions");
+  expect_mentions(error_of([&] { bucketed(f, Buckets{.sizes = {8, 4}, .dims = {{0, 0}}}); }), "[8, 4]");
+  expect_mentions(error_of([&] { bucketed(f, Buckets{.sizes = {1, 4}, .dims = {{0, 0}}}); }), "from 2 on");
+  expect_mentions(error_of([&] { bucketed(f, Buckets{.sizes = {4}}); }), "dimensions");
   auto both = bucketed(f, Buckets{.sizes = {4}, .dims = {{0, 0}, {1, 0}}});
-  expect_mentions(failure([&] { both(ones({2}), ones({3})); }), "argument 1 has size 3");
+  expect_mentions(error_of([&] { both(ones({2}), ones({3})); }), "argument 1 has size 3");
   auto again = bucketed(f, {Buckets{.sizes = {4}, .dims = {{0, 0}}}, Buckets{.sizes = {8}, .dims = {{0, -1}}}});
-  expect_mentions(failure([&] { again(ones({2}), ones({2})); }), "named twice");
+  expect_mentions(error_of([&] { again(ones({2}), ones({2})); }), "named twice");
   auto deep = bucketed(f, Buckets{.sizes = {4}, .dims = {{0, 2}}});
-  expect_mentions(failure([&] { deep(ones({2}), ones({2})); }), "numbered 2");
+  expect_mentions(error_of([&] { deep(ones({2}), ones({2})); }), "numbered 2");
   auto masked = bucketed(f, Buckets{.sizes = {4}, .dims = {{0, 0}}, .mask = 5});
-  expect_mentions(failure([&] { masked(ones({2}), ones({2})); }), "argument 5");
+  expect_mentions(error_of([&] { masked(ones({2}), ones({2})); }), "argument 5");
   auto missing = bucketed(f, Buckets{.sizes = {4}, .dims = {{7, 0}}});
-  expect_mentions(failure([&] { missing(ones({2}), ones({2})); }), "argument 7");
+  expect_mentions(error_of([&] { missing(ones({2}), ones({2})); }), "argument 7");
   // A size that happens to fit the bucket and not the true size.
   auto half = bucketed(f, Buckets{.sizes = {4}, .dims = {{0, 0}}});
-  expect_mentions(failure([&] { half(ones({3}), ones({4})); }), "s0");
+  expect_mentions(error_of([&] { half(ones({3}), ones({4})); }), "s0");
 }
 
 TEST(Buckets, BreaksAreErrors) {
@@ -381,7 +372,7 @@ TEST(Buckets, BreaksAreErrors) {
                          return x.sum().item<float>() > 0 ? x : -x;
                        }),
                        kLength);
-  std::string text = failure([&] { fast(ones({2, 3})); });
+  std::string text = error_of([&] { fast(ones({2, 3})); });
   expect_mentions(text, "breaks it in two");
   expect_mentions(text, "buckets_test.cpp:");
   EXPECT_EQ(seen.item<float>(), 0);

@@ -23,6 +23,7 @@
 #include "sinter/base/error.h"
 #include "sinter/base/log.h"
 #include "sinter/runtime/store_file.h"
+#include "tests/support/error_of.h"
 #include "tests/support/own_directory.h"
 
 namespace sinter::runtime {
@@ -44,15 +45,6 @@ std::string content(const fs::path& path) {
 void write(const fs::path& path, const std::string& text) {
   fs::remove(path);  // some file systems wait for the disk where a file is overwritten
   std::ofstream(path, std::ios::binary | std::ios::trunc) << text;
-}
-
-std::string error_of(auto&& function) {
-  try {
-    function();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "sinter/base/error.h"
+#include "tests/support/error_of.h"
 
 namespace sinter::runtime {
 namespace {
@@ -49,15 +50,6 @@ class ToolchainTest : public testing::Test {
 
   fs::path directory_;
 };
-
-std::string error_of(auto&& function) {
-  try {
-    function();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 constexpr const char* kAxpy = R"(
 extern "C" void axpy(float a, const float* x, float* y, long begin, long end) {
