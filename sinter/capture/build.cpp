@@ -192,15 +192,17 @@ std::shared_ptr<Segment> build(Recorder& recorder, Draft& draft, const SizeTable
   bypass_slots(*segment);
   Making making{sizes, segment->takes, options, tasks, op_by_op};
   segment->saved_outputs = parts.forward.outputs().size() - forward_outputs;
-  if (std::ranges::none_of(joint.failures, [](auto& failure) { return failure.empty(); })) {
-    segment->no_backward = joint.failures[0];
-  } else {
-    auto backward = std::make_shared<Backward>();
-    backward->targets = joint.targets;
-    backward->tangents = joint.tangents;
-    backward->follows = joint.follows;
-    backward->meet = joint.meet;
-    backward->failures = joint.failures;
+  auto backward = std::make_shared<Backward>();
+  backward->targets = joint.targets;
+  backward->tangents = joint.tangents;
+  backward->follows = joint.follows;
+  backward->meet = joint.meet;
+  backward->failures = joint.failures;
+  for (auto& [symbol, place] : segment->places) {
+    auto taken = std::ranges::find(segment->takes, place);
+    if (taken != segment->takes.end()) backward->sizes[symbol] = int(taken - segment->takes.begin());
+  }
+  if (std::ranges::any_of(joint.failures, &std::string::empty)) {
     for (auto& saved : parts.saved) backward->saved.push_back({saved.input, saved.output});
     backward->text = parts.backward.text();
     for (auto& input : parts.backward.inputs()) backward->operands.push_back(input.type());
@@ -209,8 +211,8 @@ std::shared_ptr<Segment> build(Recorder& recorder, Draft& draft, const SizeTable
       return make_ready(std::move(part), {}, {sizes, takes, options, tasks, op_by_op || in_steps}, label + ".backward");
     };
     backward->run = make_ready(std::move(parts.backward), {}, making, label + ".backward");
-    segment->backward = std::move(backward);
   }
+  segment->backward = std::move(backward);
   segment->run = make_ready(std::move(parts.forward), writes, making, label);
   return segment;
 }

@@ -168,7 +168,7 @@ void add_preparations(const Segment& segment, Call& call, bool has_met, std::vec
   auto sizes = sizes_of(segment, call);
   std::span<const int64_t> told(sizes.data(), sizes.size());
   if (auto forward = segment.run->preparation(inputs, told)) work.push_back(std::move(forward));
-  if (!segment.backward) return;
+  if (!segment.backward || !segment.backward->run) return;
   auto operands = backward_operands(segment, call, inputs);
   if (auto backward = segment.backward->run->preparation(operands, told)) work.push_back(std::move(backward));
 }
@@ -194,8 +194,7 @@ std::vector<Tensor> evaluate(const Segment& segment, const Graph& graph, const S
   return outputs;
 }
 
-int64_t run(const std::shared_ptr<const Segment>& shared, Call& call, bool has_met) {
-  const Segment& segment = *shared;
+int64_t run(const Segment& segment, Call& call, bool has_met) {
   // A capture has met them already, before it put traced gradients into the leaves.
   if (!has_met) {
     meet_all(segment, call);
@@ -212,9 +211,8 @@ int64_t run(const std::shared_ptr<const Segment>& shared, Call& call, bool has_m
   size_t count = segment.outputs.size() + (segment.question.output >= 0);
   std::vector<Tensor> outputs;
   outputs.resize(count + segment.saved_outputs);
-  bool taped = segment.backward || !segment.no_backward.empty();
   IntrusivePtr<SegmentNode> node;
-  if (taped) node = make_intrusive<SegmentNode>(shared, inputs);
+  if (segment.backward) node = make_intrusive<SegmentNode>(segment.backward, inputs);
   if (segment.run) {
     NoGradGuard no_grad;
     segment.run->run(inputs, {sizes.data(), sizes.size()}, outputs);

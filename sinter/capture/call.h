@@ -26,7 +26,7 @@ Tensor meet(Call& call, const SlotSource& source);
 // Runs the segment: slots take its results, which become part of the tape where they are differentiable. Gives the bits of
 // the answer to its question. `has_met`: by a capture, so that the slots that the program meets here hold their tensors
 // already, and the host has acted.
-int64_t run(const std::shared_ptr<const Segment>& segment, Call& call, bool has_met = false);
+int64_t run(const Segment& segment, Call& call, bool has_met = false);
 // The outputs of a segment's graph, computed op by op beside the program. Nothing is recorded for gradients.
 std::vector<Tensor> evaluate(const Segment& segment, const Graph& graph, const SizeTable& sizes, Call& call);
 // What has to be made ready before a call like this one can run the segment and its backward: see

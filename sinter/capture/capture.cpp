@@ -490,7 +490,7 @@ int64_t Capture::finish(Recorder& recorder, Draft& draft) {
   {
     StageTimer kernels(CompileStage::kNone);
     TracerScope none(nullptr);
-    answer = capture::run(segment, call_, true);
+    answer = capture::run(*segment, call_, true);
     // At the end it is the caller's to do, once nothing can fail any more.
     if (segment->question.kind != Question::Kind::kReturn) set_grads(*segment, call_);
   }

@@ -155,7 +155,7 @@ bool Function::run_entry(const std::shared_ptr<Entry>& entry, Frame& frame, Smal
   Call call(frame);
   call.sizes = std::move(sizes);
   if (!entry->branches) [[likely]] {
-    run(entry->root, call);
+    run(*entry->root, call);
     set_grads(*entry->root, call);
     collect_results(*entry->root, call, results);
     return true;
@@ -170,7 +170,7 @@ bool Function::run_entry(const std::shared_ptr<Entry>& entry, Frame& frame, Smal
     follow = entry->follow;
   }
   while (segment && !follow) {
-    int64_t answer = run(segment, call);
+    int64_t answer = run(*segment, call);
     last = segment;
     if (segment->question.kind == Question::Kind::kReturn) break;
     known.emplace_back(segment, answer);

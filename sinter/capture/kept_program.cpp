@@ -108,7 +108,7 @@ std::string shape_of(ResultBox* box) {
 
 Json segment_json(const Segment& segment, const Vouched& vouched) {
   if (segment.question.kind != Question::Kind::kReturn) throw NotKept{"it breaks"};
-  if (segment.backward || !segment.no_backward.empty() || !segment.grads.empty() || !segment.grad_reads.empty())
+  if (segment.backward || !segment.grads.empty() || !segment.grad_reads.empty())
     throw NotKept{"it has to do with gradients"};
   if (!segment.tells.empty()) throw NotKept{"its sizes depend on data"};
   if (!segment.actions.empty()) throw NotKept{"it changes state of the host"};

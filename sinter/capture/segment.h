@@ -112,9 +112,10 @@ struct GradEffect {
   ResultTensor grad;
 };
 
-// The compiled backward of a segment.
+// The compiled backward of a segment. It is apart from the segment because histories own it: a segment owns the tensors
+// that the function captures, and one of these may be what has the history.
 struct Backward {
-  std::shared_ptr<Executable> run;
+  std::shared_ptr<Executable> run;  // null: no result has a gradient, and the failures say why
   struct Saved {
     int input = -1, output = -1;  // an operand or a result of the forward graph
   };
@@ -124,6 +125,7 @@ struct Backward {
   std::vector<std::vector<bool>> follows;  // for each gradient which of them lead to it
   std::vector<std::vector<bool>> meet;  // for each two of these whether an op has a part in both
   std::vector<std::string> failures;    // for each of these: why it has no gradient, or empty
+  std::map<std::string, int> sizes;     // of a symbol: its place among the sizes that the executables are told
   std::vector<Type> operands;  // of `run`: what is saved, then the tangents
   std::string text;
   // The gradients as recorded, before the program was cut in two: what a gradient that is differentiated again is
@@ -165,8 +167,7 @@ struct Segment {
   std::shared_ptr<Executable> run;
   KeptGraph kept;            // its graph in the store
   size_t saved_outputs = 0;  // results of the executable beyond those of the graph, kept for the backward
-  std::shared_ptr<const Backward> backward;
-  std::string no_backward;  // why a differentiable result has no backward
+  std::shared_ptr<const Backward> backward;  // where a result is differentiable
 
   Question question;
   std::map<int64_t, std::shared_ptr<Segment>> edges;  // by the bits of the answer

@@ -12,13 +12,9 @@ namespace sinter::capture {
 
 namespace {
 
-std::vector<autograd::Edge> edges_of(const Segment& segment, std::span<const TensorArg> inputs) {
+std::vector<autograd::Edge> edges_of(const Backward& gradients, std::span<const TensorArg> inputs) {
   std::vector<autograd::Edge> edges;
-  if (segment.backward)
-    for (int target : segment.backward->targets) edges.push_back(autograd::gradient_edge(inputs[size_t(target)].tensor()));
-  else  // its backward only tells why there is none
-    for (auto& input : inputs)
-      if (!input.is_scalar() && is_floating(input.dtype())) edges.push_back(autograd::gradient_edge(input.tensor()));
+  for (int target : gradients.targets) edges.push_back(autograd::gradient_edge(inputs[size_t(target)].tensor()));
   return edges;
 }
 
@@ -63,10 +59,9 @@ const TensorArg& SegmentNode::Kept::unchanged() const {
   return value;
 }
 
-SegmentNode::SegmentNode(std::shared_ptr<const Segment> segment, std::span<const TensorArg> inputs)
-    : Node(edges_of(*segment, inputs)), segment_(std::move(segment)) {
-  if (!segment_->backward) return;
-  for (int i : segment_->backward->reads) {
+SegmentNode::SegmentNode(std::shared_ptr<const Backward> gradients, std::span<const TensorArg> inputs)
+    : Node(edges_of(*gradients, inputs)), gradients_(std::move(gradients)) {
+  for (int i : gradients_->reads) {
     const TensorArg& input = inputs[size_t(i)];
     bool flows = !input.is_scalar() && is_floating(input.dtype());
     operands_.emplace_back(input, flows ? autograd::gradient_edge(input.tensor()) : autograd::Edge());
@@ -75,28 +70,21 @@ SegmentNode::SegmentNode(std::shared_ptr<const Segment> segment, std::span<const
 
 void SegmentNode::save(std::span<const TensorArg> inputs, std::span<const Tensor> outputs, std::span<const int64_t> sizes) {
   sizes_.assign(sizes.begin(), sizes.end());
-  for (size_t i = 0; i < segment_->outputs.size(); ++i)
-    if (segment_->outputs[i].differentiable) shapes_.push_back(TensorArg(zeros({}, outputs[i].options()).expand(outputs[i].sizes())));
-  if (!segment_->backward) return;
-  for (auto& saved : segment_->backward->saved)
+  for (int i : gradients_->tangents) {
+    auto& result = outputs[size_t(i)];
+    shapes_.push_back(TensorArg(zeros({}, result.options()).expand(result.sizes())));
+  }
+  for (auto& saved : gradients_->saved)
     saved_.emplace_back(saved.input >= 0 ? inputs[size_t(saved.input)] : TensorArg(outputs[size_t(saved.output)]));
 }
 
-size_t SegmentNode::results() const {
-  size_t count = 0;
-  for (auto& output : segment_->outputs) count += output.differentiable;
-  return count;
-}
-
 TensorList SegmentNode::backward(TensorList grads, const std::vector<bool>& needed) {
-  check(segment_->backward != nullptr, "{}", segment_->no_backward);
-  auto& backward = *segment_->backward;
   flowed_.clear();
   std::vector<bool> flowing;
   for (size_t i = 0; i < grads.size(); ++i) {
     flowing.push_back(grads[i].defined());
     if (!grads[i].defined()) continue;
-    check(backward.failures[i].empty(), "{}", backward.failures[i]);
+    check(gradients_->failures[i].empty(), "{}", gradients_->failures[i]);
     flowed_.insert(i);
   }
   TensorList out;
@@ -107,12 +95,12 @@ TensorList SegmentNode::backward(TensorList grads, const std::vector<bool>& need
     for (auto& kept : saved_) inputs.push_back(kept.unchanged());
     for (size_t i = 0; i < grads.size(); ++i) inputs.push_back(grads[i].defined() ? TensorArg(grads[i]) : shapes_[i]);
     if (flowed_.size() == grads.size()) {
-      out.resize(backward.targets.size());
-      backward.run->run(inputs, sizes_, out);
+      out.resize(gradients_->targets.size());
+      gradients_->run->run(inputs, sizes_, out);
     } else {
-      auto reached = backward.reached(flowing);
+      auto reached = gradients_->reached(flowing);
       TensorList some(size_t(std::ranges::count(reached, true)));
-      if (!some.empty()) backward.part(flowing).run(inputs, sizes_, some);
+      if (!some.empty()) gradients_->part(flowing).run(inputs, sizes_, some);
       out = spread(std::move(some), reached);
     }
   }
@@ -129,21 +117,21 @@ TensorList SegmentNode::recorded_backward(const TensorList& grads, const std::ve
   }
   for (size_t i = 0; i < grads.size(); ++i) inputs.push_back(grads[i].defined() ? TensorArg(grads[i]) : shapes_[i]);
   auto size_of = [&](const std::string& symbol) {
-    int place = segment_->places.at(symbol);
-    for (size_t i = 0; i < segment_->takes.size(); ++i)
-      if (segment_->takes[i] == place) return Dim(sizes_[i]);
-    throw_error(format("the gradient of a compiled function needs the size {}, which the program does not know", symbol));
+    auto place = gradients_->sizes.find(symbol);
+    check(place != gradients_->sizes.end(), "the gradient of a compiled function needs the size {}, which the program does "
+          "not know", symbol);
+    return Dim(sizes_[size_t(place->second)]);
   };
-  auto reached = segment_->backward->reached(flowing);
-  return spread(run_graph(partial_gradients(segment_->backward->whole, flowing, reached), inputs, size_of), reached);
+  auto reached = gradients_->reached(flowing);
+  return spread(run_graph(partial_gradients(gradients_->whole, flowing, reached), inputs, size_of), reached);
 }
 
 bool SegmentNode::meets_freed(size_t result) const {
-  return std::ranges::any_of(freed_, [&](size_t other) { return segment_->backward->meet[result][other]; });
+  return std::ranges::any_of(freed_, [&](size_t other) { return gradients_->meet[result][other]; });
 }
 
 bool SegmentNode::is_freed(const TensorList& grads) const {
-  for (size_t i = 0; i < grads.size() && segment_->backward; ++i)
+  for (size_t i = 0; i < grads.size(); ++i)
     if (grads[i].defined() && meets_freed(i)) return true;
   return Node::is_freed(grads);
 }

@@ -11,11 +11,11 @@ namespace sinter::capture {
 class SegmentNode final : public autograd::Node {
  public:
   // Before the forward runs: the operands' histories are those from before any write.
-  SegmentNode(std::shared_ptr<const Segment> segment, std::span<const TensorArg> inputs);
+  SegmentNode(std::shared_ptr<const Backward> gradients, std::span<const TensorArg> inputs);
   // After it: what the backward reads.
   void save(std::span<const TensorArg> inputs, std::span<const Tensor> outputs, std::span<const int64_t> sizes);
 
-  size_t results() const override;
+  size_t results() const override { return gradients_->tangents.size(); }
   std::string name() const override { return "a compiled function"; }
   TensorList backward(TensorList grads, const std::vector<bool>& needed) override;
   // Results that have no op in common are freed one after the other, as those of single ops would be.
@@ -35,7 +35,7 @@ class SegmentNode final : public autograd::Node {
   TensorList recorded_backward(const TensorList& grads, const std::vector<bool>& flowing) const;
   bool meets_freed(size_t result) const;
 
-  std::shared_ptr<const Segment> segment_;
+  std::shared_ptr<const Backward> gradients_;
   std::vector<Kept> saved_, operands_;
   std::vector<TensorArg> shapes_;  // zero-strided stand-ins of the differentiable results, for gradients that do not flow
   std::vector<int64_t> sizes_;
