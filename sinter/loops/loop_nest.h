@@ -37,7 +37,7 @@ enum class InstrKind : uint8_t {
 
 struct Instr {
   InstrKind kind;
-  DType dtype;  // of the result; half types hold unrounded f32, narrow integers wrap
+  DType dtype;  // of the result; half types hold f32, rounded by a cast alone; narrow integers wrap
   int operand = -1;
   Dim offset = {}, extent = {}, symbol = {};
   Conditions conditions = {};

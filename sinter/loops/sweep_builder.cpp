@@ -15,6 +15,24 @@ std::optional<bool> decided(const Condition& c) {
   return value < c.extent.number();
 }
 
+// The half-precision values that the kernel stores and goes on with.
+std::set<const Node*> stored_and_used(const Graph& body) {
+  auto root = [](const Node* node) {
+    while (node->op->kind == OpKind::kView) node = node->inputs[0].node;
+    return node;
+  };
+  std::set<const Node*> used, out;
+  for (auto& node : body.nodes())
+    if (node.op->kind != OpKind::kView)
+      for (auto& v : node.inputs) used.insert(root(v.node));
+  for (auto& v : body.outputs()) {
+    DType dtype = v.type().dtype;
+    const Node* made = root(v.node);
+    if ((dtype == kBFloat16 || dtype == kFloat16) && made->op->kind != OpKind::kInput && used.contains(made)) out.insert(made);
+  }
+  return out;
+}
+
 std::string text_of(const Conditions& conditions) {
   std::string out;
   for (auto& c : conditions) out += format("|{}<{}%{}", c.value, c.extent, c.multiple);
@@ -25,7 +43,7 @@ std::string text_of(const Conditions& conditions) {
 
 SweepBuilder::SweepBuilder(const Graph& body, FusedNest& nest, std::span<const Layout> layouts,
                            const std::map<const Node*, int>& outers, Sweep& sweep)
-    : body_(body), nest_(nest), layouts_(layouts), outers_(outers), sweep_(sweep) {
+    : body_(body), nest_(nest), layouts_(layouts), outers_(outers), sweep_(sweep), stored_(stored_and_used(body)) {
   for (size_t i = 0; i < body.inputs().size(); ++i) input_of_[body.inputs()[i].node] = int(i);
 }
 
@@ -41,6 +59,7 @@ int SweepBuilder::element(Value v, const Index& at) {
   auto known = done_.find(key);
   if (known != done_.end()) return known->second;
   int id = make(v, at);
+  if (stored_.contains(v.node)) id = rounded(id);
   done_.emplace(std::move(key), id);
   return id;
 }
@@ -107,6 +126,17 @@ int SweepBuilder::load(int operand, const Index& at) {
 int SweepBuilder::constant(const Scalar& value, DType dtype) {
   Instr instr{.kind = InstrKind::kConstant, .dtype = dtype};
   instr.value = value;
+  return push(std::move(instr));
+}
+
+// A register holds more digits than memory: who reads the value from there would see another one.
+int SweepBuilder::rounded(int id) {
+  static const Op& cast = *find_op("_to_copy");
+  if (sweep_.body[size_t(id)].kind == InstrKind::kLoad) return id;
+  Instr instr{.kind = InstrKind::kApply, .dtype = dtype_of(id)};
+  instr.op = &cast;
+  instr.compute = pointwise_compute_dtype(cast.pointwise->typing, instr.dtype, instr.dtype);
+  instr.args = {id};
   return push(std::move(instr));
 }
 

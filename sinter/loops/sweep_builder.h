@@ -3,6 +3,7 @@
 // arithmetic: whatever is behind them is computed at the coordinates that they name.
 #include <map>
 #include <optional>
+#include <set>
 
 #include "sinter/loops/fused.h"
 
@@ -44,6 +45,7 @@ class SweepBuilder {
   int load(int operand, const Index& at);
   int constant(const Scalar& value, DType dtype);
   int pointwise(const Node& node, const Index& at);
+  int rounded(int id);
   int by_definition(const Node& node, const Index& i, const Index& k);
   void check_row(const Index& at) const;
   // Whether a value is a contraction's result, perhaps with its rows counted in another way.
@@ -55,6 +57,7 @@ class SweepBuilder {
   std::span<const Layout> layouts_;
   const std::map<const Node*, int>& outers_;
   Sweep& sweep_;
+  const std::set<const Node*> stored_;  // what memory and the rest of the kernel have to agree on
   const KeptValue* kept_ = nullptr;
   Conditions guards_;  // nothing is read where one of them fails
   std::map<const Node*, int> input_of_;

@@ -319,5 +319,29 @@ TEST(FuzzRegressions, ADimensionThatIsOneAtSomeSizesIsSqueezedThere) {
   for (double scale : {1.0, 0.0, 1.0, 0.0}) expect_same(compiled(ramp({4}) * scale), f(ramp({4}) * scale));
 }
 
+// A register holds more digits of a half-precision value than memory does: what is stored is what everybody goes on with.
+TEST(FuzzRegressions, AStoredValueIsTheOneThatTheRestOfTheKernelSees) {
+  Tensor x = rand({64, 33}).to(kBFloat16), w = rand({33, 16}).to(kBFloat16);
+  auto expect_stored = [](const std::tuple<Tensor, Tensor>& results) {
+    expect_same(std::get<1>(results), std::get<0>(results).to(kFloat32));
+  };
+  auto with = [](auto f) {
+    return compile([f](const Tensor& a, const Tensor& b) {
+      Tensor y = f(a, b);
+      return std::tuple{y, y.to(kFloat32)};
+    });
+  };
+  expect_stored(with([](const Tensor& a, const Tensor&) { return a * 1.1; })(x, w));
+  expect_stored(with([](const Tensor& a, const Tensor&) { return (a * 1.1).sum(-1, true); })(x, w));
+  expect_stored(with([](const Tensor& a, const Tensor& b) { return matmul(a, b) + 0.3; })(x, w));
+  expect_stored(with([](const Tensor& a, const Tensor& b) { return matmul(a, b); })(x, w));
+  auto seen_through_a_view = compile([](const Tensor& a) {
+    Tensor y = a * 1.1;
+    return std::tuple{y.t(), y.to(kFloat32)};
+  });
+  auto [t, y] = seen_through_a_view(x);
+  expect_same(y, t.t().to(kFloat32));
+}
+
 }  // namespace
 }  // namespace sinter
