@@ -64,6 +64,8 @@ struct Range {
     high = std::isnan(high) ? v : std::max(high, v);
   }
   bool holds(double got, double slack, double limit) const {
+    // An edge of what the op is defined on lies within the error: what it gives there is none of the values that were tried.
+    if (nan && !std::isnan(low)) return true;
     if (std::isnan(got)) return nan;
     if (std::isinf(got)) return got > 0 ? high >= limit : low <= -limit;
     if (std::isfinite(high) && std::isfinite(low)) slack += 3 * (high - low);
