@@ -190,6 +190,38 @@ bool is_rare(const Program& program, const std::vector<Round>& rounds) {
   return differ < 2;
 }
 
+// Whether rounding inside the program explains what was got: each value lies among those that the program gives eagerly when
+// the results of its statements are moved a little.
+bool decided_by_rounding(const Program& program, const std::vector<Round>& rounds, const Observation& want,
+                         const Observation& got, double step, double tolerance) {
+  std::vector<std::vector<double>> low, high;
+  for (auto& seen : want.tensors) low.push_back(seen.values);
+  high = low;
+  for (int pattern = 0; pattern < 16; ++pattern) {
+    RoundingScope scope(pattern % 2 ? 3 * step : step, pattern);
+    Observation moved = after(Subject(program, nullptr), rounds, 0);
+    if (moved.failed || moved.tensors.size() != want.tensors.size()) continue;
+    for (size_t i = 0; i < low.size(); ++i) {
+      auto& values = moved.tensors[i].values;
+      if (values.size() != low[i].size()) return true;  // it decides how many there are
+      for (size_t e = 0; e < values.size(); ++e) {
+        low[i][e] = std::min(low[i][e], values[e]);
+        high[i][e] = std::max(high[i][e], values[e]);
+      }
+    }
+  }
+  for (size_t i = 0; i < common_tensors(want, got); ++i) {
+    auto& values = got.tensors[i].values;
+    if (is_vague(want, got, want.tensors[i])) continue;
+    for (size_t e = 0; e < std::min(values.size(), low[i].size()); ++e) {
+      double slack = is_floating(want.tensors[i].dtype) ? tolerance * (1 + std::abs(want.tensors[i].values[e])) : 0;
+      if (values[e] < low[i][e] - slack || values[e] > high[i][e] + slack) return false;
+      if (std::isnan(values[e]) != std::isnan(want.tensors[i].values[e])) return false;
+    }
+  }
+  return true;
+}
+
 std::string difference(const Program& program, const std::vector<Round>& rounds, const Observation& want,
                        const Observation& got, bool by_interpreter) {
   double tolerance = program.coarse ? 3e-2 : 1e-4;
@@ -208,7 +240,10 @@ std::string difference(const Program& program, const std::vector<Round>& rounds,
   Sensitivity allowed = sensitivity(program, rounds, want, program.coarse ? 1e-2 : 2e-6, precise, most);
   if (allowed.unstable || (by_interpreter && is_rare(program, rounds))) return {};
   text = difference_in_form(want, got);
-  return text.empty() ? difference_in_values(want, got, tolerance, &allowed) : text;
+  if (!text.empty()) return text;
+  text = difference_in_values(want, got, tolerance, &allowed);
+  bool explained = !text.empty() && decided_by_rounding(program, rounds, want, got, program.coarse ? 4e-3 : 1e-6, tolerance);
+  return explained ? std::string() : text;
 }
 
 struct Way {

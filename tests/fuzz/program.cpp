@@ -108,6 +108,19 @@ Data make_inputs(const std::vector<Input>& inputs, const Round& round, uint32_t 
   return data;
 }
 
+static thread_local const RoundingScope* rounding = nullptr;
+RoundingScope::RoundingScope(double step, int pattern) : step_(step), pattern_(pattern) { rounding = this; }
+RoundingScope::~RoundingScope() { rounding = nullptr; }
+
+Tensor RoundingScope::applied_to(const Tensor& made, const TensorList& variables) {
+  if (!rounding || !made.is_floating_point()) return made;
+  for (auto& variable : variables)
+    if (made.is_alias_of(variable)) return made;
+  Tensor size = made.detach().abs().to(kFloat64) + 1;
+  Tensor way = cos(arange(made.numel(), kFloat64) * (0.7 + rounding->pattern_) + 2.1 * rounding->pattern_).view(made.sizes());
+  return made + (size * way * rounding->step_).to(made.dtype());
+}
+
 Scalar make_number(const Round& round) { return 0.5 + double(round.values % 3); }
 
 Tensor run(const Statement& statement, const TensorList& variables, const Scalar& s, const State& state) {
@@ -125,7 +138,8 @@ TensorList run(const Program& program, const TensorList& arguments, const Tensor
                const State& state) {
   TensorList variables = arguments, results;
   variables.insert(variables.end(), captured.begin(), captured.end());
-  for (auto& statement : program.statements) variables.push_back(run(statement, variables, s, state));
+  for (auto& statement : program.statements)
+    variables.push_back(RoundingScope::applied_to(run(statement, variables, s, state), variables));
   for (int result : program.results) results.push_back(variables[size_t(result)]);
   return results;
 }

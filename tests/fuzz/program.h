@@ -140,6 +140,19 @@ struct Data {
 Data make_inputs(const std::vector<Input>& inputs, const Round& round, uint32_t stream);
 Scalar make_number(const Round& round);
 
+// While it lives, each floating result of a statement is moved by about this part of it, up or down by the pattern: what
+// rounding inside the program may do. Results that share memory with others stay.
+class RoundingScope {
+ public:
+  RoundingScope(double step, int pattern);
+  ~RoundingScope();
+  static Tensor applied_to(const Tensor& made, const TensorList& variables);
+
+ private:
+  const double step_;
+  const int pattern_;
+};
+
 // Runs one statement on the variables so far.
 Tensor run(const Statement& statement, const TensorList& variables, const Scalar& s, const State& state);
 TensorList run(const Program& program, const TensorList& arguments, const TensorList& captured, const Scalar& s,
