@@ -7,6 +7,7 @@
 #include "sinter/autograd/autograd.h"
 #include "sinter/autograd/history.h"
 #include "sinter/autograd/tape.h"
+#include "sinter/base/hash.h"
 #include "sinter/base/host_effects.h"
 #include "sinter/ops/binary.h"
 #include "sinter/ops/creation.h"
@@ -349,6 +350,31 @@ std::vector<std::vector<bool>> leads_to(const TensorList& roots, const TensorLis
   std::vector<std::vector<bool>> out(from.size(), std::vector<bool>(to.size(), false));
   for (size_t i = 0; i < from.size(); ++i) add(out[i], from[i]);
   return out;
+}
+
+uint64_t hash_of_paths(const TensorList& roots, const TensorList& targets) {
+  auto from = edges_to(roots), to = edges_to(targets);
+  std::unordered_map<const Node*, uint64_t> numbers;
+  std::vector<const Node*> reached;
+  uint64_t hash = 0;
+  auto mix = [&](const Edge& edge) {
+    for (size_t i = 0; i < to.size(); ++i)
+      if (edge && edge.node == to[i].node && edge.leaf == to[i].leaf && edge.index == to[i].index) {
+        hash = hash_mix(hash, 2 * i + 1);
+        return;
+      }
+    uint64_t number = 0;
+    if (edge.node) {
+      auto [it, fresh] = numbers.try_emplace(edge.node.get(), numbers.size() + 1);
+      if (fresh) reached.push_back(edge.node.get());
+      number = it->second;
+    }
+    hash = hash_mix(hash, hash_mix(number, 2 * uint64_t(edge.index) + bool(edge)));
+  };
+  for (auto& root : from) mix(root);
+  for (size_t at = 0; at < reached.size(); ++at)
+    for (auto& edge : reached[at]->edges()) mix(edge);
+  return hash;
 }
 
 std::vector<std::vector<bool>> paths_meet(const TensorList& tensors) {

@@ -27,6 +27,8 @@ Edge gradient_edge(const Tensor& tensor);
 bool needs_gradient(const Tensor& tensor);
 // For each root, whether a gradient of it flows to each of the targets.
 std::vector<std::vector<bool>> leads_to(const TensorList& roots, const TensorList& targets);
+// The same for roots whose gradients take the same paths to these targets, of ops that have the same operands.
+uint64_t hash_of_paths(const TensorList& roots, const TensorList& targets);
 // For each two of the tensors, whether gradients of both go through one node.
 std::vector<std::vector<bool>> paths_meet(const TensorList& tensors);
 

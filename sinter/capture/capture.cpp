@@ -407,7 +407,7 @@ void Capture::link(const std::shared_ptr<Segment>& segment) {
   entry_.guards.complete(sizes_);
   entry_.branches = entry_.branches || entry_.follow || segment->question.kind != Question::Kind::kReturn;
   if (entry_.follow) segment->actions.clear();  // the function itself acts
-  auto& known = entry_.by_hash[segment->hash];
+  auto& known = entry_.by_hash[hash_mix(segment->hash, segment->paths)];
   if (!known || known->run != segment->run) {
     entry_.segments.push_back(segment);
     known = segment;
@@ -418,7 +418,7 @@ void Capture::link(const std::shared_ptr<Segment>& segment) {
 // A segment that computes the same as the draft does, of this branch or another; null where there is none.
 std::shared_ptr<Segment> Capture::find(const Draft& draft) const {
   std::shared_lock lock(entry_.tree);
-  auto found = entry_.by_hash.find(draft.segment.hash);
+  auto found = entry_.by_hash.find(hash_mix(draft.segment.hash, draft.segment.paths));
   if (found == entry_.by_hash.end()) return nullptr;
   // The order of a result's dimensions in memory is no part of the hash: it may follow from the sizes of a call.
   for (size_t i = 0; i < draft.segment.outputs.size(); ++i)

@@ -85,6 +85,15 @@ uint64_t hash_of(const Draft& draft) {
   return h;
 }
 
+uint64_t hash_of_paths(const Draft& draft) {
+  TensorList roots, targets;
+  for (size_t i = 0; i < draft.roots.size(); ++i)
+    if (draft.segment.outputs[i].differentiable) roots.push_back(draft.roots[i]);
+  for (auto& target : draft.grad_targets)
+    if (target.defined()) targets.push_back(target);
+  return roots.empty() ? 0 : autograd::hash_of_paths(roots, targets);
+}
+
 }  // namespace
 
 void Recorder::add_output(Storage& storage, bool written, std::vector<Value>& values) {
@@ -205,6 +214,7 @@ int64_t Recorder::end_segment(Question question, const Tensor& asked, std::span<
   segment.question = std::move(question);
   draft_.graph.set_outputs(std::move(values));
   segment.hash = hash_of(draft_);
+  segment.paths = hash_of_paths(draft_);
 
   for (size_t i = 0; !last && i < outputs.size(); ++i) {
     // Not asked of the tensor: where the segment is only compared, later ones have written to it already.

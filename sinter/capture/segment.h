@@ -148,7 +148,8 @@ struct Segment {
   int number = 0;    // in the order of capture
   std::string text;  // the graph as captured, with the user's lines
   int ops = 0;
-  uint64_t hash = 0;
+  uint64_t hash = 0;  // of what it computes, reads and leaves
+  uint64_t paths = 0;  // of how gradients flow through that: what a NoGradGuard covers looks the same in the graph
   std::vector<std::pair<int, SlotSource>> met;  // slots that the program meets here first
   std::vector<InputSource> inputs;
   std::vector<HostNumber> host_numbers;
