@@ -66,7 +66,7 @@ Tensor Recorder::view_result(const Op& op, std::span<const TensorArg> inputs, co
   Attrs present = attrs.substitute([&](const std::string& name) { return Dim(*sizes_.value(Dim::symbol(name))); });
   Type types[] = {{impl.dtype, Shape(std::span<const int64_t>(impl.sizes)), impl.device}};
   auto geometry = eager::view_geometry(OpCall{op, types, present}, impl.strides);
-  bool detached = operand.is_traced() && handle_of(operand).detached;
+  bool detached = is_detached(operand);
   Tensor result = look(storage, path.then(op, attrs), value, detached);
   set_layout(result.impl(), geometry.sizes, geometry.strides, impl.offset + geometry.offset);
   return result;
