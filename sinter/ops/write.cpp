@@ -2,6 +2,7 @@
 #include "sinter/graph/interpreter.h"
 #include "sinter/ops/creation.h"
 #include "sinter/ops/define.h"
+#include "sinter/ops/indexing.h"
 #include "sinter/ops/view_path.h"
 #include "sinter/tensor/memory_format.h"
 
@@ -48,17 +49,38 @@ struct Write : Opaque {
     }
   }
 
-  // Row-major, as paths that were recorded in a graph take their base to be.
+  // Row-major, as paths that were recorded in a graph take their base to be. A path that was a look at another layout may
+  // be none at this one: the positions of the elements, which may be copied, tell where these are.
   static TensorList run_cpu(std::span<const Tensor> inputs, const Attrs& attrs) {
+    auto& path = attrs.as<WriteAttrs>().path;
     Tensor out = inputs[0].clone(MemoryFormat::kContiguous);
-    apply(attrs.as<WriteAttrs>().path, out).copy_(inputs[1]);
-    return {out};
+    Tensor place = read_at(path, out);
+    if (place.is_alias_of(out)) {
+      place.copy_(inputs[1]);
+      return {out};
+    }
+    Tensor positions = read_at(path, arange(out.numel()).view(out.sizes())).reshape({-1});
+    return {scatter(out.view({-1}), 0, positions.to(out.device()), inputs[1].reshape({-1})).view(out.sizes())};
+  }
+
+  // What the path leads to, copied on the way where there is no such look.
+  static Tensor read_at(const ViewPath& path, Tensor value) {
+    for (auto& step : path.steps) {
+      Type type{value.dtype(), value.sizes(), value.device()};
+      IntList strides;
+      int64_t offset = 0;
+      OpCall call{*step.op, {&type, 1}, step.attrs};
+      if (!value.is_traced() && step.op->alias && !step.op->alias(call, value.impl().strides, strides, offset))
+        value = value.contiguous();
+      value = apply({{step}}, value);
+    }
+    return value;
   }
 
   static TensorList grad(const GradCall& c) {
     auto& path = c.as<WriteAttrs>().path;
     return c.each([&] { return write(c.grad(), zeros_like(c[1]), path); },
-                  [&] { return apply(path, c.grad().contiguous()); });
+                  [&] { return read_at(path, c.grad().contiguous()); });
   }
 
   SINTER_SAMPLES("x[4, 5], x[5] | path=[slice{start=1}, select{index=2}]",

@@ -343,5 +343,18 @@ TEST(FuzzRegressions, AStoredValueIsTheOneThatTheRestOfTheKernelSees) {
   expect_same(y, t.t().to(kFloat32));
 }
 
+// Op by op, values are row-major; the memory that was written to was not.
+TEST(FuzzRegressions, AWriteThroughALookThatOnlyTheFirstLayoutAllows) {
+  auto f = [](const Tensor& x) {
+    x.permute({1, 0}).slice(0, 0, 2).view({-1}).mul_(2.0);
+    return x + 1;
+  };
+  for (const char* backend : {"sinter", "eager", "interpreter"}) {
+    Tensor x = ramp({6, 4}).t(), y = ramp({6, 4}).t();
+    expect_same(compile(f, {.backend = backend})(x), f(y));
+    expect_same(x, y);
+  }
+}
+
 }  // namespace
 }  // namespace sinter
