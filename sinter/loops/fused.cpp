@@ -153,6 +153,18 @@ bool is_regular(const FusedNest& nest) {
   return true;
 }
 
+// Nothing of a sweep over no elements is ever computed; but what does not move along an axis is computed before its loop.
+void drop_unreached(const std::vector<Axis>& axes, Sweep& sweep) {
+  if (std::none_of(axes.begin(), axes.end(), [](auto& axis) { return axis.extent.same_as(0); })) return;
+  std::set<std::string> found;  // coordinates that were read
+  for (auto& instr : sweep.body) {
+    if (instr.kind == InstrKind::kLoadIndex) found.insert(to_string(instr.symbol));
+    instr = {.kind = InstrKind::kConstant, .dtype = instr.dtype, .value = 0};
+  }
+  for (auto& store : sweep.stores)
+    store.offset = store.offset.substitute([&](const std::string& name) { return found.contains(name) ? Dim(0) : Dim::symbol(name); });
+}
+
 FusedNest lower_places(const FusedAttrs& attrs, std::span<const Layout> layouts, const IntList& order, bool pairs) {
   const Graph& body = *attrs.body;
   FusedNest nest;
@@ -244,6 +256,8 @@ FusedNest lower_places(const FusedAttrs& attrs, std::span<const Layout> layouts,
   if (!once.stores.empty()) nest.sweeps.push_back(std::move(once));
   if (planes) flatten_columns(nest);
   if (nest.tiles) return nest;
+  for (auto& sweep : nest.sweeps)
+    if (!sweep.once) drop_unreached(nest.inner, sweep);
   join_axes(nest, nest.inner);
   join_axes(nest, nest.rows);
   if (!inner && !nest.rows.empty() && !nest.inner.empty())
@@ -311,6 +325,7 @@ std::optional<SinkNest> lower_sink(const FusedAttrs& attrs, std::span<const Layo
   if (sink.op->payload) nest.payload = builder.payload(sink, at, k);
   nest.output = int(body.inputs().size());
   sweep.stores.push_back({nest.output, offset_in(layouts.back(), at), nest.value});
+  drop_unreached(whole.inner, sweep);
   whole.sweeps.push_back(std::move(sweep));
   if (!scan) join_axes(whole, whole.inner);
   join_axes(whole, whole.rows);

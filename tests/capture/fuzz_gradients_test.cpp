@@ -431,5 +431,67 @@ TEST(FuzzRegressions, AGradientOfWhatBroadcastsWithAsManyAsTheDataDecides) {
   }
 }
 
+// What a NoGradGuard covers looks the same in the graph as what it does not.
+TEST(FuzzRegressions, BranchesThatComputeTheSameRecordDifferentHistories) {
+  auto f = [](const Tensor& x, const Scalar& s) {
+    Tensor y;
+    if (x.sum().item() > 0) {
+      NoGradGuard none;
+      y = x * 3;
+    } else {
+      y = x * 3;
+    }
+    return s > 0.5 ? x * y : x - y;
+  };
+  auto within = [](const Tensor& x, const Scalar& s) {
+    AutoGradMode mode(x.sum().item() > 0);
+    Tensor y = x * 3;
+    EnableGradGuard again;
+    return s > 0.5 ? x * y : x - y;
+  };
+  auto check = [](auto f) {
+    auto compiled = compile(f);
+    for (double value : {1.0, -1.0, 2.0, -2.0}) {
+      Tensor v = full({3}, value).requires_grad_(), w = full({3}, value).requires_grad_();
+      compiled(v, 1.0).sum().backward();
+      f(w, 1.0).sum().backward();
+      expect_same(v.grad(), w.grad());
+    }
+  };
+  check(f);
+  check(within);
+}
+
+TEST(FuzzRegressions, AViewOfACapturedTensorsDetachedSelfIsWritten) {
+  for (const Shape& shape : {Shape{}, Shape{2, 3}}) {
+    Tensor w = rand(shape).requires_grad_(), v = w.detach().clone().requires_grad_();
+    auto with = [](Tensor w) {
+      return [w] {
+        Tensor d = w.detach();
+        d.transpose(0, -1).add_(1);
+        return w * 2;
+      };
+    };
+    expect_same(compile(with(w))(), with(v)());
+    expect_same(w, v);
+  }
+}
+
+// The loop over nothing is not entered, and nothing is read before it.
+TEST(FuzzRegressions, AGatherOfNothingThatIsSummedReadsNothing) {
+  auto f = [](const Tensor& x, const Tensor& w) {
+    Tensor where = nonzero(x);
+    Tensor values = w.reshape({-1}).repeat({where.numel()}).view(where.sizes());
+    return sigmoid(scatter_add(zeros({5, 2}), 0, where % 5, values));
+  };
+  auto compiled = compile(f);
+  for (double value : {1.0, 0.0, 1.0, 0.0}) {
+    Tensor x = full({3, 2}, value), v = ramp({1, 1}).requires_grad_(), w = ramp({1, 1}).requires_grad_();
+    compiled(x, v).sum().backward();
+    f(x, w).sum().backward();
+    expect_same(v.grad(), w.grad());
+  }
+}
+
 }  // namespace
 }  // namespace sinter
