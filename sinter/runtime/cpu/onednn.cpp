@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -45,6 +46,7 @@ class KeepAffinity {
 };
 
 struct Plugin {
+  std::optional<DynamicLibrary> library;
   const OnednnApi* api = nullptr;
   std::string version, problem;
 };
@@ -54,12 +56,11 @@ const Plugin& plugin() {
   static const Plugin* loaded = [] {
     auto* plugin = new Plugin;
     KeepAffinity keep;
-    auto library = DynamicLibrary::try_open(plugin_path(), /*lazy=*/true, &plugin->problem);
-    if (!library) return plugin;
-    auto* kept = new DynamicLibrary(std::move(*library));
-    auto open = reinterpret_cast<OnednnOpen>(kept->find_symbol(kOnednnOpenSymbol));
+    plugin->library = DynamicLibrary::try_open(plugin_path(), /*lazy=*/true, &plugin->problem);
+    if (!plugin->library) return plugin;
+    auto open = reinterpret_cast<OnednnOpen>(plugin->library->find_symbol(kOnednnOpenSymbol));
     if (!open) {
-      plugin->problem = format("{} is of another version of Sinter", kept->path());
+      plugin->problem = format("{} is of another version of Sinter", plugin->library->path());
       return plugin;
     }
     const char* problem = "";
