@@ -243,7 +243,7 @@ TensorList start_gradients(const char* op, const TensorList& outputs, const Tens
       grads.push_back(ones(output.sizes(), output.options()));
       continue;
     }
-    check(given[i].sizes().same_as(output.sizes()), "{}: the gradient of output {} has shape {}, the output {}", op, i,
+    check(given[i].sizes() == output.sizes(), "{}: the gradient of output {} has shape {}, the output {}", op, i,
           given[i].sizes(), output.sizes());
     grads.push_back(given[i].dtype() == output.dtype() ? given[i] : given[i].to(output.dtype()));
   }

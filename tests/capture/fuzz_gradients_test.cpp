@@ -493,5 +493,19 @@ TEST(FuzzRegressions, AGatherOfNothingThatIsSummedReadsNothing) {
   }
 }
 
+TEST(FuzzRegressions, AConditionalsGradientAtASizeThatIsKnownByNow) {
+  auto f = [](const Tensor& x) {
+    Tensor y = cond(x.sum() > 0.5, [](const Tensor& u) { return u * 2; }, [](const Tensor& u) { return sin(u); }, x);
+    return y * ramp({4});
+  };
+  auto compiled = compile(f, {.dynamic = Dynamic::kTrue});
+  for (double value : {1.0, -1.0}) {
+    Tensor v = full({4}, value).requires_grad_(), w = full({4}, value).requires_grad_();
+    compiled(v).sum().backward();
+    f(w).sum().backward();
+    expect_same(v.grad(), w.grad());
+  }
+}
+
 }  // namespace
 }  // namespace sinter

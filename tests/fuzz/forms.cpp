@@ -91,7 +91,7 @@ const std::vector<Form> kNumbers = {
     FORM([&] { double k = b.mean().item<double>(); return a * k + k * k; }()),
     FORM(cond(a.sum() > n, [](const Tensor& u) { return u * 2; }, [](const Tensor& u) { return sin(u); }, a)),
     FORM(cond(m.any(), [&](const Tensor& u) { return u * b.mean(); }, [&](const Tensor& u) { return u - b.sum(); }, a)),
-    FORM(while_loop([](const Tensor& u) { return u.abs().sum() > 1; }, [](const Tensor& u) { return u * 0.5; }, a)),
+    FORM(while_loop([](const Tensor& u) { return u.abs().sum() > 1; }, [](const Tensor& u) { return clamp(u, -99, 99) * 0.5; }, a)),
 };
 
 // --- draws, gradients, seeds

@@ -116,7 +116,10 @@ Tensor RoundingScope::applied_to(const Tensor& made, const TensorList& variables
   if (!rounding || !made.is_floating_point()) return made;
   for (auto& variable : variables)
     if (made.is_alias_of(variable)) return made;
-  Tensor size = made.detach().abs().to(kFloat64) + 1;
+  Tensor value = made.detach().to(kFloat64), size = value.abs() + 1;
+  // What is almost a round number is one, or was: zero, above all.
+  if (rounding->pattern_ % 4 == 3)
+    return made + (round(value / (64 * rounding->step_)) * (64 * rounding->step_) - value).to(made.dtype());
   Tensor way = cos(arange(made.numel(), kFloat64) * (0.7 + rounding->pattern_) + 2.1 * rounding->pattern_).view(made.sizes());
   return made + (size * way * rounding->step_).to(made.dtype());
 }
