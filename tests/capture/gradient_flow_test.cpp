@@ -222,7 +222,9 @@ TEST(GradientFlow, AResultThatIsNotUsedTakesNoPart) {
       EXPECT_TRUE(close(autograd::grad({used.sum()}, {x}, {}, {}, true)[0], full({3}, 3.0)));
     else
       used.sum().backward();
-    if (!record) EXPECT_TRUE(close(x.grad(), full({3}, 3.0)));
+    if (!record) {
+      EXPECT_TRUE(close(x.grad(), full({3}, 3.0)));
+    }
   }
 }
 
@@ -241,8 +243,12 @@ TEST(GradientFlow, ResultsAreUsedInAnyOrder) {
     auto [want_x, want_y] = run(body);
     ASSERT_EQ(x.defined(), want_x.defined()) << used;
     ASSERT_EQ(y.defined(), want_y.defined()) << used;
-    if (x.defined()) EXPECT_TRUE(close(x, want_x)) << used;
-    if (y.defined()) EXPECT_TRUE(close(y, want_y)) << used;
+    if (x.defined()) {
+      EXPECT_TRUE(close(x, want_x)) << used;
+    }
+    if (y.defined()) {
+      EXPECT_TRUE(close(y, want_y)) << used;
+    }
   }
 }
 
@@ -278,7 +284,9 @@ void expect_leaf(F&& body, CompileOptions options = {}) {
       ASSERT_TRUE(got.defined());
       EXPECT_TRUE(close(got, want)) << is_leaf << n;
       ASSERT_EQ(got_grad.defined(), want_grad.defined());
-      if (want_grad.defined()) EXPECT_TRUE(close(got_grad, want_grad)) << is_leaf << n;
+      if (want_grad.defined()) {
+        EXPECT_TRUE(close(got_grad, want_grad)) << is_leaf << n;
+      }
     }
 }
 
@@ -383,7 +391,9 @@ TEST(GradientFlow, ExtremesOfRoundedValues) {
       body(b).to(kFloat32).sum().backward();
       // Which elements are equal depends on where bf16 is rounded; what they share does not.
       EXPECT_TRUE(close(a.grad().sum(1), b.grad().sum(1), 1e-2)) << backend << dtype;
-      if (dtype == kFloat32) EXPECT_TRUE(close(a.grad(), b.grad())) << backend;
+      if (dtype == kFloat32) {
+        EXPECT_TRUE(close(a.grad(), b.grad())) << backend;
+      }
     }
 }
 

@@ -169,7 +169,9 @@ TEST(HostNumbers, LossScaleReadBack) {
     auto f = compile(step);
     TensorList losses;
     for (int i = 0; i < 60; ++i) losses.push_back(compiled ? f(wave({4}, i)) : step(wave({4}, i)));
-    if (compiled) EXPECT_LE(segments_of(f), 12u);
+    if (compiled) {
+      EXPECT_LE(segments_of(f), 12u);
+    }
     return stack(losses);
   };
   EXPECT_TRUE(close(train(true), train(false), 1e-4));
