@@ -18,7 +18,7 @@ Tensor fitted(const Operand& operand, const TensorList& variables) {
   if (how.sizes) {
     Shape sizes;
     for (int64_t code : *how.sizes) sizes.push_back(resolve(code, how, variables));
-    t = fit(t, sizes);
+    t = RoundingScope::applied_to(fit(t, sizes), variables);  // copies of one number are no longer all alike
   }
   if (how.below) t = (how.by_place ? places : indices)(t, resolve(*how.below, how, variables));
   if (how.dtype) t = *how.dtype == kBool ? t > 0 : t.to(*how.dtype);
@@ -120,7 +120,8 @@ Tensor RoundingScope::applied_to(const Tensor& made, const TensorList& variables
   // What is almost a round number is one, or was: zero, above all.
   if (rounding->pattern_ % 4 == 3)
     return made + (round(value / (64 * rounding->step_)) * (64 * rounding->step_) - value).to(made.dtype());
-  Tensor way = cos(arange(made.numel(), kFloat64) * (0.7 + rounding->pattern_) + 2.1 * rounding->pattern_).view(made.sizes());
+  Tensor scattered = sin(arange(made.numel(), kFloat64) * 12.9898 + 78.233 * (rounding->pattern_ + 1)) * 43758.5453;
+  Tensor way = ((scattered - floor(scattered)) * 2 - 1).view(made.sizes());
   return made + (size * way * rounding->step_).to(made.dtype());
 }
 
