@@ -6,11 +6,11 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <iostream>
 #include <sstream>
 
 #include "bench/support/ceilings.h"
 #include "bench/support/report.h"
+#include "bench/support/serve.h"
 #include "bench/support/timing.h"
 #include "sinter/runtime/cpu/cpu_features.h"
 #include "sinter/sinter.h"
@@ -401,30 +401,20 @@ double round(const Work& work, double least) {
   return best;
 }
 
-int serve() {
+int serve_programs() {
   std::string name;
   Case current;
-  for (std::string line; std::getline(std::cin, line);) {
-    std::istringstream words(line);
-    std::string wanted;
-    double least = 0.02;
-    words >> wanted >> least;
-    Json reply;
-    try {
-      if (wanted != name) {
-        current = {};
-        current = make(wanted);
-        name = wanted;
-      }
-      reply = facts(name, current);
-      reply["eager_s"] = round(current.eager, least);
-      reply["compiled_s"] = round(current.compiled, least);
-    } catch (const std::exception& e) {
-      reply = {{"program", wanted}, {"failed", e.what()}};
+  return serve([&](const std::string& wanted, double least) {
+    if (wanted != name) {
+      current = {};
+      current = make(wanted);
+      name = wanted;
     }
-    std::cout << reply.dump() << std::endl;
-  }
-  return 0;
+    Json reply = facts(name, current);
+    reply["eager_s"] = round(current.eager, least);
+    reply["compiled_s"] = round(current.compiled, least);
+    return reply;
+  });
 }
 
 }  // namespace
@@ -434,7 +424,7 @@ int main(int argc, char** argv) try {
   std::vector<std::string> names;
   for (int i = 1; i < argc; ++i) {
     const std::string text = argv[i];
-    if (text == "--serve") return serve();
+    if (text == "--serve") return serve_programs();
     if (text == "--list") {
       for (auto& entry : kPrograms) std::puts(entry.name);
       return 0;

@@ -2,12 +2,11 @@
 // Usage: generate CONFIG DTYPE PROMPT NEW answers a driver: a line `MODE SECONDS` on standard input makes NEW tokens
 // after PROMPT ones, for at least so long, and tells the median seconds to the first token and of a step.
 #include <cstdio>
-#include <iostream>
 #include <map>
 #include <random>
-#include <sstream>
 
 #include "bench/support/report.h"
+#include "bench/support/serve.h"
 #include "bench/support/timing.h"
 #include "sinter/sinter.h"
 
@@ -68,20 +67,9 @@ int main(int argc, char** argv) try {
   check(dtype.has_value(), "generate: no element type '{}'", argv[2]);
   auto model = models::causal_lm(models::from_config(argv[1], {.dtype = *dtype}));
   std::map<std::string, Generating> known;
-  for (std::string line; std::getline(std::cin, line);) {
-    std::istringstream words(line);
-    std::string mode;
-    double least = 0;
-    words >> mode >> least;
-    Json reply;
-    try {
-      reply = known.try_emplace(mode, model, mode, prompt, count).first->second.round(least);
-    } catch (const std::exception& e) {
-      reply = {{"failed", e.what()}};
-    }
-    std::cout << reply.dump() << std::endl;
-  }
-  return 0;
+  return serve([&](const std::string& mode, double least) {
+    return known.try_emplace(mode, model, mode, prompt, count).first->second.round(least);
+  });
 } catch (const std::exception& e) {
   std::fprintf(stderr, "%s\n", e.what());
   return 1;

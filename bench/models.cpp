@@ -4,10 +4,9 @@
 // --profile FOLDER prints the plan and where the time goes; --config NAME prints the config.json of known sizes.
 #include <cmath>
 #include <cstdio>
-#include <iostream>
-#include <sstream>
 
 #include "bench/support/report.h"
+#include "bench/support/serve.h"
 #include "bench/support/timing.h"
 #include "sinter/engine/report.h"
 #include "sinter/runtime/cpu/ceilings.h"
@@ -291,29 +290,18 @@ Json answer(const Case& c, double least) {
   return reply;
 }
 
-int serve(const Modes& modes) {
+int serve_models(const Modes& modes) {
   warm_up();
   std::string current;
   Case c;
-  for (std::string line; std::getline(std::cin, line);) {
-    std::istringstream words(line);
-    std::string path;
-    double least = 0.02;
-    words >> path >> least;
-    Json reply;
-    try {
-      if (path != current) {
-        c = {};
-        c = make(path, modes);
-        current = path;
-      }
-      reply = answer(c, least);
-    } catch (const std::exception& e) {
-      reply = {{"failed", e.what()}};
+  return serve([&](const std::string& path, double least) {
+    if (path != current) {
+      c = {};
+      c = make(path, modes);
+      current = path;
     }
-    std::cout << reply.dump() << std::endl;
-  }
-  return 0;
+    return answer(c, least);
+  });
 }
 
 int print_profile(const std::string& path) {
@@ -331,7 +319,7 @@ int print_profile(const std::string& path) {
 
 int main(int argc, char** argv) try {
   const std::string what = argc > 1 ? argv[1] : "";
-  if (what == "--serve") return serve({.max_autotune = argc < 3 || std::string(argv[2]) != "--no-max-autotune"});
+  if (what == "--serve") return serve_models({.max_autotune = argc < 3 || std::string(argv[2]) != "--no-max-autotune"});
   if (what == "--profile" && argc == 3) return print_profile(argv[2]);
   if (what == "--config" && argc == 3) {
     std::puts(models::config_text(argv[2]).c_str());
