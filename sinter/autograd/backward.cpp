@@ -7,7 +7,6 @@
 #include "sinter/autograd/autograd.h"
 #include "sinter/autograd/history.h"
 #include "sinter/autograd/tape.h"
-#include "sinter/base/hash.h"
 #include "sinter/base/host_effects.h"
 #include "sinter/ops/binary.h"
 #include "sinter/ops/creation.h"
@@ -250,12 +249,6 @@ TensorList start_gradients(const char* op, const TensorList& outputs, const Tens
   return grads;
 }
 
-std::vector<Edge> edges_to(const TensorList& tensors) {
-  std::vector<Edge> edges;
-  for (auto& t : tensors) edges.push_back(gradient_edge(t));
-  return edges;
-}
-
 TensorList joined(TensorList a, const TensorList& b) {
   a.insert(a.end(), b.begin(), b.end());
   return a;
@@ -279,7 +272,7 @@ void backward(const TensorList& outputs, const TensorList& grad_outputs, std::op
   if (program && program->flow_outside(joined(outputs, grad_outputs), {}, outside)) return;
   AutoGradMode mode(create_graph);
   TensorList grads = start_gradients("backward", outputs, grad_outputs);
-  auto roots = edges_to(outputs);
+  auto roots = gradient_edges(outputs);
   Flow flow(retain_graph.value_or(create_graph));
   for (size_t i = 0; i < roots.size(); ++i) flow.send(roots[i], std::move(grads[i]));
   flow.run();
@@ -299,7 +292,7 @@ TensorList grad(const TensorList& outputs, const TensorList& inputs, const Tenso
   for (size_t i = 0; i < inputs.size(); ++i)
     check(needs_gradient(inputs[i]), "grad: input {} does not require a gradient", i);
   TensorList grads = start_gradients("grad", outputs, grad_outputs);
-  auto roots = edges_to(outputs), targets = edges_to(inputs);
+  auto roots = gradient_edges(outputs), targets = gradient_edges(inputs);
   Flow flow(retain_graph.value_or(create_graph));
   flow.restrict_to(targets, roots);
   for (size_t i = 0; i < roots.size(); ++i) flow.send(roots[i], std::move(grads[i]));
@@ -325,84 +318,6 @@ void zero_grad(const TensorList& leaves, bool set_to_none) {
     if (needs_gradient(grad) && !grad.is_traced()) set_history(grad, nullptr, 0, true);
     grad.zero_();
   }
-}
-
-std::vector<std::vector<bool>> leads_to(const TensorList& roots, const TensorList& targets) {
-  auto from = edges_to(roots), to = edges_to(targets);
-  std::unordered_map<const Node*, std::vector<bool>> behind;  // by node: the targets that its edges lead to
-  std::vector<const Node*> reached;
-  for (auto& root : from)
-    if (root.node && behind.try_emplace(root.node.get(), to.size(), false).second) reached.push_back(root.node.get());
-  for (size_t at = 0; at < reached.size(); ++at)
-    for (auto& edge : reached[at]->edges())
-      if (edge.node && behind.try_emplace(edge.node.get(), to.size(), false).second) reached.push_back(edge.node.get());
-  auto add = [&](std::vector<bool>& into, const Edge& edge) {
-    const std::vector<bool>* further = edge.node ? &behind.at(edge.node.get()) : nullptr;
-    for (size_t i = 0; i < to.size(); ++i) {
-      bool here = edge.node ? edge.node == to[i].node && edge.index == to[i].index : edge.leaf && edge.leaf == to[i].leaf;
-      if (here || (further && (*further)[i])) into[i] = true;
-    }
-  };
-  // Operands before results, so that one sweep tells.
-  std::sort(reached.begin(), reached.end(), [](auto* a, auto* b) { return a->sequence() < b->sequence(); });
-  for (auto* node : reached)
-    for (auto& edge : node->edges()) add(behind.at(node), edge);
-  std::vector<std::vector<bool>> out(from.size(), std::vector<bool>(to.size(), false));
-  for (size_t i = 0; i < from.size(); ++i) add(out[i], from[i]);
-  return out;
-}
-
-uint64_t hash_of_paths(const TensorList& roots, const TensorList& targets) {
-  auto from = edges_to(roots), to = edges_to(targets);
-  std::unordered_map<const Node*, uint64_t> numbers;
-  std::vector<const Node*> reached;
-  uint64_t hash = 0;
-  auto mix = [&](const Edge& edge) {
-    for (size_t i = 0; i < to.size(); ++i)
-      if (edge && edge.node == to[i].node && edge.leaf == to[i].leaf && edge.index == to[i].index) {
-        hash = hash_mix(hash, 2 * i + 1);
-        return;
-      }
-    uint64_t number = 0;
-    if (edge.node) {
-      auto [it, fresh] = numbers.try_emplace(edge.node.get(), numbers.size() + 1);
-      if (fresh) reached.push_back(edge.node.get());
-      number = it->second;
-    }
-    hash = hash_mix(hash, hash_mix(number, 2 * uint64_t(edge.index) + bool(edge)));
-  };
-  for (auto& root : from) mix(root);
-  for (size_t at = 0; at < reached.size(); ++at)
-    for (auto& edge : reached[at]->edges()) mix(edge);
-  return hash;
-}
-
-std::vector<std::vector<bool>> paths_meet(const TensorList& tensors) {
-  std::unordered_map<const Node*, std::vector<bool>> from;  // by node: the tensors whose gradients come to it
-  std::vector<const Node*> reached;
-  auto visit = [&](const Edge& edge) -> std::vector<bool>* {
-    if (!edge.node) return nullptr;
-    auto [it, fresh] = from.try_emplace(edge.node.get(), tensors.size(), false);
-    if (fresh) reached.push_back(edge.node.get());
-    return &it->second;
-  };
-  auto edges = edges_to(tensors);
-  for (size_t i = 0; i < edges.size(); ++i)
-    if (auto* here = visit(edges[i])) (*here)[i] = true;
-  for (size_t at = 0; at < reached.size(); ++at)
-    for (auto& edge : reached[at]->edges()) visit(edge);
-  // Results before operands, so that one sweep tells.
-  std::sort(reached.begin(), reached.end(), [](auto* a, auto* b) { return a->sequence() > b->sequence(); });
-  std::vector<std::vector<bool>> out(tensors.size(), std::vector<bool>(tensors.size(), false));
-  for (auto* node : reached) {
-    const std::vector<bool> here = from.at(node);
-    for (auto& edge : node->edges())
-      if (auto* next = visit(edge))
-        for (size_t i = 0; i < here.size(); ++i) (*next)[i] = (*next)[i] || here[i];
-    for (size_t i = 0; i < here.size(); ++i)
-      for (size_t j = 0; here[i] && j < here.size(); ++j) out[i][j] = out[i][j] || here[j];
-  }
-  return out;
 }
 
 void register_hook(const Tensor& tensor, Hook hook) {

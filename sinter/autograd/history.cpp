@@ -72,6 +72,12 @@ Edge gradient_edge(const Tensor& tensor) {
   return state ? state->edge : Edge{};
 }
 
+std::vector<Edge> gradient_edges(const TensorList& tensors) {
+  std::vector<Edge> edges;
+  for (auto& t : tensors) edges.push_back(gradient_edge(t));
+  return edges;
+}
+
 bool needs_gradient(const Tensor& tensor) {
   TensorImpl& impl = tensor.impl();
   if (impl.requires_grad) return true;

@@ -24,14 +24,8 @@ Tensor attached(const Tensor& tensor, const Edge& history);
 
 // Where the tensor's gradient goes. The history of a view is made anew when its base's has changed.
 Edge gradient_edge(const Tensor& tensor);
+std::vector<Edge> gradient_edges(const TensorList& tensors);
 bool needs_gradient(const Tensor& tensor);
-// For each root, whether a gradient of it flows to each of the targets.
-std::vector<std::vector<bool>> leads_to(const TensorList& roots, const TensorList& targets);
-// The same for roots whose gradients take the same paths to these targets, of ops that have the same operands.
-uint64_t hash_of_paths(const TensorList& roots, const TensorList& targets);
-// For each two of the tensors, whether gradients of both go through one node.
-std::vector<std::vector<bool>> paths_meet(const TensorList& tensors);
-
 // The value at this moment without history, for the tape alone: a traced tensor's later writes do not reach it.
 Tensor kept_value(const Tensor& tensor);
 // What a node keeps of a tensor: a value without a way back to the node.

@@ -1,4 +1,5 @@
 // How a segment ends: which values live on, what is written back, which question is asked; and its gradients.
+#include "sinter/autograd/paths.h"
 #include "sinter/base/hash.h"
 #include "sinter/capture/recorder_parts.h"
 
