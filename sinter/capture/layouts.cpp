@@ -212,9 +212,10 @@ std::string size_that_decides(const Storage& storage, const ViewPath& path, cons
     auto present = look_in({sizes, name, now}, storage, path);
     if (!present) continue;
     IntList answer = decided(*present);
-    for (int64_t other : {now - 1, now + 1, now + 2, now + 3}) {
+    // Where strides of two kinds agree at some size, it is a small one: of a step, of a diagonal.
+    for (int64_t other : {now - 2, now - 1, now + 1, now + 2, now + 3, int64_t(2), int64_t(3), int64_t(4)}) {
       World world{sizes, name, other};
-      if (!world.is_allowed()) continue;
+      if (other == now || !world.is_allowed()) continue;
       auto layout = look_in(world, storage, path);
       // A dimension of one element is another program's.
       if (!layout || std::count(layout->sizes.begin(), layout->sizes.end(), 1) !=

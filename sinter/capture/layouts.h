@@ -20,8 +20,8 @@ IntList pattern_of(const Layout& layout);
 // Of a pointwise result: the order of the operand where that has neither gaps nor overlaps, else row-major.
 IntList result_order(const Layout& operand);
 
-// The first symbol of the look's sizes by which `decided` gives something else when it changes a little, all others
-// unchanged; empty when there is none. Sizes that the guards exclude do not count.
+// The first symbol of the look's sizes by which `decided` gives something else when it changes a little or is small, all
+// others unchanged; empty when there is none. Sizes that the guards exclude do not count.
 std::string size_that_decides(const Storage& storage, const ViewPath& path, const SizeTable& sizes,
                               const std::function<IntList(const Layout&)>& decided);
 

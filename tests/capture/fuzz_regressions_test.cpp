@@ -356,5 +356,17 @@ TEST(FuzzRegressions, AWriteThroughALookThatOnlyTheFirstLayoutAllows) {
   }
 }
 
+// Three rows make one piece of memory of what is none for more of them.
+TEST(FuzzRegressions, AReshapeThatIsALookAtOneSizeOnly) {
+  auto f = [](const Tensor& x) {
+    Tensor flat = x.diagonal(1).reshape({-1}) * 2, y = x;
+    for (int64_t k = 0; k < 1 + x.abs().sum().item<int64_t>() % 3; ++k) y = y * 0.5;
+    return flat.sum() + y;
+  };
+  TensorList sizes;
+  for (int64_t rows : {4, 5, 3, 6, 3}) sizes.push_back(ramp({rows + 2, rows, 2}).transpose(0, -1) + double(rows));
+  expect_same_calls(f, sizes);
+}
+
 }  // namespace
 }  // namespace sinter
