@@ -204,7 +204,7 @@ std::shared_ptr<Segment> build(Recorder& recorder, Draft& draft, const SizeTable
   }
   if (std::ranges::any_of(joint.failures, &std::string::empty)) {
     for (auto& saved : parts.saved) backward->saved.push_back({saved.input, saved.output});
-    backward->text = parts.backward.text();
+    backward->text = parts.backward.text(true);
     for (auto& input : parts.backward.inputs()) backward->operands.push_back(input.type());
     backward->whole = gradients_of(draft.graph, forward_inputs, forward_outputs, backward->reads);
     backward->make = [sizes, takes = segment->takes, options, tasks, op_by_op, label](Graph part, bool in_steps) {

@@ -11,11 +11,11 @@
 namespace sinter {
 namespace {
 
-Graph captured(const std::string& line) {
+Graph captured(const std::string& line, bool on_one_line = false) {
   Graph graph;
   Value x = graph.add_input({.dtype = kFloat32, .shape = {4, 8}, .device = {}}, "x");
   Value y = graph.add(*find_op("exp"), {x}, {}, line + ":1").result();
-  Value z = graph.add(*find_op("add"), {y, x}, find_op("add")->parse({}), line + ":2").result();
+  Value z = graph.add(*find_op("add"), {y, x}, find_op("add")->parse({}), line + (on_one_line ? ":1" : ":2")).result();
   graph.set_outputs({z});
   return graph;
 }
@@ -54,6 +54,16 @@ TEST(ReadyGraph, SecondCaptureFindsItAndHasItsOwnLines) {
     EXPECT_EQ(store.entries().size(), entries) << skipped;
     EXPECT_EQ(other.graph.text() == first.graph.text(), skipped != "fuse");
   }
+}
+
+TEST(ReadyGraph, WhichOpsShareALineIsPartOfTheKey) {
+  OwnDirectory directory;
+  runtime::CodeStore store(directory.path().string());
+  Program apart = program_of(captured("two.cpp")), together = program_of(captured("one.cpp", true));
+  make_ready_graph(apart, planning_pipeline(), store);
+  make_ready_graph(together, planning_pipeline(), store);
+  EXPECT_EQ(store.entries().size(), 2u);
+  EXPECT_EQ(together.graph.nodes().back().where, "one.cpp:1");
 }
 
 TEST(ReadyGraph, OpsOfUsersAreNotKept) {

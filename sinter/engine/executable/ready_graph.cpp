@@ -4,7 +4,6 @@
 #include <charconv>
 #include <cstdlib>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "sinter/base/build_id.h"
 #include "sinter/base/error.h"
@@ -33,8 +32,9 @@ bool has_registered_ops(const Graph& graph) {
                      [](const Node& node) { return node.op->name.find("::") != std::string_view::npos; });
 }
 
-// What the outcome depends on beside the code of Sinter: the graph, what is left out, and which templates there are.
-std::string key_of(const Graph& graph, const PipelineOptions& options) {
+// What the outcome depends on beside the code of Sinter: the graph, whose text tells which of its ops share a line, what is
+// left out, and which templates there are.
+std::string key_of(const Graph& graph, const std::string& text, const PipelineOptions& options) {
   std::string skipped = skipped_passes();
   for (auto& name : options.skip) skipped += "," + name;
   // Asking for cuDNN loads it: only where there may be a convolution to give to it.
@@ -43,20 +43,11 @@ std::string key_of(const Graph& graph, const PipelineOptions& options) {
   if (device_of(graph).is_cuda() && std::any_of(graph.nodes().begin(), graph.nodes().end(), convolves))
     device += runtime::cudnn_problem().empty() ? " with cuDNN" : "";
   return runtime::make_key({{"kind", "graph"},
-                            {"captured", runtime::text_part(graph.text())},
+                            {"captured", runtime::text_part(text)},
                             {"skipped", skipped},
                             {"device", device},
                             {"target", runtime::host_target().name},
                             {"sinter", build_id()}});
-}
-
-// The user's lines, each once.
-std::vector<std::string> lines_of(const Graph& graph) {
-  std::unordered_set<std::string_view> seen;
-  std::vector<std::string> lines;
-  for (auto& node : graph.nodes())
-    if (!node.where.empty() && seen.insert(node.where).second) lines.push_back(node.where);
-  return lines;
 }
 
 }  // namespace
@@ -152,7 +143,8 @@ KeptGraph make_ready_graph(Program& program, const PipelineOptions& options, con
   KeptGraph kept;
   if (!build_id().empty() && !has_registered_ops(program.graph) && !is_planted<PassOutcome>()) {
     StageTimer timer(CompileStage::kPasses);
-    kept = {key_of(program.graph, options), lines_of(program.graph)};
+    std::string text = kept_text(program.graph, kept.lines);
+    kept.key = key_of(program.graph, text, options);
     if (!options.on_stage && !passes_are_watched() && load_ready_graph(program, kept, store)) return kept;
   }
   program.graph = run_all_passes(program, options);
