@@ -116,6 +116,11 @@ Tensor RoundingScope::applied_to(const Tensor& made, const TensorList& variables
   if (!rounding || !made.is_floating_point()) return made;
   for (auto& variable : variables)
     if (made.is_alias_of(variable)) return made;
+  // Which sign a zero has, nobody says: those of every other statement get one.
+  if (rounding->pattern_ % 4 == 1) {
+    if ((variables.size() + size_t(rounding->pattern_) / 8) % 2) return made;
+    return rounding->pattern_ % 8 == 1 ? made + 0.0 : -(-made + 0.0);
+  }
   Tensor value = made.detach().to(kFloat64), size = value.abs() + 1;
   // What is almost a round number is one, or was: zero, above all.
   if (rounding->pattern_ % 4 == 3)
