@@ -95,14 +95,16 @@ uint64_t hash_of_paths(const Draft& draft) {
   return roots.empty() ? 0 : autograd::hash_of_paths(roots, targets);
 }
 
+// A leaf is written to where nothing is recorded, and stays one: a history would end at itself.
+bool stays_leaf(const Storage& storage, bool written) { return written && storage.real.impl().requires_grad; }
+
 }  // namespace
 
 void Recorder::add_output(Storage& storage, bool written, std::vector<Value>& values) {
   const Tensor& root = root_of(storage);
   if (storage.slot < 0) storage.slot = next_slot_++;
   OutputTarget target{.slot = storage.slot, .written = written, .order = memory_order(storage.sizes, storage.strides)};
-  // A leaf is written to where nothing is recorded, and stays one: a history would end at itself.
-  bool is_leaf = written && storage.real.impl().requires_grad;
+  bool is_leaf = stays_leaf(storage, written);
   target.differentiable = is_floating(storage.type.dtype) && records_history_ && !is_leaf && autograd::needs_gradient(root);
   target.forgets = written && storage.needs_grad && !target.differentiable && !autograd::needs_gradient(root);
   for (size_t d = 0; d < storage.type.shape.size(); ++d) {
@@ -219,7 +221,7 @@ int64_t Recorder::end_segment(Question question, const Tensor& asked, std::span<
 
   for (size_t i = 0; !last && i < outputs.size(); ++i) {
     // Not asked of the tensor: where the segment is only compared, later ones have written to it already.
-    outputs[i]->needs_grad = segment.outputs[i].differentiable;
+    outputs[i]->needs_grad = segment.outputs[i].differentiable || stays_leaf(*outputs[i], segment.outputs[i].written);
     outputs[i]->feeds.clear();
     if (segment.outputs[i].differentiable)
       for (size_t fed : fed_by(draft_.graph, segment.outputs, i)) outputs[i]->feeds.push_back(outputs[fed]->id);

@@ -507,5 +507,35 @@ TEST(FuzzRegressions, AConditionalsGradientAtASizeThatIsKnownByNow) {
   }
 }
 
+TEST(FuzzRegressions, ALeafThatWasWrittenBeforeABreakIsOneBehindIt) {
+  Tensor scale = full({4}, 2.0);
+  auto f = [=](const Tensor& x) {
+    x.detach().add_(1);
+    return x * scale.mean().item<double>();
+  };
+  auto compiled = compile(f);
+  for (int i = 0; i < 3; ++i) {
+    Tensor v = ramp({4}).requires_grad_(), w = ramp({4}).requires_grad_();
+    compiled(v).sum().backward();
+    f(w).sum().backward();
+    expect_same(v.grad(), w.grad());
+    expect_same(v.detach(), w.detach());
+  }
+  // A captured one, too.
+  Tensor v = ramp({4}).requires_grad_(), w = ramp({4}).requires_grad_();
+  auto with = [=](Tensor leaf) {
+    return [=](const Tensor& x) {
+      leaf.detach().add_(1);
+      return leaf * x.mean().item<double>();
+    };
+  };
+  auto captures = compile(with(v));
+  for (int i = 0; i < 3; ++i) {
+    captures(scale).sum().backward();
+    with(w)(scale).sum().backward();
+    expect_same(v.grad(), w.grad());
+  }
+}
+
 }  // namespace
 }  // namespace sinter
