@@ -66,7 +66,7 @@ class NestStep final : public CudaStep {
   NestStep(CudaNest nest, Device device) : nest_(std::move(nest)), device_(device) {
     name_ = nest_.name;
     if (nest_.range == 0) return;
-    kernels_.push_back(std::make_shared<CudaKernel>(CudaKernel{{nest_.kernel.name, nest_.kernel.text, 0}, {}}));
+    kernels_.push_back(std::make_shared<CudaKernel>(CudaKernel{{nest_.kernel.name, nest_.kernel.text, 0}}));
     int processors = runtime::cuda_device_info(device.index).multiprocessors;
     grid_ = grid_of(codegen::cuda_geometry(nest_.spread(), nest_.range, nest_.work, processors));
   }
@@ -106,7 +106,7 @@ class SiblingStep final : public CudaStep {
     }
     auto text = codegen::emit_cuda_siblings(texts, cuda_name("k_siblings", all_text, {}));
     if (log_enabled(LogTopic::kCode)) log(LogTopic::kCode, "{}", text.text);
-    kernels_.push_back(std::make_shared<CudaKernel>(CudaKernel{{text.name, text.text, 0}, {}}));
+    kernels_.push_back(std::make_shared<CudaKernel>(CudaKernel{{text.name, text.text, 0}}));
     grid_.blocks[0] = blocks;
     grid_.threads[0] = codegen::kSiblingThreads;
     grid_.overlaps_previous = true;

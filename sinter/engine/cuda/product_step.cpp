@@ -44,6 +44,11 @@ struct Matrix {
 
 bool is_streamable(DType dtype) { return dtype == kBFloat16 || dtype == kFloat16 || dtype == kFloat32; }
 
+const std::string& skinny_prelude() {
+  static const std::string text = codegen::cuda_prelude() + codegen::gemv_prelude();
+  return text;
+}
+
 // Few rows: one kernel that reads each right operand once, computes the left one and finishes elements on the way.
 class SkinnyStep final : public CudaStep {
  public:
@@ -187,7 +192,7 @@ class SkinnyStep final : public CudaStep {
     codegen::GemvText text = codegen::emit_gemv(spec);
     std::string all = renamed(texts_) + text.text;
     if (log_enabled(LogTopic::kCode)) log(LogTopic::kCode, "{}", all);
-    kernels_ = {std::make_shared<CudaKernel>(CudaKernel{{spec.name, std::move(all), int(text.shared_bytes)}, {}})};
+    kernels_ = {std::make_shared<CudaKernel>(CudaKernel{{spec.name, std::move(all), int(text.shared_bytes)}, skinny_prelude})};
     grid_.blocks[0] = text.blocks;
     grid_.threads[0] = text.threads;
     grid_.shared_bytes = text.shared_bytes;
@@ -242,7 +247,7 @@ class LibraryStep final : public CudaStep {
       Follow out{f, pieces.together ? parts_.size() : 1, follow.operands,
                  emit_cuda_follow(follow.attrs, geometries.inputs, geometries.outputs, dtype_), {}, {}};
       if (out.nest.range == 0) continue;
-      out.kernel = std::make_shared<CudaKernel>(CudaKernel{{out.nest.kernel.name, out.nest.kernel.text, 0}, {}});
+      out.kernel = std::make_shared<CudaKernel>(CudaKernel{{out.nest.kernel.name, out.nest.kernel.text, 0}});
       int processors = runtime::cuda_device_info(device.index).multiprocessors;
       out.grid = grid_of(codegen::cuda_geometry(out.nest.spread(), out.nest.range, out.nest.work, processors));
       kernels_.push_back(out.kernel);

@@ -1,6 +1,7 @@
 #include "sinter/engine/cuda/step.h"
 
-#include "sinter/codegen/cuda/gemv.h"
+#include <map>
+
 #include "sinter/engine/cuda/convolution_step.h"
 #include "sinter/engine/cuda/nest_step.h"
 #include "sinter/engine/cuda/product_step.h"
@@ -22,19 +23,20 @@ std::unique_ptr<CudaStep> make_cuda_step(const FusedAttrs& attrs, std::span<cons
 }
 
 void load_kernels(std::span<CudaStep* const> steps, Device device) {
-  static const std::string with_products = codegen::cuda_prelude() + codegen::gemv_prelude();
-  for (bool products : {true, false}) {
+  struct Batch {
     std::vector<CudaKernel*> kernels;
     std::vector<runtime::CudaSource> sources;
-    for (auto* step : steps)
-      for (auto& kernel : step->kernels()) {
-        if ((kernel->source.text.find("gemv::") != std::string::npos) != products) continue;
-        kernels.push_back(kernel.get());
-        sources.push_back(kernel->source);
-      }
-    if (sources.empty()) continue;
-    auto functions = runtime::load_cuda(sources, products ? with_products : codegen::cuda_prelude(), device.index);
-    for (size_t i = 0; i < kernels.size(); ++i) kernels[i]->function = functions[i];
+  };
+  std::map<const std::string*, Batch> by_prelude;
+  for (auto* step : steps)
+    for (auto& kernel : step->kernels()) {
+      auto& batch = by_prelude[&kernel->prelude()];
+      batch.kernels.push_back(kernel.get());
+      batch.sources.push_back(kernel->source);
+    }
+  for (auto& [prelude, batch] : by_prelude) {
+    auto functions = runtime::load_cuda(batch.sources, *prelude, device.index);
+    for (size_t i = 0; i < functions.size(); ++i) batch.kernels[i]->function = functions[i];
   }
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "sinter/codegen/cuda/emit.h"
 #include "sinter/engine/cuda/arguments.h"
 #include "sinter/ops/fused.h"
 #include "sinter/tensor/tensor.h"
@@ -14,7 +15,8 @@ namespace sinter {
 // A kernel whose text is known and whose code is loaded with that of others.
 struct CudaKernel {
   runtime::CudaSource source;
-  runtime::CudaFunction function;
+  const std::string& (*prelude)() = codegen::cuda_prelude;  // what its text stands behind
+  runtime::CudaFunction function = {};
 };
 
 class CudaStep {

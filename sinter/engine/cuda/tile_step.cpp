@@ -160,7 +160,7 @@ class TileStep final : public CudaStep {
     replace_all(all, kKernel, name);
     replace_all(all, kEpilogue, name + "_e");
     if (log_enabled(LogTopic::kCode)) log(LogTopic::kCode, "{}", all);
-    kernels_ = {std::make_shared<CudaKernel>(CudaKernel{{name, std::move(all), int(text.shared_bytes)}, {}})};
+    kernels_ = {std::make_shared<CudaKernel>(CudaKernel{{name, std::move(all), int(text.shared_bytes)}})};
     grid_.blocks[0] = codegen::tile_blocks(spec_, m_, tile_device(device_));
     grid_.threads[0] = text.threads;
     grid_.shared_bytes = text.shared_bytes;
