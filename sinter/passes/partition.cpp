@@ -136,7 +136,8 @@ class Partitioner {
     for (auto& node : joint_.nodes()) {
       if (node.op != &known_ops().eq || !for_gradients(node)) continue;
       for (Value v : node.inputs) {
-        while (v.node->op->kind == OpKind::kView) v = v.node->inputs[0];
+        // A cast by the gradient rounds what was computed again otherwise than it was.
+        while (v.node->op->kind == OpKind::kView || v.node->op == &known_ops().cast) v = v.node->inputs[0];
         if (is_floating(v.type().dtype) && !is_inner_number(v)) found[size_t(v.node->id)] = true;
       }
     }
