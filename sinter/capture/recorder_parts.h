@@ -45,6 +45,17 @@ inline void set_layout(TensorImpl& impl, const IntList& sizes, const IntList& st
   }
 }
 
+// The gradient that a leaf has by now. Its stand-in of the present segment has it, which need not be the storage's root: a
+// write that records nothing makes another of that.
+inline Tensor grad_so_far(const std::map<const TensorImpl*, Storage*>& leaf_roots, const Storage& storage) {
+  for (auto& [stand_in, of] : leaf_roots)
+    if (of == &storage) {
+      auto* state = autograd::state_of(*stand_in);
+      return state ? state->grad : storage.grad;
+    }
+  return storage.grad;
+}
+
 inline const Op& as_strided_op() {
   static const Op& op = *find_op("as_strided");
   return op;

@@ -183,10 +183,8 @@ Tensor Recorder::grad_of(const Tensor& leaf, const Tensor& grad) {
   if (!leaf.is_traced() && !leaf.impl().requires_grad && !grad.defined()) return grad;
   Storage& storage = leaf_storage(leaf);
   if (leaf.is_traced()) {
-    if (std::find(changed_grads_.begin(), changed_grads_.end(), &storage) != changed_grads_.end()) {
-      auto* state = storage.segment == segment_ ? autograd::state_of(storage.root.impl()) : nullptr;
-      return state ? state->grad : storage.grad;
-    }
+    if (std::find(changed_grads_.begin(), changed_grads_.end(), &storage) != changed_grads_.end())
+      return grad_so_far(leaf_roots_, storage);
   } else {
     for (auto& change : grad_changes_)
       if (change.storage == &storage) return grad;

@@ -131,10 +131,7 @@ std::vector<std::pair<Storage*, Tensor>> Recorder::settle_grads(std::vector<Stor
     }
     grads.emplace_back(&leaf, std::move(grad));
   };
-  for (auto* storage : changed_grads_) {
-    auto* state = storage->segment == segment_ ? autograd::state_of(storage->root.impl()) : nullptr;
-    settle(*storage, state ? state->grad : storage->grad);
-  }
+  for (auto* storage : changed_grads_) settle(*storage, grad_so_far(leaf_roots_, *storage));
   for (auto& change : grad_changes_) {
     auto* state = autograd::state_of(change.leaf.impl());
     settle(*change.storage, state ? state->grad : Tensor());
@@ -257,10 +254,7 @@ int64_t Recorder::end_segment(Question question, const Tensor& asked, std::span<
 }
 
 void Recorder::begin_segment() {
-  for (auto* storage : changed_grads_) {
-    auto* state = storage->segment == segment_ ? autograd::state_of(storage->root.impl()) : nullptr;
-    if (state) storage->grad = state->grad;
-  }
+  for (auto* storage : changed_grads_) storage->grad = grad_so_far(leaf_roots_, *storage);
   for (auto& [id, storage] : storages_) {
     storage->root = {};
     storage->segment = 0;

@@ -537,5 +537,38 @@ TEST(FuzzRegressions, ALeafThatWasWrittenBeforeABreakIsOneBehindIt) {
   }
 }
 
+TEST(FuzzRegressions, ALeafThatIsWrittenBehindABackwardKeepsItsGradient) {
+  auto f = [](const Tensor& x) {
+    square(x).sum().backward();
+    x.detach().add_(1);
+    Tensor before = x.grad().clone();
+    (x * 2).sum().backward();
+    return before;
+  };
+  auto compiled = compile(f);
+  for (int i = 0; i < 3; ++i) {
+    Tensor v = ramp({4}).requires_grad_(), w = ramp({4}).requires_grad_();
+    expect_same(compiled(v), f(w));
+    expect_same(v.grad(), w.grad());
+    expect_same(v.detach(), w.detach());
+  }
+}
+
+// What was computed of rounded numbers is not found among what is computed anew of numbers that are not.
+TEST(FuzzRegressions, TheLargestOfHalfPrecisionNumbersIsFoundByItsGradient) {
+  auto f = [](const Tensor& x) {
+    Tensor y = acosh(sigmoid(x.to(kBFloat16)) * 4.0 + 1.0);
+    return std::tuple{y, (y + 2).amax({0}, true)};
+  };
+  auto compiled = compile(f);
+  for (int i = 0; i < 4; ++i) {
+    manual_seed(uint64_t(i));
+    Tensor x = (rand({4, 60}) * 4 - 2).requires_grad_();
+    auto [y, largest] = compiled(x);
+    largest.to(kFloat32).sum().backward();
+    EXPECT_EQ((x.grad().sum(0) > 0).sum().item<int64_t>(), 60);
+  }
+}
+
 }  // namespace
 }  // namespace sinter
