@@ -24,7 +24,13 @@ void Recorder::keep_layout(const Storage& storage, const ViewPath& path,
   }
 }
 
-void Recorder::layout_matters(const Tensor& tensor) { keep_layout(tensor, pattern_of); }
+void Recorder::layout_matters(const Tensor& tensor) {
+  // A dimension of one element lies nowhere: at sizes that make it one the layout is another.
+  for (auto& size : tensor.sizes())
+    if (!size.is_number() && sizes_.value(size) && !sizes_.depends_on_data(size) && !sizes_.known(DimCompare::kEqual, size, 1))
+      sizes_.answer(DimCompare::kEqual, size, 1, user_line());
+  keep_layout(tensor, pattern_of);
+}
 
 Tensor Recorder::fresh_result(const Op& op, std::span<const TensorArg> inputs, Value value) {
   IntList sizes;

@@ -368,5 +368,18 @@ TEST(FuzzRegressions, AReshapeThatIsALookAtOneSizeOnly) {
   expect_same_calls(f, sizes);
 }
 
+TEST(FuzzRegressions, AReshapeOfASingleWindowIsALook) {
+  auto f = [](const Tensor& x) {
+    Tensor windows = unfold(x, 0, 3, 2);
+    return windows.reshape({-1, windows.size(0)});
+  };
+  auto compiled = compile(f);
+  for (int64_t rows : {4, 5, 3, 9, 4}) {
+    Tensor x = ramp({rows}), result = compiled(x);
+    expect_same(result, f(x));
+    EXPECT_EQ(result.is_alias_of(x), f(x).is_alias_of(x)) << rows;
+  }
+}
+
 }  // namespace
 }  // namespace sinter
