@@ -15,6 +15,8 @@ std::optional<bool> decided(const Condition& c) {
   return value < c.extent.number();
 }
 
+bool is_half(DType dtype) { return dtype == kBFloat16 || dtype == kFloat16; }
+
 // The half-precision values that the kernel stores and goes on with.
 std::set<const Node*> stored_and_used(const Graph& body) {
   auto root = [](const Node* node) {
@@ -26,9 +28,8 @@ std::set<const Node*> stored_and_used(const Graph& body) {
     if (node.op->kind != OpKind::kView)
       for (auto& v : node.inputs) used.insert(root(v.node));
   for (auto& v : body.outputs()) {
-    DType dtype = v.type().dtype;
     const Node* made = root(v.node);
-    if ((dtype == kBFloat16 || dtype == kFloat16) && made->op->kind != OpKind::kInput && used.contains(made)) out.insert(made);
+    if (is_half(v.type().dtype) && made->op->kind != OpKind::kInput && used.contains(made)) out.insert(made);
   }
   return out;
 }
@@ -129,10 +130,18 @@ int SweepBuilder::constant(const Scalar& value, DType dtype) {
   return push(std::move(instr));
 }
 
+// What decides something (compares, searches, counts) sees its operands as others do: the largest of some numbers, which was
+// stored, is one of them.
+int SweepBuilder::operand_of(const Node& reader, Value v, const Index& at) {
+  int id = element(v, at);
+  return is_half(v.type().dtype) && !is_floating(reader.types[0].dtype) ? rounded(id) : id;
+}
+
 // A register holds more digits than memory: who reads the value from there would see another one.
 int SweepBuilder::rounded(int id) {
   static const Op& cast = *find_op("_to_copy");
-  if (sweep_.body[size_t(id)].kind == InstrKind::kLoad) return id;
+  const Instr& made = sweep_.body[size_t(id)];
+  if (made.kind == InstrKind::kLoad || made.op == &cast) return id;
   Instr instr{.kind = InstrKind::kApply, .dtype = dtype_of(id)};
   instr.op = &cast;
   instr.compute = pointwise_compute_dtype(cast.pointwise->typing, instr.dtype, instr.dtype);
@@ -148,7 +157,7 @@ int SweepBuilder::pointwise(const Node& node, const Index& at) {
     size_t shift = at.size() - shape.size();
     Index part;
     for (size_t d = 0; d < shape.size(); ++d) part.push_back(shape[d].same_as(1) ? Dim(0) : at[d + shift]);
-    args.push_back(element(v, part));
+    args.push_back(operand_of(node, v, part));
     types.push_back(v.type());
   }
   DType result = node.types[0].dtype, operands = types.empty() ? result : promote_operands(types);
@@ -165,7 +174,9 @@ class SweepBuilder::Definition final : public ElementBuilder {
   Definition(const OpCall& call, SweepBuilder& builder, const Node& node)
       : ElementBuilder(call), builder_(builder), node_(node) {}
 
-  Elem load(int operand, const Index& at) override { return {builder_.element(node_.inputs[size_t(operand)], at)}; }
+  Elem load(int operand, const Index& at) override {
+    return {builder_.operand_of(node_, node_.inputs[size_t(operand)], at)};
+  }
 
   Elem load_if(const Conditions& inside, int operand, const Index& at, const Scalar& otherwise) override {
     DType dtype = node_.inputs[size_t(operand)].type().dtype;

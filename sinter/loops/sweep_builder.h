@@ -45,6 +45,7 @@ class SweepBuilder {
   int load(int operand, const Index& at);
   int constant(const Scalar& value, DType dtype);
   int pointwise(const Node& node, const Index& at);
+  int operand_of(const Node& reader, Value v, const Index& at);
   int rounded(int id);
   int by_definition(const Node& node, const Index& i, const Index& k);
   void check_row(const Index& at) const;

@@ -381,5 +381,23 @@ TEST(FuzzRegressions, AReshapeOfASingleWindowIsALook) {
   }
 }
 
+// In one kernel and in two: what is compared is rounded as what was stored is.
+TEST(FuzzRegressions, TheLargestOfHalfPrecisionNumbersIsOneOfThem) {
+  for (DType dtype : {kBFloat16, kFloat16})
+    for (int64_t dim : {0, 1}) {
+      Tensor a = rand({64, 65}).to(dtype), b = (rand({64, 65}) + 0.5).to(dtype);
+      auto f = [dim](const Tensor& a, const Tensor& b) {
+        Tensor y = a * b, largest = y.amax({dim}, true);
+        return std::tuple{(y == largest).any(dim), (y >= largest).any(dim), y.argmax(dim, true), y, largest};
+      };
+      auto [equal, not_less, where, y, largest] = compile(f)(a, b);
+      EXPECT_TRUE(equal.all().item<bool>()) << dtype << dim;
+      EXPECT_TRUE(not_less.all().item<bool>()) << dtype << dim;
+      expect_same(gather(y, dim, where), largest);
+      auto hidden = compile([f](const Tensor& a, const Tensor& b) { return std::get<0>(f(a, b)); })(a, b);
+      EXPECT_TRUE(hidden.all().item<bool>()) << dtype << dim;
+    }
+}
+
 }  // namespace
 }  // namespace sinter
