@@ -4,6 +4,7 @@
 #include "sinter/base/error.h"
 #include "sinter/ops/fused.h"
 #include "sinter/passes/fuse_groups.h"
+#include "sinter/passes/known_ops.h"
 
 namespace sinter {
 
@@ -54,7 +55,20 @@ Graph Groups::rebuild() {
   return std::move(out_);
 }
 
+// Several kernels that compute a half-precision value for themselves, and keep more digits of it than it has, would each make
+// something else of it: what one finds to be the largest would be exceeded in another.
+static Value as_stored(Graph& body, Value made) {
+  DType dtype = made.type().dtype;
+  if (made.node->op->kind != OpKind::kPointwise || (dtype != kBFloat16 && dtype != kFloat16)) return made;
+  const Op& cast = known_ops().cast;
+  return body.add(cast, {made}, cast.parse({{"dtype", to_string(dtype)}}), made.node->where).result();
+}
+
 void Groups::mark_uses() {
+  readers_.assign(graph_.nodes().size(), 0);
+  for (auto& node : graph_.nodes())
+    if (node.op->kind != OpKind::kView)
+      for (auto& v : node.inputs) ++readers_[size_t(source(v.node)->id)];
   needed_outside_.assign(graph_.nodes().size(), false);
   for (auto& node : graph_.nodes()) {
     if (inlining_.inlined(node)) continue;  // who reads it decides
@@ -110,6 +124,7 @@ void Groups::emit(const Group& group) {
       std::vector<Value> inputs;
       for (auto& behind : v.node->inputs) inputs.push_back(self(self, behind));
       made = body.add_typed(*v.node->op, std::move(inputs), v.node->attrs, v.node->types, v.node->where).result();
+      if (inlining_.inlined(*v.node) && readers_[size_t(v.node->id)] > 1) made = as_stored(body, made);
     } else {
       made = body.add_input(v.type());
       operands.push_back(value(v));

@@ -71,6 +71,7 @@ class Groups {
   Graph out_;
   std::vector<std::vector<Value>> values_;
   std::vector<bool> needed_outside_;
+  std::vector<int> readers_;  // by node: how many others read it, or a view of it
 };
 
 }  // namespace sinter

@@ -399,5 +399,16 @@ TEST(FuzzRegressions, TheLargestOfHalfPrecisionNumbersIsOneOfThem) {
     }
 }
 
+TEST(FuzzRegressions, NoHalfPrecisionNumberExceedsTheLargest) {
+  for (DType dtype : {kBFloat16, kFloat16}) {
+    Tensor a = rand({64, 65}).to(dtype), b = (rand({64, 65}) + 0.5).to(dtype);
+    auto f = [](const Tensor& a, const Tensor& b) {
+      Tensor y = a * b;
+      return isnan(sqrt(y.amax({0}, true) - y)).any();
+    };
+    EXPECT_FALSE(compile(f)(a, b).item<bool>()) << dtype;
+  }
+}
+
 }  // namespace
 }  // namespace sinter
