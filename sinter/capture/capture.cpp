@@ -405,7 +405,8 @@ void Capture::link(const std::shared_ptr<Segment>& segment) {
   entry_.guards.keep_apart(entry_.written_captured, entry_.writes_arguments);
   entry_.sizes = sizes_;
   entry_.guards.complete(sizes_);
-  entry_.branches = entry_.branches || entry_.follow || segment->question.kind != Question::Kind::kReturn;
+  // Never once others have the entry, who ask it without a lock.
+  if (!entry_.branches && (entry_.follow || segment->question.kind != Question::Kind::kReturn)) entry_.branches = true;
   if (entry_.follow) segment->actions.clear();  // the function itself acts
   auto& known = entry_.by_hash[hash_mix(segment->hash, segment->paths)];
   if (!known || known->run != segment->run) {
