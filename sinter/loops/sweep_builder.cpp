@@ -137,14 +137,21 @@ int SweepBuilder::operand_of(const Node& reader, Value v, const Index& at) {
   return is_half(v.type().dtype) && !is_floating(reader.types[0].dtype) ? rounded(id) : id;
 }
 
+static const Op& cast_op() {
+  static const Op& op = *find_op("_to_copy");
+  return op;
+}
+
 // A register holds more digits than memory: who reads the value from there would see another one.
 int SweepBuilder::rounded(int id) {
-  static const Op& cast = *find_op("_to_copy");
   const Instr& made = sweep_.body[size_t(id)];
-  if (made.kind == InstrKind::kLoad || made.op == &cast) return id;
-  Instr instr{.kind = InstrKind::kApply, .dtype = dtype_of(id)};
-  instr.op = &cast;
-  instr.compute = pointwise_compute_dtype(cast.pointwise->typing, instr.dtype, instr.dtype);
+  return made.kind == InstrKind::kLoad || made.op == &cast_op() ? id : cast(id, made.dtype);
+}
+
+int SweepBuilder::cast(int id, DType dtype) {
+  Instr instr{.kind = InstrKind::kApply, .dtype = dtype};
+  instr.op = &cast_op();
+  instr.compute = pointwise_compute_dtype(instr.op->pointwise->typing, dtype_of(id), dtype);
   instr.args = {id};
   return push(std::move(instr));
 }
@@ -264,9 +271,12 @@ int SweepBuilder::by_definition(const Node& node, const Index& i, const Index& k
   definition.i = i;
   definition.k = k;
   int id = node.op->element(definition).id;
-  // A constant takes the type of what it fills.
+  // What is made of plain numbers takes the type of what it fills.
   Instr& made = sweep_.body[size_t(id)];
-  if (made.kind == InstrKind::kConstant && node.op->kind == OpKind::kLoop) made.dtype = node.types[0].dtype;
+  DType dtype = node.types[0].dtype;
+  if (node.op->kind != OpKind::kLoop || node.op->combine != Combine::kNone || made.dtype == dtype) return id;
+  if (made.kind != InstrKind::kConstant) return cast(id, dtype);
+  made.dtype = dtype;
   return id;
 }
 

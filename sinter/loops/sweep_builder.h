@@ -47,6 +47,7 @@ class SweepBuilder {
   int pointwise(const Node& node, const Index& at);
   int operand_of(const Node& reader, Value v, const Index& at);
   int rounded(int id);
+  int cast(int id, DType dtype);
   int by_definition(const Node& node, const Index& i, const Index& k);
   void check_row(const Index& at) const;
   // Whether a value is a contraction's result, perhaps with its rows counted in another way.

@@ -410,5 +410,16 @@ TEST(FuzzRegressions, NoHalfPrecisionNumberExceedsTheLargest) {
   }
 }
 
+// Ones and zeros are whole numbers until something else is put beside them.
+TEST(FuzzRegressions, AnIdentityWithABorder) {
+  for (DType dtype : {kFloat32, kFloat64, kBFloat16, kInt64}) {
+    auto f = [dtype](const Tensor& x) {
+      return constant_pad_nd(eye(3, 4, dtype), {2, 1, 0, 3}, dtype == kInt64 ? 7 : 1.5) * x;
+    };
+    Tensor x = ones({6, 7}).to(dtype);
+    expect_same(compile(f)(x), f(x));
+  }
+}
+
 }  // namespace
 }  // namespace sinter
