@@ -10,8 +10,7 @@ endif()
 set(SINTER_TEST_ENVIRONMENT "SINTER_CACHE_DIR=${PROJECT_BINARY_DIR}/kernel_cache" "SINTER_STRICT=1")
 if(SINTER_SANITIZE)
   list(APPEND SINTER_TEST_ENVIRONMENT "LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/cmake/lsan_suppressions.txt"
-    # Bisection tries things in processes of their own, which start threads.
-    "TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/cmake/tsan_suppressions.txt:die_after_fork=0")
+    "TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/cmake/tsan_suppressions.txt")
 endif()
 
 if(CMAKE_CROSSCOMPILING)

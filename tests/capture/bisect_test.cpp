@@ -15,6 +15,7 @@
 #include "sinter/loops/fused.h"
 #include "sinter/passes/pipeline.h"
 #include "tests/support/own_directory.h"
+#include "tests/support/without_thread_sanitizer.h"
 
 namespace sinter {
 namespace {
@@ -48,13 +49,15 @@ void expect_small(const Bisection& found) {
   EXPECT_NO_THROW(Graph::parse(found.graph)) << found.graph;
 }
 
-TEST(Bisect, SaysWhenNothingIsWrong) {
+class Bisect : public testing::WithoutThreadSanitizer {};
+
+TEST_F(Bisect, SaysWhenNothingIsWrong) {
   Bisection found = bisect_layer();
   EXPECT_EQ(found.fault, Fault::kNone) << found.text();
   EXPECT_TRUE(has(found.text(), "nothing is wrong"));
 }
 
-TEST(Bisect, FindsAWrongRule) {
+TEST_F(Bisect, FindsAWrongRule) {
   PlantedFault<PassOutcome> fault([](PassOutcome& outcome) {
     if (outcome.pass != "simplify") return;
     outcome.graph = rewrite(outcome.graph, [](RewriteContext& context, const Node& node) -> std::optional<std::vector<Value>> {
@@ -72,7 +75,7 @@ TEST(Bisect, FindsAWrongRule) {
   expect_small(found);
 }
 
-TEST(Bisect, FindsAWrongLowering) {
+TEST_F(Bisect, FindsAWrongLowering) {
   PlantedFault<FusedNest> fault([](FusedNest& nest) {
     for (auto& sweep : nest.sweeps)
       for (auto& instr : sweep.body)
@@ -87,7 +90,7 @@ TEST(Bisect, FindsAWrongLowering) {
   expect_small(found);
 }
 
-TEST(Bisect, FindsAWrongSchedule) {
+TEST_F(Bisect, FindsAWrongSchedule) {
   // Every second vector is left out.
   PlantedFault<codegen::KernelText> fault([](codegen::KernelText& kernel) {
     if (kernel.text.find("erf(") != std::string::npos) kernel.text = replaced(kernel.text, "+= kLanes", "+= 2 * kLanes");
@@ -101,7 +104,7 @@ TEST(Bisect, FindsAWrongSchedule) {
 }
 
 // As LLVM did with a mask select beside bit operations: right text, wrong code.
-TEST(Bisect, FindsAWrongCompiler) {
+TEST_F(Bisect, FindsAWrongCompiler) {
   PlantedFault<codegen::KernelText> fault([](codegen::KernelText& kernel) {
     if (kernel.text.find("expm1(") == std::string::npos) return;
     kernel.text = "#ifdef __clang__\n#define expm1(x) (-expm1(x))\n#endif\n" + kernel.text;
@@ -115,7 +118,7 @@ TEST(Bisect, FindsAWrongCompiler) {
   expect_small(found);
 }
 
-TEST(Bisect, FindsACrash) {
+TEST_F(Bisect, FindsACrash) {
   PlantedFault<codegen::KernelText> fault([](codegen::KernelText& kernel) {
     if (kernel.text.find("erf(") == std::string::npos) return;
     size_t body = kernel.text.find("{\n", kernel.text.find("extern \"C\"")) + 2;
@@ -130,7 +133,7 @@ TEST(Bisect, FindsACrash) {
   expect_small(found);
 }
 
-TEST(Bisect, FindsASlowKernel) {
+TEST_F(Bisect, FindsASlowKernel) {
   // Far slower than any machine is busy.
   PlantedFault<codegen::KernelText> fault([](codegen::KernelText& kernel) {
     if (kernel.text.find("erf(") == std::string::npos) return;
@@ -145,7 +148,7 @@ TEST(Bisect, FindsASlowKernel) {
   EXPECT_LT(lines_of(found.source), 30) << found.source;
 }
 
-TEST(Bisect, TakesCompiledFunctionsAndSymbolicSizes) {
+TEST_F(Bisect, TakesCompiledFunctionsAndSymbolicSizes) {
   PlantedFault<FusedNest> fault([](FusedNest& nest) {
     for (auto& sweep : nest.sweeps)
       for (auto& instr : sweep.body)
@@ -158,7 +161,7 @@ TEST(Bisect, TakesCompiledFunctionsAndSymbolicSizes) {
   expect_small(found);
 }
 
-TEST(Bisect, FindsAWrongKernelOfTheBackward) {
+TEST_F(Bisect, FindsAWrongKernelOfTheBackward) {
   // 1 - y * y, the gradient of tanh.
   PlantedFault<FusedNest> fault([](FusedNest& nest) {
     for (auto& sweep : nest.sweeps)
@@ -174,7 +177,7 @@ TEST(Bisect, FindsAWrongKernelOfTheBackward) {
   expect_small(found);
 }
 
-TEST(Bisect, SourceIsAProgram) {
+TEST_F(Bisect, SourceIsAProgram) {
   PlantedFault<PassOutcome> fault([](PassOutcome& outcome) {
     if (outcome.pass != "simplify") return;
     outcome.graph = rewrite(outcome.graph, [](RewriteContext& context, const Node& node) -> std::optional<std::vector<Value>> {
@@ -190,7 +193,7 @@ TEST(Bisect, SourceIsAProgram) {
   EXPECT_EQ(std::system(command.c_str()), 0) << found.source;
 }
 
-TEST(Bisect, JsonHoldsTheSame) {
+TEST_F(Bisect, JsonHoldsTheSame) {
   Bisection found;
   found.fault = Fault::kPass;
   found.culprit = "fold";

@@ -7,6 +7,7 @@
 
 #include "tests/cli/command.h"
 #include "tests/support/own_directory.h"
+#include "tests/support/without_thread_sanitizer.h"
 
 namespace sinter {
 namespace {
@@ -16,7 +17,9 @@ using testing::run_command;
 
 std::string fixture(const std::string& name) { return std::string(SINTER_TEST_DATA) + "/models/" + name; }
 
-TEST(CliBisect, RightModelsAreRight) {
+class CliBisect : public testing::WithoutThreadSanitizer {};
+
+TEST_F(CliBisect, RightModelsAreRight) {
   OwnDirectory directory;
   for (std::string name : {"gpt2", "bert"}) {
     auto result = run_command("bisect --model " + fixture(name) + " --prompt-length 6 --json --output " + directory.file("out"));
@@ -29,13 +32,13 @@ TEST(CliBisect, RightModelsAreRight) {
   }
 }
 
-TEST(CliBisect, SaysSoInWords) {
+TEST_F(CliBisect, SaysSoInWords) {
   auto result = run_command("bisect --model " + fixture("gpt2") + " --prompt-length 4");
   EXPECT_EQ(result.code, 0) << result.err;
   EXPECT_NE(result.out.find("nothing is wrong"), std::string::npos) << result.out;
 }
 
-TEST(CliBisect, EagerModeHasNothingToBisect) {
+TEST_F(CliBisect, EagerModeHasNothingToBisect) {
   EXPECT_EQ(run_command("bisect --mode eager").code, 2);
 }
 

@@ -9,6 +9,7 @@
 #include "sinter/engine/report.h"
 #include "sinter/sinter.h"
 #include "tests/engine/programs.h"
+#include "tests/support/without_thread_sanitizer.h"
 
 namespace sinter {
 namespace {
@@ -155,15 +156,7 @@ TEST(ChromeTrace, IsJsonWhoseEventsNest) {
 
 // --- advice ----------------------------------------------------------------------------------------------------------
 
-// Advice weighs seconds, which are the sanitizer's where it watches every access of a thread.
-class AdviceFromAProfile : public ::testing::Test {
- protected:
-  void SetUp() override {
-#ifdef __SANITIZE_THREAD__
-    GTEST_SKIP() << "seconds say nothing here";
-#endif
-  }
-};
+class AdviceFromAProfile : public testing::WithoutThreadSanitizer {};
 
 TEST_F(AdviceFromAProfile, AChainIsOneKernel) {
   constexpr int64_t kElements = 1 << 20;
