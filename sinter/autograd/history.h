@@ -26,6 +26,7 @@ Tensor attached(const Tensor& tensor, const Edge& history);
 Edge gradient_edge(const Tensor& tensor);
 std::vector<Edge> gradient_edges(const TensorList& tensors);
 bool needs_gradient(const Tensor& tensor);
+
 // The value at this moment without history, for the tape alone: a traced tensor's later writes do not reach it.
 Tensor kept_value(const Tensor& tensor);
 // What a node keeps of a tensor: a value without a way back to the node.

@@ -15,8 +15,6 @@ std::optional<bool> decided(const Condition& c) {
   return value < c.extent.number();
 }
 
-bool is_half(DType dtype) { return dtype == kBFloat16 || dtype == kFloat16; }
-
 // The half-precision values that the kernel stores and goes on with.
 std::set<const Node*> stored_and_used(const Graph& body) {
   auto root = [](const Node* node) {
@@ -29,7 +27,7 @@ std::set<const Node*> stored_and_used(const Graph& body) {
       for (auto& v : node.inputs) used.insert(root(v.node));
   for (auto& v : body.outputs()) {
     const Node* made = root(v.node);
-    if (is_half(v.type().dtype) && made->op->kind != OpKind::kInput && used.contains(made)) out.insert(made);
+    if (rounds_when_stored(v.type().dtype) && made->op->kind != OpKind::kInput && used.contains(made)) out.insert(made);
   }
   return out;
 }
@@ -134,7 +132,7 @@ int SweepBuilder::constant(const Scalar& value, DType dtype) {
 // stored, is one of them.
 int SweepBuilder::operand_of(const Node& reader, Value v, const Index& at) {
   int id = element(v, at);
-  return is_half(v.type().dtype) && !is_floating(reader.types[0].dtype) ? rounded(id) : id;
+  return rounds_when_stored(v.type().dtype) && !is_floating(reader.types[0].dtype) ? rounded(id) : id;
 }
 
 static const Op& cast_op() {

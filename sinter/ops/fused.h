@@ -20,6 +20,9 @@ const Op& fused_op();
 // broken.
 void verify_fused(const Graph& graph);
 
+// Whether a kernel has more digits of such a value in a register than memory has.
+inline bool rounds_when_stored(DType dtype) { return dtype == kBFloat16 || dtype == kFloat16; }
+
 // Whether computing the op costs far more than a load and a store.
 bool is_expensive(const Op& op);
 

@@ -59,7 +59,7 @@ Graph Groups::rebuild() {
 // something else of it: what one finds to be the largest would be exceeded in another.
 static Value as_stored(Graph& body, Value made) {
   DType dtype = made.type().dtype;
-  if (made.node->op->kind != OpKind::kPointwise || (dtype != kBFloat16 && dtype != kFloat16)) return made;
+  if (made.node->op->kind != OpKind::kPointwise || !rounds_when_stored(dtype)) return made;
   const Op& cast = known_ops().cast;
   return body.add(cast, {made}, cast.parse({{"dtype", to_string(dtype)}}), made.node->where).result();
 }
