@@ -50,16 +50,21 @@ FusedConvolution compile_convolution(const FusedAttrs& attrs, const Node& node,
       if (body.inputs()[i] == v) return int(i);
     SINTER_INTERNAL_ASSERT(false, "an operand of a fused convolution is computed inside");
   };
-  CompiledEpilogue compiled = compile_epilogue(attrs, inputs, outputs);
   FusedConvolution out{};
-  out.name = compiled.name;
-  out.indexing = compiled.indexing;
-  out.follow = std::move(compiled.epilogue);
-  for (size_t i = 0; i < inputs.size() + outputs.size(); ++i) out.follow.operands.push_back(int(i));
   out.attrs = node.attrs.as<ConvolutionAttrs>();
   out.x_slot = slot_of(node.inputs[0]);
   out.weight_slot = slot_of(node.inputs[1]);
-  out.out_slot = compiled.back;
+  if (body.outputs().size() == 1 && body.outputs()[0].node == &node) {
+    out.name = node.op->name;
+    out.out_slot = int(inputs.size());
+  } else {
+    CompiledEpilogue compiled = compile_epilogue(attrs, inputs, outputs);
+    out.name = compiled.name;
+    out.indexing = compiled.indexing;
+    out.out_slot = compiled.back;
+    out.follow = std::move(compiled.epilogue);
+    for (size_t i = 0; i < inputs.size() + outputs.size(); ++i) out.follow.operands.push_back(int(i));
+  }
   const TensorImpl &x = *inputs[size_t(out.x_slot)], &weight = *inputs[size_t(out.weight_slot)];
   const TensorImpl& result = *outputs[size_t(out.out_slot) - inputs.size()];
   out.shape = eager::conv_shape(out.attrs, x.sizes, weight.sizes, node.types[0].shape.numbers());
@@ -99,6 +104,7 @@ void launch(const FusedConvolution& c, std::span<const int64_t> slots) {
     // The library stores whole results; what follows works on them where they lie.
     auto* out = reinterpret_cast<float*>(address(c.out_slot));
     c.way->run(x.data, weight, out);
+    if (!c.follow.function) return;
     const int64_t planes = c.shape.images * c.shape.groups * c.shape.filters;
     const int64_t positions = c.shape.out[0] * c.shape.out[1] * c.shape.out[2];
     parallel_for(0, planes, std::max<int64_t>(1, kPieceElements / positions), [&](int64_t begin, int64_t end) {
@@ -106,7 +112,8 @@ void launch(const FusedConvolution& c, std::span<const int64_t> slots) {
     });
     return error.check();
   }
-  eager::run_convolution(c.attrs, c.shape, x, weight, c.weight_type, address(c.out_slot), c.out_type, &epilogue);
+  eager::run_convolution(c.attrs, c.shape, x, weight, c.weight_type, address(c.out_slot), c.out_type,
+                         c.follow.function ? &epilogue : nullptr);
   error.check();
 }
 

@@ -20,8 +20,8 @@ struct FusedConvolution {
   IntList weight_sizes, weight_strides;  // strides only where the weight is not row-major
   runtime::GemmType weight_type, out_type;
   int x_slot, weight_slot, out_slot;
-  FusedEpilogue follow;
-  std::shared_ptr<const runtime::OnednnConvolutionKernel> way;  // of f32: what tuning chose; null: our own cores
+  FusedEpilogue follow;  // without a function where the convolution is alone
+  std::shared_ptr<const runtime::OnednnConvolutionKernel> way;  // what tuning chose; null: our own cores
 };
 
 // Whether a node is a convolution that the runtime's kernels take, in either direction.

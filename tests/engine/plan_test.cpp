@@ -259,6 +259,30 @@ TEST(InPlace, PointwiseResultsAndScatters) {
   }
 }
 
+// A product writes partial sums where its result will be: into an input that the program changes, unless it reads it.
+TEST(InPlace, ProductsGoWhereTheyBelong) {
+  constexpr const char* kStored = R"(%0 = input : f32[6, 5]
+      %1 = input : f32[6, 4]
+      %2 = input : f32[4, 5]
+      %3 = fused(%1, %2) {body={%0 = input : f32[6, 4]; %1 = input : f32[4, 5]; %2 = mm(%0, %1) : f32[6, 5]; return %2}, domain=[6, 5]} : f32[6, 5]
+      return %3)";
+  constexpr const char* kAdded = R"(%0 = input : f32[6, 5]
+      %1 = input : f32[6, 4]
+      %2 = input : f32[4, 5]
+      %3 = fused(%1, %2, %0) {body={%0 = input : f32[6, 4]; %1 = input : f32[4, 5]; %2 = input : f32[6, 5]; %3 = mm(%0, %1) : f32[6, 5]; %4 = add(%3, %2) : f32[6, 5]; return %4}, domain=[6, 5]} : f32[6, 5]
+      return %3)";
+  EXPECT_EQ(plan_of(kStored, {0})->copied_bytes, 0);
+  EXPECT_EQ(plan_of(kAdded, {0})->copied_bytes, 6 * 5 * 4);
+  for (const char* text : {kStored, kAdded})
+    for (bool transposed : {false, true}) {
+      Runner runner(text, "sinter", {}, {0}), referee(text, "interpreter", {}, {0});
+      Tensor x = transposed ? values({5, 6}).t() : values({6, 5}), z = x.clone(), a = values({6, 4}, 1), b = values({4, 5}, 2);
+      runner({x, a, b});
+      referee({z, a, b});
+      EXPECT_TRUE(is_close(x, z)) << text;
+    }
+}
+
 TEST(InPlace, AnInputThatRepeatsItselfIsRefused) {
   Runner runner("%0 = input : f32[3, 4]\n%1 = exp(%0) : f32[3, 4]\nreturn %1", "sinter", {}, {0});
   EXPECT_THROW(runner({values({4}).unsqueeze(0).expand({3, 4})}), Error);

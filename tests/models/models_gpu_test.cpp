@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "sinter/autograd/autograd.h"
+#include "sinter/engine/cuda/replay.h"
 #include "sinter/generate/text_generator.h"
 #include "sinter/io/safetensors.h"
 #include "sinter/models/models.h"
@@ -36,6 +38,21 @@ class GpuModels : public ::testing::TestWithParam<const char*> {
   std::map<std::string, Tensor> golden_;
 };
 
+// While alive: programs that are to run as CUDA graphs do, each as one.
+class AllRecorded {
+ public:
+  AllRecorded() : before_(cuda_replay_stats()) {}
+  ~AllRecorded() {
+    CudaReplayStats now = cuda_replay_stats();
+    EXPECT_EQ(now.given_up, before_.given_up) << now.why;
+    EXPECT_GT(now.recorded, before_.recorded);
+    EXPECT_GT(now.replayed, before_.replayed);
+  }
+
+ private:
+  CudaReplayStats before_;
+};
+
 class GpuDecoders : public GpuModels {};
 class GpuEncoders : public GpuModels {};
 
@@ -46,6 +63,8 @@ TEST_P(GpuDecoders, LogitsInEveryMode) {
   EXPECT_LT(distance(model->forward(ids), want), 1e-4) << "eager";
   for (Mode mode : {Mode::kDefault, Mode::kReduceOverhead}) {
     auto fast = compile(model, {.mode = mode, .fullgraph = true});
+    std::optional<AllRecorded> recorded;
+    if (mode == Mode::kReduceOverhead) recorded.emplace();
     for (int call = 0; call < 4; ++call) EXPECT_LT(distance(fast(ids), want), 1e-4) << to_string(mode) << " call " << call;
   }
 }
@@ -60,6 +79,8 @@ TEST_P(GpuDecoders, GreedyTokensInEveryMode) {
     options.cache_length = length;
     options.buckets = {int64_t(prompt.size())};
     TextGenerator generator(model, options);
+    std::optional<AllRecorded> recorded;
+    if (!options.eager && options.mode == Mode::kReduceOverhead) recorded.emplace();
     EXPECT_EQ(generator.generate(prompt, {.max_new_tokens = kSteps}).ids, want)
         << (options.eager ? "eager" : to_string(options.mode));
   }
@@ -81,6 +102,7 @@ TEST_P(GpuEncoders, OutputsEagerlyAndCompiled) {
                                               : t.to(cpu());
   };
   EXPECT_LT(distance(seen(eager), seen(want)), 1e-4);
+  AllRecorded recorded;
   for (int call = 0; call < 4; ++call) EXPECT_LT(distance(seen(fast(inputs)), seen(want)), 1e-4) << "call " << call;
 }
 

@@ -1,6 +1,7 @@
 #include "sinter/engine/cuda/replay.h"
 
 #include <algorithm>
+#include <mutex>
 
 #include "sinter/base/error.h"
 #include "sinter/base/log.h"
@@ -39,7 +40,21 @@ OwnKernel& set_cells() {
   return kernel;
 }
 
+std::mutex stats_mutex;
+CudaReplayStats stats;
+
+template <class F>
+void note(F&& change) {
+  std::lock_guard lock(stats_mutex);
+  change(stats);
+}
+
 }  // namespace
+
+CudaReplayStats cuda_replay_stats() {
+  std::lock_guard lock(stats_mutex);
+  return stats;
+}
 
 CudaReplay::CudaReplay(Device device, std::string program, std::vector<bool> moving)
     : device_(device), program_(std::move(program)), moving_(std::move(moving)) {
@@ -75,6 +90,7 @@ bool CudaReplay::record(FunctionRef<void()> queue) {
     give_up(error.message());
     return false;
   }
+  note([](auto& s) { ++s.recorded; });
   log(LogTopic::kCudagraphs, "{}: recorded as a graph of {} nodes (time {}); {} of {} places are read from its block", program_,
       graph_->nodes(), recordings_, std::count(moving_.begin(), moving_.end(), true), moving_.size());
   return true;
@@ -95,11 +111,13 @@ void CudaReplay::launch(std::span<const int64_t> cells) {
   }
   send();
   graph_->launch(runtime::cuda_stream(device_.index));
+  note([](auto& s) { ++s.replayed; });
 }
 
 void CudaReplay::give_up(const std::string& why) {
   gave_up_ = true;
   graph_.reset();
+  note([&](auto& s) { ++s.given_up, s.why = format("{}: {}", program_, why); });
   log(LogTopic::kCudagraphs, "{}: runs step by step, not as a graph: {}", program_, why);
 }
 

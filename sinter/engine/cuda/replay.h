@@ -17,6 +17,13 @@
 
 namespace sinter {
 
+// What became of the programs of this process that were to run as graphs.
+struct CudaReplayStats {
+  int64_t recorded = 0, replayed = 0, given_up = 0;
+  std::string why;  // the last one was given up
+};
+CudaReplayStats cuda_replay_stats();
+
 class CudaReplay {
  public:
   // `moving`: by cell, those that are new in every call.

@@ -284,7 +284,7 @@ class Planner {
                       : attrs.inner ? contiguous_strides(sizes)
                                     : eager::pointwise_strides(followed, sizes);
     Tensor fresh = geometry_of(node.types[size_t(result)].dtype, sizes, strides, plan_->device);
-    // Elements are computed where they are stored, so an operand in the very same place may be overwritten.
+    // Elements are computed where they are stored, so an operand in the very same place may be overwritten; by a product none.
     auto may_take = [&](int slot) {
       int storage = plan_->slots[size_t(slot)].storage;
       if (taken_storages.contains(storage) || !is_writable(slot, node.id) || !same_place_apart_from_start(slot, fresh.impl()))
@@ -298,7 +298,7 @@ class Planner {
       return true;
     };
     int taken = -1;
-    if (!product && node.types[size_t(result)].shape.same_as(attrs.domain)) {
+    if (product || node.types[size_t(result)].shape.same_as(attrs.domain)) {
       taken = changed_input(node, result);
       if (taken >= 0 && !may_take(taken)) taken = -1;
       for (size_t i : own) {

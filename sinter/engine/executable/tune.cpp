@@ -65,7 +65,8 @@ class Tuner {
 
   void tune_convolution(Step& step) {
     auto& c = *step.fused->convolution;
-    if (c.out_type != runtime::GemmType::f32) return;  // the library rounds before anything can follow
+    // The library rounds before anything can follow.
+    if (c.follow.function && c.out_type != runtime::GemmType::f32) return;
     int result = step.results[size_t(c.out_slot) - step.inputs.size()];
     auto ways = convolution_ways(c.attrs, *geometry(step.inputs[size_t(c.x_slot)]),
                                  *geometry(step.inputs[size_t(c.weight_slot)]),
