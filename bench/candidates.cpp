@@ -9,7 +9,7 @@
 #include "bench/support/onednn.h"
 #include "bench/support/timing.h"
 #include "sinter/base/thread_pool.h"
-#include "sinter/engine/ways.h"
+#include "sinter/engine/step/make_step.h"
 #include "sinter/ops/contract.h"
 #include "sinter/sinter.h"
 
@@ -27,11 +27,23 @@ struct Line {
 };
 
 void print(const Line& line, double work, const Work* peer) {
-  std::vector<const TensorImpl*> geometry;
-  for (auto& input : line.inputs) geometry.push_back(&input.tensor().impl());
-  auto ways = op_ways(*line.op, line.attrs, geometry, line.out.impl());
+  std::vector<const TensorImpl*> inputs;
+  std::vector<Type> types;
+  StepArguments arguments;
+  auto add = [&](const Tensor& t) { arguments.add_address(int64_t(reinterpret_cast<uintptr_t>(t.data_ptr()))); };
+  for (auto& input : line.inputs) {
+    inputs.push_back(&input.tensor().impl());
+    types.push_back({input.dtype(), input.tensor().sizes(), {}});
+    add(input.tensor());
+  }
+  add(line.out);
+  const TensorImpl* output = &line.out.impl();
+  std::shared_ptr<CompiledStep> step = make_step(alone(*line.op, types, line.attrs), inputs, {&output, 1}, Device());
+  step->load();
+  auto candidates = step->other_candidates();
+  candidates.insert(candidates.begin(), step);
   std::vector<Work> works;
-  for (auto& way : ways) works.push_back(repeat([&way, &line] { way.run(line.inputs, line.out); }));
+  for (auto& candidate : candidates) works.push_back(repeat([&] { candidate->launch(arguments); }));
   // OpenMP's own threads spin for a while after each call: until they sleep they would take our cores.
   if (peer) works.push_back(*peer);
   const int rounds = work < 4e9 ? 7 : 3;
@@ -39,7 +51,7 @@ void print(const Line& line, double work, const Work* peer) {
   std::printf("%-28s sinter %9.1f us %7.1f GFLOP/s", line.name.c_str(), timings[0].best * 1e6,
               work / timings[0].best * 1e-9);
   for (size_t i = 1; i < works.size(); ++i)
-    std::printf("   %s %.2f", i < ways.size() ? ways[i].name.c_str() : "onednn on OpenMP",
+    std::printf("   %s %.2f", i < candidates.size() ? candidates[i]->candidate().c_str() : "onednn on OpenMP",
                 timings[0].best / timings[i].best);
   std::printf("\n");
   std::fflush(stdout);

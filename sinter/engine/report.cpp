@@ -15,8 +15,6 @@ namespace sinter {
 
 namespace {
 
-constexpr int64_t kFewRows = 8;  // a matrix product of no more is told apart: it only streams the other operand
-
 class Reader {
  public:
   explicit Reader(const Plan& plan) : plan_(plan) {}
@@ -27,7 +25,7 @@ class Reader {
     for (auto& o : step.inputs) inputs.push_back(o.slot < 0 ? nullptr : &geometry(o.slot));
     for (int r : step.results) outputs.push_back(&geometry(r));
     if (step.kind == Step::Kind::kFused) {
-      out.name = step.fused->name;
+      out.name = step.code->name();
       std::vector<std::string> places;
       for (auto& node : step.attrs.as<FusedAttrs>().body->nodes()) {
         if (node.op->kind == OpKind::kInput || node.op->kind == OpKind::kScalar || node.op->kind == OpKind::kView) continue;
@@ -42,7 +40,7 @@ class Reader {
       out.ops = {out.name};
       out.where = join_places({step.where});
     }
-    out.by = made_by(step, inputs);
+    out.by = made_by(step);
     if (step.kind == Step::Kind::kWrite) {
       int64_t moved = footprint(geometry(step.target));
       out.cost = {moved, moved, 0};
@@ -56,12 +54,10 @@ class Reader {
  private:
   const TensorImpl& geometry(int slot) const { return plan_.slots[size_t(slot)].geometry.impl(); }
 
-  static std::string made_by(const Step& step, const std::vector<const TensorImpl*>& inputs) {
-    auto product = [](int64_t m, int64_t n) { return std::min(m, n) <= kFewRows ? "gemv" : "gemm"; };
+  static std::string made_by(const Step& step) {
     switch (step.kind) {
       case Step::Kind::kFused:
-        if (step.fused->convolution) return eager::template_name(convolution_op());
-        return step.fused->product ? product(step.fused->product->m, step.fused->product->parts[0].n) : "loops";
+        return step.code->made_by();
       case Step::Kind::kOpaque:
         return "opaque";
       case Step::Kind::kWrite:
@@ -71,10 +67,7 @@ class Reader {
         break;
     }
     const char* name = eager::template_name(*step.op);
-    if (!name) return "loops";
-    if (std::string_view(name) != product(kFewRows + 1, kFewRows + 1)) return name;
-    size_t rank = inputs[0]->sizes.size();
-    return product(inputs[0]->sizes[rank - 2], inputs[1]->sizes[rank - 1]);
+    return name ? name : "loops";
   }
 
   const Plan& plan_;

@@ -54,6 +54,16 @@ struct Fused : Opaque {
 
 const Op& fused_op() { return op_of<Fused>; }
 
+FusedAttrs alone(const Op& op, std::span<const Type> inputs, const Attrs& attrs) {
+  Graph body;
+  std::vector<Value> operands;
+  for (auto& type : inputs) operands.push_back(body.add_input(type));
+  Value result = body.add(op, std::move(operands), attrs).result();
+  body.set_outputs({result});
+  Shape domain = result.type().shape;
+  return {SubGraph(std::move(body)), std::move(domain), 0};
+}
+
 void verify_fused(const Graph& graph) {
   for (auto& node : graph.nodes()) {
     if (node.op != &fused_op()) continue;

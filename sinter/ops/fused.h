@@ -16,6 +16,9 @@ struct FusedAttrs {
 
 const Op& fused_op();
 
+// A group of one op, of one result.
+FusedAttrs alone(const Op& op, std::span<const Type> inputs, const Attrs& attrs);
+
 // Verifies the bodies of the graph's fused nodes, and that operands have their sizes; InternalError shows the graph that is
 // broken.
 void verify_fused(const Graph& graph);

@@ -5,7 +5,7 @@
 #include <functional>
 #include <optional>
 
-#include "sinter/engine/kernel_parameters.h"
+#include "sinter/engine/step/kernel_parameters.h"
 #include "sinter/graph/trace.h"
 #include "sinter/loops/lower.h"
 #include "sinter/ops/activation.h"

@@ -13,7 +13,8 @@
 #include "sinter/base/error.h"
 #include "sinter/base/thread_pool.h"
 #include "sinter/capture/compile.h"
-#include "sinter/engine/ways.h"
+#include "sinter/engine/cpu/candidates.h"
+#include "sinter/engine/step/make_step.h"
 #include "sinter/ops/activation.h"
 #include "sinter/ops/layout.h"
 #include "sinter/ops/matmul.h"
@@ -259,23 +260,27 @@ TEST_P(TunedProgram, computes_what_the_untuned_one_does) {
 INSTANTIATE_TEST_SUITE_P(Autotune, TunedProgram, ::testing::ValuesIn(kCases),
                          [](auto& info) { return std::string(info.param.name); });
 
-TEST(Autotune, every_way_of_a_product_gives_the_same) {
-  Tensor a = values({40, 64}), b = values({64, 48}, 1), want = empty({40, 48}), got = empty({40, 48});
-  const TensorImpl* geometry[] = {&a.impl(), &b.impl()};
-  std::vector<TensorArg> args{a, b};
-  auto ways = op_ways(*find_op("mm"), {}, geometry, want.impl());
-  ways[0].run(args, want);
-  for (auto& way : ways) {
+TEST(Autotune, every_candidate_of_a_product_gives_the_same) {
+  Tensor a = values({40, 64}), b = values({64, 48}, 1), want = mm(a, b), got = empty({40, 48});
+  const TensorImpl *inputs[] = {&a.impl(), &b.impl()}, *output = &got.impl();
+  const Type types[] = {{kFloat32, a.sizes(), {}}, {kFloat32, b.sizes(), {}}};
+  std::shared_ptr<CompiledStep> step = make_step(alone(*find_op("mm"), types, {}), inputs, {&output, 1}, Device());
+  step->load();
+  StepArguments arguments;
+  for (auto* t : {&a, &b, &got}) arguments.add_address(int64_t(reinterpret_cast<uintptr_t>(t->data_ptr())));
+  auto candidates = step->other_candidates();
+  candidates.push_back(step);
+  for (auto& candidate : candidates) {
     got.zero_();
-    way.run(args, got);
-    EXPECT_TRUE(is_close(got, want)) << way.name;
+    candidate->launch(arguments);
+    EXPECT_TRUE(is_close(got, want)) << candidate->candidate();
   }
 }
 
 TEST(Autotune, modes_switch_it_on) {
   auto f = [](const Tensor& x, const Tensor& w) { return relu(matmul(x, w)); };
   Tensor x = values({20, 30}), w = values({30, 40}, 1);
-  if (product_ways({20, 40, 30, 1, {nullptr, 30, 1}, {nullptr, 40, 1}, {nullptr, 40, 1}}, true).size() < 2)
+  if (product_candidates({20, 40, 30, 1, {nullptr, 30, 1}, {nullptr, 40, 1}, {nullptr, 40, 1}}, true).size() < 2)
     GTEST_SKIP() << "there is only one way to multiply on this machine";
   auto choices_of = [&](CompileOptions options) {
     int64_t before = choices();

@@ -5,7 +5,7 @@
 
 #include <functional>
 
-#include "sinter/engine/fused_kernel.h"
+#include "sinter/engine/step/make_step.h"
 #include "sinter/graph/trace.h"
 #include "sinter/loops/fused.h"
 #include "sinter/ops/activation.h"

@@ -6,7 +6,7 @@
 #include "sinter/autograd/autograd.h"
 #include "sinter/base/thread_pool.h"
 #include "sinter/engine/executable.h"
-#include "sinter/engine/fused_kernel.h"
+#include "sinter/engine/step/make_step.h"
 #include "sinter/engine/report.h"
 #include "sinter/graph/interpreter.h"
 #include "sinter/graph/trace.h"
@@ -159,9 +159,9 @@ TEST(FusedConvolution, AScaleIsComputedWhereItIsReadOnlyOnce) {
 
 // The group that a function of one result becomes; it reads the inputs as they are.
 struct Compiled {
-  FusedKernel kernel;
+  std::shared_ptr<CompiledStep> step;
   TensorList tensors;  // operands, then results
-  std::vector<int64_t> slots;
+  StepArguments arguments;
 };
 Compiled compile_group(const Function& f, const TensorList& inputs) {
   std::vector<Type> types;
@@ -178,25 +178,23 @@ Compiled compile_group(const Function& f, const TensorList& inputs) {
   for (auto& t : out.tensors) from.push_back(&t.impl());
   out.tensors.push_back(empty(node.types[0].shape));
   to.push_back(&out.tensors.back().impl());
-  out.kernel = compile_fused(node.attrs.as<FusedAttrs>(), from, to);
-  for (auto& t : out.tensors) out.slots.push_back(int64_t(reinterpret_cast<uintptr_t>(t.data_ptr())));
+  out.step = make_step(node.attrs.as<FusedAttrs>(), from, to, Device());
+  out.step->load();
+  for (auto& t : out.tensors) out.arguments.add_address(int64_t(reinterpret_cast<uintptr_t>(t.data_ptr())));
   return out;
 }
 
-TEST(FusedConvolution, AnyWayComputesTheSame) {
+TEST(FusedConvolution, AnyCandidateComputesTheSame) {
   auto f = [](const TensorList& x) { return TensorList{relu(conv2d(x[0], x[1], {}, 2, 1) + x[2])}; };
   Compiled c = compile_group(f, {numbers({2, 16, 15, 13}), numbers({24, 16, 3, 3}), numbers({24, 1, 1})});
-  ASSERT_TRUE(c.kernel.convolution.has_value());
-  auto& way = c.kernel.convolution->way;
-  auto ways = convolution_ways(c.kernel.convolution->attrs, c.tensors[0].impl(), c.tensors[1].impl(),
-                               c.tensors.back().impl());
-  if (ways.size() < 2) GTEST_SKIP() << "no library to compare with";
-  launch(c.kernel, c.slots);
+  EXPECT_EQ(c.step->made_by(), "convolution");
+  auto candidates = c.step->other_candidates();
+  if (candidates.empty()) GTEST_SKIP() << "no library to compare with";
+  c.step->launch(c.arguments);
   Array expected = to_array(c.tensors.back());
-  for (auto& other : ways) {
-    way = other.onednn;
+  for (auto& other : candidates) {
     c.tensors.back().zero_();
-    launch(c.kernel, c.slots);
+    other->launch(c.arguments);
     expect_close(c.tensors.back(), expected, 1e-4);
   }
 }

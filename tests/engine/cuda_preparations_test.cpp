@@ -1,5 +1,5 @@
 // Kernels of steps that are not fused are compiled with the plan, before they run; on a stand-in for the driver.
-#include "sinter/engine/executable/preparations.h"
+#include "sinter/engine/executable/eager_step.h"
 
 #include "sinter/engine/executable/frame.h"
 #include "sinter/ops/creation.h"
@@ -29,7 +29,7 @@ TEST_F(CudaPreparations, AttentionAndLoopsAreReadyBeforeTheFirstRun) {
     int64_t before = programs();
     auto plan = make_plan(program, {}, {});
     // The two calls of attention are one kernel.
-    SINTER_REQUIRE(preparations(*plan).size() == 2);
+    SINTER_REQUIRE(eager_preparations(*plan).size() == 2);
     SINTER_REQUIRE(programs() == before + 2);
     Frame frame(plan);
     TensorArg x(empty({1, 1, 64, 32}, TensorOptions(kBFloat16).device(cuda(0))));

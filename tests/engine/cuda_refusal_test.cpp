@@ -5,6 +5,7 @@
 #include <cmath>
 #include <deque>
 
+#include "sinter/engine/cuda/step.h"
 #include "sinter/engine/executable/frame.h"
 #include "sinter/engine/executable/ready_graph.h"
 #include "sinter/ops/creation.h"
@@ -109,14 +110,14 @@ TEST_F(CudaRefusal, WhatTuningWouldTryIsLeftOut) {
         .graph = group_kernels(Graph::parse(kProduct)), .symbols = {}, .writes = {}, .name = "test", .grouped = true};
     auto plan = make_plan(program, {}, {});
     std::deque<RefuseTexts> refused;
-    for (auto& other : plan->steps[0].fused->cuda->others())
-      for (auto& kernel : other->kernels()) refused.emplace_back(kernel->source.name);
+    for (auto& other : plan->steps[0].code->other_candidates())
+      for (auto& kernel : static_cast<CudaStep&>(*other).kernels()) refused.emplace_back(kernel->source.name);
     SINTER_REQUIRE(!refused.empty());
     PlanOptions options;
     options.tune_seconds = 0.001;
     auto tuned = make_plan(program, {}, options);
-    SINTER_REQUIRE(tuned->steps[0].way_name.empty());
-    SINTER_REQUIRE(tuned->steps[0].fused->cuda->way() == plan->steps[0].fused->cuda->way());
+    SINTER_REQUIRE(tuned->steps[0].candidate.empty());
+    SINTER_REQUIRE(tuned->steps[0].code->candidate() == plan->steps[0].code->candidate());
   });
 }
 

@@ -1,9 +1,12 @@
 // Frozen weights: the same results from rearranged weights, and no stale ones after a broken promise.
 #include <gtest/gtest.h>
 
+#include <optional>
+
 #include "sinter/autograd/autograd.h"
 #include "sinter/capture/compiler.h"
-#include "sinter/engine/packed_weight.h"
+#include "sinter/engine/executable/rearranged.h"
+#include "sinter/engine/step/make_step.h"
 #include "sinter/ops/activation.h"
 #include "sinter/ops/binary.h"
 #include "sinter/ops/creation.h"
@@ -41,14 +44,37 @@ TEST(Freeze, AWeightThatChangesAllTheSameIsSeen) {
   EXPECT_LT(distance(frozen(x), matmul(x, w) + 1), 1e-5);
 }
 
+// A product of so many rows with the weight, as far as its weight goes.
+struct Product {
+  Product(int64_t rows, const Tensor& weight) : inputs{TensorArg(empty({rows, weight.size(0)})), TensorArg(weight)} {
+    Tensor out = empty({rows, weight.size(1)});
+    const TensorImpl *from[] = {&inputs[0].tensor().impl(), &weight.impl()}, *to = &out.impl();
+    const Type types[] = {{kFloat32, inputs[0].tensor().sizes(), {}}, {kFloat32, weight.sizes(), {}}};
+    step = make_step(alone(*find_op("mm"), types, {}), from, {&to, 1}, Device());
+    for (auto& t : inputs) arguments.add_address(int64_t(reinterpret_cast<uintptr_t>(t.tensor().data_ptr())));
+    made.emplace(step, Device());
+    refresh();
+  }
+  void refresh() { made->refresh(inputs, arguments, nullptr); }
+
+  std::vector<TensorArg> inputs;
+  StepArguments arguments;
+  std::shared_ptr<const CompiledStep> step;
+  std::optional<Rearranged> made;
+};
+
 TEST(Freeze, AWeightIsPackedOnceForAllWhoReadIt) {
   Tensor w = randn({16, 32});
-  auto first = pack_weight(w), second = pack_weight(w);
-  EXPECT_EQ(first, second);
-  EXPECT_NE(first, pack_weight(w.t().contiguous().t()));
+  EXPECT_EQ(Product(4, w).step->rearranged_bytes(), 0);  // few rows read it as it lies
+  Product first(20, w), second(40, w), other(20, w.t().contiguous().t());
+  EXPECT_NE(first.made->address(), 0);
+  EXPECT_EQ(first.made->address(), second.made->address());
+  EXPECT_NE(first.made->address(), other.made->address());
   w.add_(1);
-  EXPECT_FALSE(first->is_current());
-  EXPECT_NE(first, pack_weight(w));
+  first.refresh();
+  EXPECT_NE(first.made->address(), second.made->address());
+  second.refresh();
+  EXPECT_EQ(first.made->address(), second.made->address());
 }
 
 }  // namespace

@@ -156,8 +156,9 @@ void run_pairs(const Op& op, const Slice& slice) {
             check(std::move(chain), slice.device));
     }
   }
-  if (has_samples && slice.one_of == 1 && slice.device.is_cpu())
+  if (has_samples && slice.one_of == 1 && slice.device.is_cpu()) {
     EXPECT_GT(tally.ran, before) << op.name << " has no consumer";
+  }
 }
 
 // --- chains of selects and bit operations

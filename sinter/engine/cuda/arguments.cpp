@@ -58,7 +58,7 @@ extern "C" __global__ void sinter_hold_up(const __grid_constant__ long long nano
 void begin_cuda_program() { starts_program = true; }
 
 void cuda_launch(const runtime::CudaFunction& function, Device device, const runtime::CudaGrid& grid, int64_t range,
-                 const CudaSlots& slots) {
+                 const StepArguments& slots) {
   SINTER_INTERNAL_ASSERT(slots.size() <= kMostSlots, "a kernel has {} slots", slots.size());
   alignas(8) char bytes[sizeof(Head) + kMostSlots * sizeof(int64_t)];
   Head head;

@@ -113,7 +113,8 @@ class ConvolutionStep final : public CudaStep {
  public:
   ConvolutionStep(const FusedAttrs& attrs, const Node& node, std::span<const TensorImpl* const> inputs,
                   std::span<const TensorImpl* const> outputs, Device device)
-      : device_(device), attrs_(attrs), node_(node), inputs_(inputs.size()), outputs_(outputs.size()) {
+      : CudaStep(device), attrs_(attrs), node_(node), inputs_(inputs.size()), outputs_(outputs.size()) {
+    made_by_ = "convolution";
     for (auto* list : {&inputs, &outputs})
       for (auto* t : *list) geometries_.push_back(t ? make_intrusive<TensorImpl>(*t) : Geometry());
     for (auto& n : attrs.body->nodes())
@@ -140,11 +141,11 @@ class ConvolutionStep final : public CudaStep {
 
   bool changes_channels() const { return epilogue_ && !epilogue_->changes.empty(); }
 
-  int64_t kept_bytes() const override {
+  int64_t rearranged_bytes() const override {
     if (changes_channels()) return padded(bytes_of(*weight_in_format_)) + result_in_format_->sizes[1] * 4;
     return is_in_format(weight_) ? 0 : bytes_of(*weight_in_format_);
   }
-  std::vector<int> kept_from() const override {
+  std::vector<int> rearranged_from() const override {
     std::vector<int> from{weight_};
     if (changes_channels())
       from.insert(from.end(), epilogue_->channel_inputs.begin(), epilogue_->channel_inputs.end());
@@ -152,7 +153,7 @@ class ConvolutionStep final : public CudaStep {
   }
   // The weight in the format of the convolution, times the scale of its channel, then the shifts. Rounding the weight once
   // more stands for the rounding of the convolution's result, which there is none of.
-  void make_kept(const CudaSlots& slots, void* to) const override {
+  void rearrange(const StepArguments& slots, void* to) const override {
     Tensor weight = tensor(slots, weight_);
     Tensor kept = at_address(*weight_in_format_, address_of(to));
     if (!changes_channels()) return copy(weight, kept);
@@ -168,16 +169,16 @@ class ConvolutionStep final : public CudaStep {
          at_address(*numbers, address_of(to) + padded(bytes_of(*weight_in_format_))));
   }
 
-  void launch(const CudaSlots& slots) const override {
+  void launch(const StepArguments& slots) const override {
     if (result_in_format_->numel == 0) return;
     const int64_t kept = slots.size() > inputs_ + outputs_ ? slots[inputs_ + outputs_] : 0;
-    if (epilogue_ && (kept || !kept_bytes()) && !refused_ && by_library(slots, kept)) return;
+    if (epilogue_ && (kept || !rearranged_bytes()) && !refused_ && by_library(slots, kept)) return;
     // A kept weight that has the epilogue's numbers in it is of no use to what computes the epilogue itself.
     step_by_step(slots, changes_channels() ? 0 : kept);
   }
 
   // Of what the library does in one, on memory of its own: it takes operands that are kept.
-  void tune_libraries(const CudaSlots&, double seconds) const override {
+  void tune_libraries(const StepArguments&, double seconds) const override {
     if (!epilogue_ || refused_ || result_in_format_->numel == 0 || !runtime::cudnn_problem().empty()) return;
     auto problem = whole_;
     const int64_t result = padded(bytes_of(*result_in_format_)), x = padded(bytes_of(*x_in_format_)),
@@ -206,11 +207,11 @@ class ConvolutionStep final : public CudaStep {
     auto& t = *geometries_[size_t(at)];
     return has_format(t.sizes, t.strides, format_);
   }
-  Tensor tensor(const CudaSlots& slots, int at) const { return at_address(*geometries_[size_t(at)], slots[size_t(at)]); }
+  Tensor tensor(const StepArguments& slots, int at) const { return at_address(*geometries_[size_t(at)], slots[size_t(at)]); }
   int64_t copied_bytes(int at) const { return is_in_format(at) ? 0 : padded(bytes_of(*geometries_[size_t(at)])); }
 
   // Operand `at` at an address, in the format of the convolution.
-  void* operand(const CudaSlots& slots, int at, const TensorImpl& in_format, Pieces& pieces, CudaStaging& staging) const {
+  void* operand(const StepArguments& slots, int at, const TensorImpl& in_format, Pieces& pieces, CudaStaging& staging) const {
     if (is_in_format(at)) return staging.read(slots, size_t(at), bytes_of(in_format));
     void* to = pieces.take(bytes_of(in_format));
     copy(tensor(slots, at), at_address(in_format, address_of(to)));
@@ -218,7 +219,7 @@ class ConvolutionStep final : public CudaStep {
   }
 
   // False where the library does not do all of it.
-  bool by_library(const CudaSlots& slots, int64_t kept) const {
+  bool by_library(const StepArguments& slots, int64_t kept) const {
     auto problem = whole_;
     const int residual = epilogue_->residual;
     Pieces pieces(device_, copied_bytes(x_) + (residual < 0 ? 0 : copied_bytes(residual)));
@@ -238,7 +239,7 @@ class ConvolutionStep final : public CudaStep {
     return true;
   }
 
-  void step_by_step(const CudaSlots& slots, int64_t kept) const {
+  void step_by_step(const StepArguments& slots, int64_t kept) const {
     auto problem = problem_;
     const bool stored = plain_result_ >= 0 && is_in_format(plain_result_);
     const int64_t result_bytes = bytes_of(*result_in_format_);
@@ -269,7 +270,7 @@ class ConvolutionStep final : public CudaStep {
   }
 
   // Few convolutions need it, so it is compiled when the first one does: never in a call that is recorded, which comes second.
-  void run_follow(const CudaSlots& slots, int64_t result) const {
+  void run_follow(const StepArguments& slots, int64_t result) const {
     std::call_once(follow_made_, [&] {
       follow_ = follow_of(attrs_, node_);
       std::vector<const TensorImpl*> inputs, outputs;
@@ -278,18 +279,16 @@ class ConvolutionStep final : public CudaStep {
       for (int j : follow_.results) outputs.push_back(geometries_[inputs_ + size_t(j)].get());
       if (outputs.empty()) return;
       follow_step_ = make_nest_step(emit_cuda_nest(follow_.attrs, inputs, outputs), device_);
-      CudaStep* all[] = {follow_step_.get()};
-      load_kernels(all, device_);
+      follow_step_->load();
     });
     if (!follow_step_) return;
-    CudaSlots own;
+    StepArguments own;
     for (int at : follow_.operands) own.add_from(slots, size_t(at));
     own.add_address(result);
     for (int j : follow_.results) own.add_from(slots, inputs_ + size_t(j));
     follow_step_->launch(own);
   }
 
-  Device device_;
   FusedAttrs attrs_;   // keeps the node
   const Node& node_;
   size_t inputs_, outputs_;

@@ -4,7 +4,7 @@
 #include <optional>
 #include <span>
 
-#include "sinter/engine/product_pieces.h"
+#include "sinter/engine/step/product_pieces.h"
 
 namespace sinter {
 

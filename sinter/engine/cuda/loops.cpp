@@ -52,7 +52,7 @@ void launch(const CudaLoopKernel& kernel, const int64_t* args) {
         })
         .number();
   };
-  CudaSlots slots;
+  StepArguments slots;
   for (size_t i = 0; i < operands; ++i) kernel.is_address[i] ? slots.add_address(args[i]) : slots.add_number(args[i]);
   slots.add_numbers({args + operands, kernel.params.size() + 1});
   int64_t range = evaluate(kernel.range);

@@ -7,7 +7,7 @@
 #include "sinter/base/log.h"
 #include "sinter/engine/cuda/loops.h"
 #include "sinter/engine/eager/kernel_cache.h"
-#include "sinter/engine/fused_kernel.h"
+#include "sinter/engine/step/make_step.h"
 #include "sinter/runtime/cuda/device.h"
 #include "sinter/runtime/cuda/errors.h"
 
@@ -63,7 +63,7 @@ Lowered lower_named(const FusedAttrs& attrs, std::span<const TensorImpl* const> 
 
 class NestStep final : public CudaStep {
  public:
-  NestStep(CudaNest nest, Device device) : nest_(std::move(nest)), device_(device) {
+  NestStep(CudaNest nest, Device device) : CudaStep(device), nest_(std::move(nest)) {
     name_ = nest_.name;
     if (nest_.range == 0) return;
     kernels_.push_back(std::make_shared<CudaKernel>(CudaKernel{{nest_.kernel.name, nest_.kernel.text, 0}}));
@@ -71,16 +71,15 @@ class NestStep final : public CudaStep {
     grid_ = grid_of(codegen::cuda_geometry(nest_.spread(), nest_.range, nest_.work, processors));
   }
 
-  void launch(const CudaSlots& slots) const override {
+  void launch(const StepArguments& slots) const override {
     if (kernels_.empty()) return;
-    CudaSlots all = slots;
+    StepArguments all = slots;
     nest_.add_rest(all, device_);
     cuda_launch(kernels_[0]->function, device_, grid_, nest_.range, all);
   }
 
  private:
   CudaNest nest_;
-  Device device_;
   runtime::CudaGrid grid_;
 };
 
@@ -92,7 +91,7 @@ class SiblingStep final : public CudaStep {
     codegen::CudaGeometry geometry;
   };
 
-  SiblingStep(std::vector<Sibling> siblings, Device device) : siblings_(std::move(siblings)), device_(device) {
+  SiblingStep(std::vector<Sibling> siblings, Device device) : CudaStep(device), siblings_(std::move(siblings)) {
     int processors = runtime::cuda_device_info(device.index).multiprocessors;
     std::vector<codegen::CudaKernelText> texts;
     std::string all_text;
@@ -112,8 +111,8 @@ class SiblingStep final : public CudaStep {
     grid_.overlaps_previous = true;
   }
 
-  void launch(const CudaSlots& slots) const override {
-    CudaSlots all;
+  void launch(const StepArguments& slots) const override {
+    StepArguments all;
     for (auto& s : siblings_) {
       all.add_numbers(std::array<int64_t, 3>{s.geometry.blocks, s.nest.range, s.geometry.threads[0]});
       for (int at : s.operands) all.add_from(slots, size_t(at));
@@ -124,7 +123,6 @@ class SiblingStep final : public CudaStep {
 
  private:
   std::vector<Sibling> siblings_;
-  Device device_;
   runtime::CudaGrid grid_;
 };
 
@@ -135,15 +133,15 @@ class SequenceStep final : public CudaStep {
     std::unique_ptr<CudaStep> step;
     std::vector<int> operands;
   };
-  explicit SequenceStep(std::vector<Part> parts) : parts_(std::move(parts)) {
+  SequenceStep(std::vector<Part> parts, Device device) : CudaStep(device), parts_(std::move(parts)) {
     for (auto& part : parts_) {
       name_ += (name_.empty() ? "" : " | ") + part.step->name();
       kernels_.insert(kernels_.end(), part.step->kernels().begin(), part.step->kernels().end());
     }
   }
-  void launch(const CudaSlots& slots) const override {
+  void launch(const StepArguments& slots) const override {
     for (auto& part : parts_) {
-      CudaSlots own;
+      StepArguments own;
       for (int at : part.operands) own.add_from(slots, size_t(at));
       part.step->launch(own);
     }
@@ -155,7 +153,7 @@ class SequenceStep final : public CudaStep {
 
 }  // namespace
 
-void CudaNest::add_rest(CudaSlots& slots, Device device) const {
+void CudaNest::add_rest(StepArguments& slots, Device device) const {
   slots.add_numbers(params);
   slots.add_number(indexing.empty() ? 0 : runtime::cuda_error_cell(device.index, indexing));
 }
@@ -255,7 +253,7 @@ std::unique_ptr<CudaStep> make_sibling_step(const FusedAttrs& attrs, std::span<c
   }
   if (!alone.empty() || beside.size() < 2) {
     for (auto& s : beside) alone.push_back({make_nest_step(std::move(s.nest), device), s.operands});
-    return std::make_unique<SequenceStep>(std::move(alone));
+    return std::make_unique<SequenceStep>(std::move(alone), device);
   }
   return std::make_unique<SiblingStep>(std::move(beside), device);
 }

@@ -2,7 +2,7 @@
 // Generated nests on a GPU: alone, or several side by side in one launch.
 #include "sinter/codegen/cuda/geometry.h"
 #include "sinter/engine/cuda/step.h"
-#include "sinter/engine/kernel_parameters.h"
+#include "sinter/engine/step/kernel_parameters.h"
 
 namespace sinter {
 
@@ -15,7 +15,7 @@ struct CudaNest {
 
   codegen::CudaLaunch spread() const { return codegen::CudaLaunch::of(kernel); }
   // Params and the error cell.
-  void add_rest(CudaSlots& slots, Device device) const;
+  void add_rest(StepArguments& slots, Device device) const;
 };
 
 // A fused node without contractions or siblings.

@@ -100,7 +100,7 @@ bool cuda_max_pool_template(const Op&, std::span<const TensorArg> inputs, const 
     each = 1;
   else if (!CudaRecording::current())
     max_pool_kernel(attrs.as<MaxPoolAttrs>(), x.dtype, 1, x.device.index);
-  CudaSlots slots;
+  StepArguments slots;
   slots.add_address(slot_of(x));
   slots.add_address(slot_of(y));
   slots.add_numbers(std::array<int64_t, 5>{x.sizes[1] / each, x.sizes[2], x.sizes[3], y.sizes[2], y.sizes[3]});

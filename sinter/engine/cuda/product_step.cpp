@@ -13,7 +13,7 @@
 #include "sinter/engine/cuda/nest_step.h"
 #include "sinter/engine/cuda/staging.h"
 #include "sinter/engine/cuda/tile_step.h"
-#include "sinter/engine/product_pieces.h"
+#include "sinter/engine/step/product_pieces.h"
 #include "sinter/loops/fused.h"
 #include "sinter/passes/known_ops.h"
 #include "sinter/runtime/cuda/cublaslt.h"
@@ -68,8 +68,8 @@ class SkinnyStep final : public CudaStep {
     return step->build(pieces, inputs, outputs) ? std::move(step) : nullptr;
   }
 
-  void launch(const CudaSlots& slots) const override {
-    CudaSlots all;
+  void launch(const StepArguments& slots) const override {
+    StepArguments all;
     for (auto& piece : pieces_) {
       for (int at : piece.operands) at < 0 ? all.add_number(0) : all.add_from(slots, size_t(at));
       if (piece.nest) piece.nest->add_rest(all, device_);
@@ -80,11 +80,11 @@ class SkinnyStep final : public CudaStep {
     cuda_launch(kernels_[0]->function, device_, grid, 0, all);
   }
 
-  std::vector<std::shared_ptr<CudaStep>> others() const override {
-    std::vector<std::shared_ptr<CudaStep>> out;
+  std::vector<std::shared_ptr<CompiledStep>> other_candidates() const override {
+    std::vector<std::shared_ptr<CompiledStep>> out;
     for (auto& tuning : codegen::gemv_candidates(spec_, runtime::cuda_device_info(device_.index).multiprocessors)) {
       auto other = std::shared_ptr<SkinnyStep>(new SkinnyStep(*this));
-      if (to_string(tuning) != way_ && other->write(tuning)) out.push_back(std::move(other));
+      if (to_string(tuning) != candidate_ && other->write(tuning)) out.push_back(std::move(other));
     }
     return out;
   }
@@ -96,7 +96,7 @@ class SkinnyStep final : public CudaStep {
     std::optional<CudaNest> nest;
   };
 
-  explicit SkinnyStep(Device device) : device_(device) {}
+  explicit SkinnyStep(Device device) : CudaStep(device) { made_by_ = "gemv"; }
 
   int add(Piece piece) {
     int first = slots_;
@@ -179,8 +179,8 @@ class SkinnyStep final : public CudaStep {
     codegen::GemvSpec spec = spec_;
     spec.tuning = tuning;
     if (!codegen::gemv_fits(spec, runtime::cuda_device_info(device_.index).shared_bytes)) return false;
-    way_ = to_string(tuning);
-    spec.name += "_" + hash_hex(way_).substr(0, 6);
+    candidate_ = to_string(tuning);
+    spec.name += "_" + hash_hex(candidate_).substr(0, 6);
     // Prologue and epilogues belong to one kernel each: a program may hold several tunings.
     auto renamed = [&](std::string text) {
       for (size_t at = 0; (at = text.find(spec_.name, at)) != std::string::npos; at += spec.name.size())
@@ -200,7 +200,6 @@ class SkinnyStep final : public CudaStep {
     return true;
   }
 
-  Device device_;
   codegen::GemvSpec spec_;
   std::string texts_;  // of prologue and epilogues
   std::vector<Piece> pieces_;
@@ -215,9 +214,10 @@ class LibraryStep final : public CudaStep {
   // `tiles` makes the step of our own kernel, or null, for those who try both.
   LibraryStep(const ProductPieces& pieces, std::span<const TensorImpl* const> inputs,
               std::span<const TensorImpl* const> outputs, Device device, std::function<std::shared_ptr<CudaStep>()> tiles)
-      : device_(device), batch_(pieces.batch), m_(pieces.m), k_(pieces.k), dtype_(pieces.left_dtype), tiles_(std::move(tiles)) {
+      : CudaStep(device), batch_(pieces.batch), m_(pieces.m), k_(pieces.k), dtype_(pieces.left_dtype), tiles_(std::move(tiles)) {
     name_ = pieces.name;
-    way_ = "library";
+    candidate_ = "library";
+    made_by_ = "gemm";
     for (auto& part : pieces.parts)
       parts_.push_back({part.n, stored(part.right, *inputs[size_t(part.right)]), part.result, m_ * part.n * batch_});
     if (pieces.prologue) {
@@ -255,12 +255,12 @@ class LibraryStep final : public CudaStep {
     }
   }
 
-  void launch(const CudaSlots& slots) const override {
+  void launch(const StepArguments& slots) const override {
     run(slots, [&](const runtime::CudaMatmul& product) { runtime::cuda_matmul(device_.index, product); });
   }
 
   // Pairs wait: how far apart they lie is part of their shape.
-  void prepare_libraries() const override {
+  void prepare() const override {
     if (m_ == 0 || batch_ == 0) return;
     auto paired = [&](const Part& part) {
       return std::any_of(parts_.begin(), parts_.end(), [&](auto& other) { return &other != &part && can_pair(part, other); });
@@ -274,14 +274,14 @@ class LibraryStep final : public CudaStep {
                  part.epilogue.bias < 0 ? nullptr : anywhere, 0, 0);
   }
 
-  void tune_libraries(const CudaSlots& slots, double seconds) const override {
+  void tune_libraries(const StepArguments& slots, double seconds) const override {
     run(slots, [&](const runtime::CudaMatmul& product) { runtime::tune_cuda_matmul(device_.index, product, seconds); });
   }
 
-  std::vector<std::shared_ptr<CudaStep>> others() const override {
+  std::vector<std::shared_ptr<CompiledStep>> other_candidates() const override {
     std::shared_ptr<CudaStep> first = tiles_ ? tiles_() : nullptr;
     if (!first) return {};
-    auto out = first->others();
+    auto out = first->other_candidates();
     out.insert(out.begin(), std::move(first));
     return out;
   }
@@ -289,7 +289,7 @@ class LibraryStep final : public CudaStep {
  private:
   using Multiply = FunctionRef<void(const runtime::CudaMatmul& product)>;
 
-  void run(const CudaSlots& slots, Multiply by) const {
+  void run(const StepArguments& slots, Multiply by) const {
     if (m_ == 0 || batch_ == 0) return;
     // Results that something follows, and a computed left operand, live for the time of this step.
     const int64_t item = item_size(dtype_);
@@ -303,7 +303,7 @@ class LibraryStep final : public CudaStep {
     CudaStaging staging(device_);
     void* left = nullptr;
     if (prologue_) {
-      CudaSlots own;
+      StepArguments own;
       for (int at : prologue_operands_) own.add_from(slots, size_t(at));
       own.add_address(int64_t(reinterpret_cast<uintptr_t>(scratch)));
       prologue_->launch(own);
@@ -342,7 +342,7 @@ class LibraryStep final : public CudaStep {
       i += pair;
     }
     for (auto& follow : follows_) {
-      CudaSlots all;
+      StepArguments all;
       for (int at : follow.operands) all.add_from(slots, size_t(at));
       follow.nest.add_rest(all, device_);
       for (size_t p = follow.first; p < follow.first + follow.parts; ++p) {
@@ -401,10 +401,10 @@ class LibraryStep final : public CudaStep {
   }
 
   // The address of an operand, or of its copy in `scratch`, which then begins behind it.
-  void* read(const Stored& operand, const CudaSlots& slots, CudaStaging& staging, char*& scratch) const {
+  void* read(const Stored& operand, const StepArguments& slots, CudaStaging& staging, char*& scratch) const {
     const int64_t bytes = operand.elements * item_size(dtype_);
     if (!operand.copy) return staging.read(slots, size_t(operand.slot), bytes);
-    CudaSlots own;
+    StepArguments own;
     own.add_from(slots, size_t(operand.slot));
     own.add_address(int64_t(reinterpret_cast<uintptr_t>(scratch)));
     operand.copy->launch(own);
@@ -444,7 +444,6 @@ class LibraryStep final : public CudaStep {
     by(product);
   }
 
-  Device device_;
   int64_t batch_, m_, k_;
   DType dtype_;
   std::function<std::shared_ptr<CudaStep>()> tiles_;

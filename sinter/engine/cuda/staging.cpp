@@ -41,7 +41,7 @@ void* fresh(Device device, int64_t bytes) {
 }  // namespace
 
 void CudaStaging::copy(int64_t to, int64_t from, int64_t bytes) {
-  CudaSlots slots;
+  StepArguments slots;
   slots.add_address(to);
   slots.add_address(from);
   slots.add_number(bytes);
@@ -53,14 +53,14 @@ void CudaStaging::copy(int64_t to, int64_t from, int64_t bytes) {
   cuda_launch(copy_bytes_kernel().on(device_.index), device_, grid, 0, slots);
 }
 
-void* CudaStaging::read(const CudaSlots& slots, size_t i, int64_t bytes) {
+void* CudaStaging::read(const StepArguments& slots, size_t i, int64_t bytes) {
   if (!slots.is_indirect(i)) return reinterpret_cast<void*>(uintptr_t(slots[i]));
   void* at = fresh(device_, bytes);
   copy(int64_t(reinterpret_cast<uintptr_t>(at)), slots[i], bytes);
   return at;
 }
 
-void* CudaStaging::write(const CudaSlots& slots, size_t i, int64_t bytes) {
+void* CudaStaging::write(const StepArguments& slots, size_t i, int64_t bytes) {
   if (!slots.is_indirect(i)) return reinterpret_cast<void*>(uintptr_t(slots[i]));
   void* at = fresh(device_, bytes);
   late_.push_back({slots[i], int64_t(reinterpret_cast<uintptr_t>(at)), bytes});

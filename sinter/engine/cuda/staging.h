@@ -10,9 +10,9 @@ class CudaStaging {
  public:
   explicit CudaStaging(Device device) : device_(device) {}
   // The address of what slot `i` holds, or of a copy of its bytes.
-  void* read(const CudaSlots& slots, size_t i, int64_t bytes);
+  void* read(const StepArguments& slots, size_t i, int64_t bytes);
   // The address to write slot `i` at; `finish` copies it to its place.
-  void* write(const CudaSlots& slots, size_t i, int64_t bytes);
+  void* write(const StepArguments& slots, size_t i, int64_t bytes);
   void finish();
 
  private:

@@ -1,11 +1,12 @@
 #include "sinter/engine/cuda/step.h"
 
+#include <algorithm>
 #include <map>
 
 #include "sinter/engine/cuda/convolution_step.h"
 #include "sinter/engine/cuda/nest_step.h"
 #include "sinter/engine/cuda/product_step.h"
-#include "sinter/engine/fused_kernel.h"
+#include "sinter/engine/step/make_step.h"
 #include "sinter/loops/fused.h"
 #include "sinter/ops/contract.h"
 
@@ -22,22 +23,32 @@ std::unique_ptr<CudaStep> make_cuda_step(const FusedAttrs& attrs, std::span<cons
   return make_nest_step(emit_cuda_nest(attrs, inputs, outputs), device);
 }
 
-void load_kernels(std::span<CudaStep* const> steps, Device device) {
+void CudaStep::load() {
   struct Batch {
     std::vector<CudaKernel*> kernels;
     std::vector<runtime::CudaSource> sources;
   };
   std::map<const std::string*, Batch> by_prelude;
-  for (auto* step : steps)
-    for (auto& kernel : step->kernels()) {
-      auto& batch = by_prelude[&kernel->prelude()];
-      batch.kernels.push_back(kernel.get());
-      batch.sources.push_back(kernel->source);
-    }
+  for (auto& kernel : kernels_) {
+    if (kernel->function) continue;
+    auto& batch = by_prelude[&kernel->prelude()];
+    batch.kernels.push_back(kernel.get());
+    batch.sources.push_back(kernel->source);
+  }
   for (auto& [prelude, batch] : by_prelude) {
-    auto functions = runtime::load_cuda(batch.sources, *prelude, device.index);
+    auto functions = runtime::load_cuda(batch.sources, *prelude, device_.index);
     for (size_t i = 0; i < functions.size(); ++i) batch.kernels[i]->function = functions[i];
   }
+}
+
+bool CudaStep::is_loaded() const {
+  return std::all_of(kernels_.begin(), kernels_.end(), [](auto& kernel) { return bool(kernel->function); });
+}
+
+size_t CudaStep::code_length() const {
+  size_t length = 0;
+  for (auto& kernel : kernels_) length += kernel->source.text.size();
+  return length;
 }
 
 }  // namespace sinter

@@ -141,7 +141,7 @@ void queue_convolution(int device, const CudaConvolution& problem) {
   if (!is_used || by_library(device, problem)) return runtime::cuda_convolution(device, problem);
   auto convolution = find(device, problem);
   SINTER_INTERNAL_ASSERT(convolution, "a convolution that was not prepared");
-  CudaSlots slots;
+  StepArguments slots;
   auto add = [&](const void* address) { slots.add_address(int64_t(reinterpret_cast<uintptr_t>(address))); };
   add(problem.x.data);
   add(problem.w.data);

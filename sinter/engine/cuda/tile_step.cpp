@@ -18,7 +18,7 @@ namespace sinter {
 namespace {
 
 constexpr int kMostSlots = 128;
-constexpr size_t kMostWays = 5;  // that are tried: each costs a compilation
+constexpr size_t kMostCandidates = 5;  // that are tried: each costs a compilation
 // Names inside the text until what it says is known.
 const std::string kKernel = "tile_kernel", kEpilogue = "tile_epilogue";
 
@@ -35,14 +35,16 @@ void replace_all(std::string& text, const std::string& from, const std::string& 
 class TileStep final : public CudaStep {
  public:
   TileStep(Device device, std::function<std::shared_ptr<CudaStep>()> library)
-      : device_(device), library_(std::move(library)) {}
+      : CudaStep(device), library_(std::move(library)) {
+    made_by_ = "gemm";
+  }
 
   // False where the kernel does not take these operands, or, unless `anyway`, where nobody asked for it.
   bool build(const ProductPieces& pieces, std::span<const TensorImpl* const> inputs,
              std::span<const TensorImpl* const> outputs, bool anyway) {
     if (!describe(pieces, inputs, outputs)) return false;
-    ways_ = codegen::tile_candidates(spec_, m_, tile_device(device_));
-    if (ways_.empty() || !(anyway || is_wanted())) return false;
+    tunings_ = codegen::tile_candidates(spec_, m_, tile_device(device_));
+    if (tunings_.empty() || !(anyway || is_wanted())) return false;
     spec_.m_slot = slots_++;
     spec_.a_slot = add({{pieces.left}, {}});
     for (size_t p = 0; p < pieces.parts.size(); ++p) {
@@ -59,13 +61,13 @@ class TileStep final : public CudaStep {
       part.epilogue_slot = add({follow.operands, std::move(nest)});
     }
     if (slots_ > kMostSlots) return false;
-    if (ways_.size() > kMostWays) ways_.resize(kMostWays);
-    write(ways_[0]);
+    if (tunings_.size() > kMostCandidates) tunings_.resize(kMostCandidates);
+    write(tunings_[0]);
     return true;
   }
 
-  void launch(const CudaSlots& slots) const override {
-    CudaSlots all;
+  void launch(const StepArguments& slots) const override {
+    StepArguments all;
     all.add_number(m_);
     for (auto& piece : pieces_) {
       for (int at : piece.operands) all.add_from(slots, size_t(at));
@@ -74,9 +76,9 @@ class TileStep final : public CudaStep {
     cuda_launch(kernels_[0]->function, device_, grid_, 0, all);
   }
 
-  std::vector<std::shared_ptr<CudaStep>> others() const override {
-    std::vector<std::shared_ptr<CudaStep>> out;
-    for (auto& tuning : ways_) {
+  std::vector<std::shared_ptr<CompiledStep>> other_candidates() const override {
+    std::vector<std::shared_ptr<CompiledStep>> out;
+    for (auto& tuning : tunings_) {
       if (tuning == spec_.tuning) continue;
       auto other = std::make_shared<TileStep>(*this);
       other->write(tuning);
@@ -152,7 +154,7 @@ class TileStep final : public CudaStep {
 
   void write(const codegen::TileTuning& tuning) {
     spec_.tuning = tuning;
-    way_ = to_string(tuning);
+    candidate_ = to_string(tuning);
     spec_.slots = slots_;
     codegen::TileText text = codegen::emit_tile(spec_);
     std::string all = texts_ + text.text;
@@ -167,11 +169,10 @@ class TileStep final : public CudaStep {
     grid_.overlaps_previous = true;
   }
 
-  Device device_;
   std::function<std::shared_ptr<CudaStep>()> library_;
   int64_t m_ = 0;
   codegen::TileSpec spec_;
-  std::vector<codegen::TileTuning> ways_;
+  std::vector<codegen::TileTuning> tunings_;
   std::string texts_;  // of epilogues
   std::vector<Piece> pieces_;
   int slots_ = 0;

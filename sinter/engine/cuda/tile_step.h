@@ -3,7 +3,7 @@
 #include <functional>
 
 #include "sinter/engine/cuda/step.h"
-#include "sinter/engine/product_pieces.h"
+#include "sinter/engine/step/product_pieces.h"
 
 namespace sinter {
 

@@ -20,10 +20,9 @@ Tensor run_view(const Op& op, std::span<const TensorArg> inputs, const Attrs& at
 // of their own (`run_cpu`) and views pass over it.
 TensorList execute(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor* out = nullptr);
 
-// Compiles, on this thread, the kernel that `execute` would compile on a GPU for operands and a result that lie so; their
-// memory is not touched. Nothing where the op has none of its own, or its choice depends on more.
-void prepare(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor& out);
-void prepare_loops(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor& out);
+// Compiles, on this thread, the kernel that the op's template would compile for operands and a result that lie so; their
+// memory is not touched. False where the template has nothing to prepare, or there is none.
+bool prepare(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor& out);
 
 // Where a view looks: sizes and strides, and its first element as seen from the operand's.
 struct ViewGeometry {

@@ -77,10 +77,10 @@ TensorList execute(const Op& op, std::span<const TensorArg> inputs, const Attrs&
   SINTER_INTERNAL_ASSERT(false, "{} has no eager form", op.name);
 }
 
-void prepare(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor& out) {
-  if (auto preparation = find_preparation(op)) return preparation(op, inputs, attrs, out);
-  bool loops = op.kind == OpKind::kLoop || op.kind == OpKind::kScatter || op.kind == OpKind::kScan;
-  if (loops && !op.run_cpu && !find_template(op, out.device())) prepare_loops(op, inputs, attrs, out);
+bool prepare(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor& out) {
+  auto preparation = out.device().is_cuda() ? find_preparation(op) : nullptr;
+  if (preparation) preparation(op, inputs, attrs, out);
+  return preparation != nullptr;
 }
 
 }  // namespace sinter::eager

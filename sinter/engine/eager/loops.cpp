@@ -6,7 +6,7 @@
 #include "sinter/engine/eager/eager.h"
 #include "sinter/engine/eager/kernel_cache.h"
 #include "sinter/engine/eager/last_resort.h"
-#include "sinter/engine/kernel_parameters.h"
+#include "sinter/engine/step/kernel_parameters.h"
 #include "sinter/loops/lower.h"
 #include "sinter/loops/parameter_names.h"
 #include "sinter/tensor/tracer.h"
@@ -61,13 +61,6 @@ class Call {
     collect_sizes();
     start(find_kernel(), result, steps, reduced);
     return result;
-  }
-
-  void prepare(const Tensor& result) {
-    if (result.numel() == 0) return;
-    look_at(result);
-    collect_sizes();
-    find_kernel();
   }
 
  private:
@@ -200,10 +193,6 @@ class Call {
 
 Tensor run_loops(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor* out) {
   return or_by_referee(op, inputs, attrs, out, [&] { return Call(op, inputs, attrs).run(out); });
-}
-
-void prepare_loops(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor& out) {
-  Call(op, inputs, attrs).prepare(out);
 }
 
 }  // namespace sinter::eager

@@ -6,10 +6,12 @@
 #include "sinter/autograd/autograd.h"
 #include "sinter/base/error.h"
 #include "sinter/engine/eager/eager.h"
+#include "sinter/engine/executable/eager_step.h"
 #include "sinter/engine/executable/step_observer.h"
 #include "sinter/engine/profile.h"
 #include "sinter/engine/report.h"
 #include "sinter/graph/run.h"
+#include "sinter/ops/fused.h"
 #include "sinter/runtime/refusal.h"
 #include "sinter/tensor/tracer.h"
 
@@ -37,7 +39,7 @@ Frame::Frame(std::shared_ptr<const Plan> plan)
   make_tensors();
   make_calls();
   make_replay();
-  make_kept();
+  make_rearranged();
   size_t first = plan_->input_slots.size() - plan_->captured.size();
   for (size_t i = 0; i < plan_->captured.size(); ++i) {
     auto& impl = plan_->captured[i].impl();
@@ -45,38 +47,26 @@ Frame::Frame(std::shared_ptr<const Plan> plan)
   }
 }
 
-void Frame::make_kept() {
+void Frame::make_rearranged() {
   for (size_t c = 0; c < calls_.size(); ++c) {
     auto& step = *calls_[c].step;
-    const CudaStep* cuda = step.fused ? step.fused->cuda.get() : nullptr;
-    if (!cuda || cuda->kept_bytes() == 0) continue;
-    std::vector<int> from = cuda->kept_from();
-    if (!std::all_of(from.begin(), from.end(), [&](int i) { return stays(step.inputs[size_t(i)].slot); })) continue;
-    calls_[c].kept = int(kept_.size());
-    kept_.push_back({c, std::move(from), allocate_buffer(size_t(cuda->kept_bytes()), plan_->device)});
+    if (!step.code || step.code->rearranged_bytes() == 0) continue;
+    Rearranged made(step.code, plan_->device);
+    bool promised = !step.code->shared_order().empty();
+    if (!std::all_of(made.from().begin(), made.from().end(), [&](int i) {
+          int slot = step.inputs[size_t(i)].slot;
+          return promised ? is_captured(slot) : stays(slot);
+        }))
+      continue;
+    calls_[c].rearranged = int(rearranged_.size());
+    rearranged_.push_back({c, std::move(made)});
   }
 }
 
-void Frame::refresh_kept() {
-  if (kept_.empty()) return;
-  void* stream = runtime::cuda_stream(plan_->device.index);
-  for (auto& kept : kept_) {
-    const Call& call = calls_[kept.call];
-    auto source_of = [&](int i) {
-      auto& impl = call.args[size_t(i)].tensor().impl();
-      SINTER_INTERNAL_ASSERT(impl.buffer, "an operand has no memory");
-      return Kept::Source{impl.buffer, impl.offset, impl.buffer->version.load(std::memory_order_relaxed)};
-    };
-    bool current = kept.stream == stream && kept.sources.size() == kept.from.size();
-    for (size_t i = 0; current && i < kept.from.size(); ++i) current = kept.sources[i] == source_of(kept.from[i]);
-    if (current) continue;
-    kept.sources.clear();
-    std::vector<Kept::Source> now;
-    for (int i : kept.from) now.push_back(source_of(i));
-    call.step->fused->cuda->make_kept(cuda_slots(call), kept.memory->data());
-    kept.sources = std::move(now);
-    kept.stream = stream;
-  }
+void Frame::refresh_rearranged() {
+  if (rearranged_.empty()) return;
+  void* stream = plan_->device.is_cuda() ? runtime::cuda_stream(plan_->device.index) : nullptr;
+  for (auto& [call, made] : rearranged_) made.refresh(calls_[call].args, arguments(calls_[call]), stream);
 }
 
 // Results are new in every call.
@@ -108,10 +98,11 @@ TensorArg Frame::argument(const Operand& operand) const {
 void Frame::make_calls() {
   for (auto& step : plan_->steps) {
     if (step.kind == Step::Kind::kView) continue;
-    Call call{.step = &step, .args = {}, .out = {}, .target = {}, .results = {}};
+    Call call{.step = &step, .args = {}, .stays = {}, .out = {}, .target = {}, .results = {}};
     for (size_t i = 0; i < step.inputs.size(); ++i) {
       if (step.inputs[i].number_input >= 0) numbers_.push_back({size_t(step.inputs[i].number_input), calls_.size(), i});
       call.args.push_back(argument(step.inputs[i]));
+      call.stays.push_back(step.inputs[i].slot >= 0 && stays(step.inputs[i].slot));
     }
     if (step.kind == Step::Kind::kFused)
       for (int slot : step.results) call.results.push_back(tensors_[size_t(slot)]);
@@ -194,7 +185,7 @@ void Frame::run(std::span<const TensorArg> inputs, std::span<Tensor> outputs) {
   Unbind unbind(*this);
   bind_inputs(inputs);
   bind_outputs();
-  refresh_kept();
+  refresh_rearranged();
   if (auto* profile = Profile::current()) [[unlikely]] {
     Profile::Timer timer(*profile);
     run_calls();
@@ -205,26 +196,6 @@ void Frame::run(std::span<const TensorArg> inputs, std::span<Tensor> outputs) {
     run_calls();
   }
   hand_out(inputs, outputs);
-}
-
-void Frame::prepare() {
-  NoGradGuard no_history;
-  TracerScope no_tracer(nullptr);
-  runtime::StrictScope strict(plan_->strict);
-  Unbind unbind(*this);
-  for (size_t s = 0; s < bound_.size(); ++s) {
-    if (bound_[s].empty() || bound_[s][0].impl->buffer) continue;
-    // Addresses that nobody follows, aligned as memory is.
-    auto* nowhere = reinterpret_cast<void*>(uintptr_t(4096));
-    bind(int(s), make_intrusive<Buffer>(nowhere, size_t(plan_->storages[s].block.bytes), plan_->device, [] {}), 0);
-  }
-  NoLaunches dry;
-  for (auto& call : calls_) {
-    const Step& step = *call.step;
-    bool as_eager = step.kind == Step::Kind::kPointwise || step.kind == Step::Kind::kCopy || step.kind == Step::Kind::kWrite;
-    if (step.kind == Step::Kind::kKernel) as_eager = !step.way && !eager::find_template(*step.op, plan_->device);
-    if (as_eager) run(call);
-  }
 }
 
 // --- CUDA graphs -----------------------------------------------------------------------------------------------------
@@ -299,22 +270,27 @@ bool Frame::stays(int slot) const {
   return storage.kind == Storage::Kind::kInput && std::find(changed.begin(), changed.end(), storage.index) == changed.end();
 }
 
-CudaSlots Frame::cuda_slots(const Call& call) const {
-  CudaSlots slots;
+// A tensor that the program was compiled with: nobody is to change it.
+bool Frame::is_captured(int slot) const {
+  auto& storage = plan_->storages[size_t(plan_->slots[size_t(slot)].storage)];
+  return storage.kind == Storage::Kind::kInput && storage.index >= int(plan_->input_slots.size() - plan_->captured.size());
+}
+
+StepArguments Frame::arguments(const Call& call) const {
+  StepArguments slots;
   for (size_t i = 0; i < call.args.size(); ++i) {
     auto& arg = call.args[i];
     int input = call.step->inputs[i].number_input;
     size_t cell = plan_->storages.size() + size_t(std::max(input, 0));
     if (!arg.is_scalar())
-      slots.add_address(eager::slot_of(arg.tensor().impl()), stays(call.step->inputs[i].slot));
+      slots.add_address(eager::slot_of(arg.tensor().impl()), call.stays[i]);
     else if (input >= 0 && CudaRecording::current() && replay_->is_moving(cell))
       slots.add_cell(int(cell));
     else
       slots.add_number(eager::slot_of(arg.scalar()));
   }
   for (auto& result : call.results) slots.add_address(eager::slot_of(result.impl()));
-  if (call.step->fused->cuda->kept_bytes())
-    slots.add_address(call.kept < 0 ? 0 : int64_t(reinterpret_cast<uintptr_t>(kept_[size_t(call.kept)].memory->data())), true);
+  if (call.rearranged >= 0) slots.add_address(rearranged_[size_t(call.rearranged)].made.address(), true);
   return slots;
 }
 
@@ -396,29 +372,14 @@ void Frame::run(const Call& call) {
   const Step& step = *call.step;
   if (replay_) check_recordable(call);
   switch (step.kind) {
-    case Step::Kind::kPointwise:
-    case Step::Kind::kCopy:
-      eager::run_pointwise(*step.op, call.args, step.attrs, &call.out);
-      return;
-    case Step::Kind::kWrite:
-      if (!step.in_place) eager::run_pointwise(clone_op(), {&call.args[0], 1}, {}, &call.out);
-      eager::run_pointwise(clone_op(), {&call.args[1], 1}, {}, &call.target);
-      return;
-    case Step::Kind::kKernel:
-      // A view that comes here has no alias of this shape: its own loops copy.
-      if (step.way)
-        step.way(call.args, call.out);
-      else if (step.op->kind == OpKind::kView)
-        eager::run_loops(*step.op, call.args, step.attrs, &call.out);
-      else
-        execute_into(step, call);
+    case Step::Kind::kView:
       return;
     case Step::Kind::kOpaque:
       return run_opaque(call);
     case Step::Kind::kFused:
       return run_fused(call);
-    case Step::Kind::kView:
-      return;
+    default:
+      return run_eager_step(step, call.args, call.out, call.target);
   }
 }
 
@@ -426,15 +387,8 @@ void Frame::run_fused(const Call& call) {
   const Step& step = *call.step;
   if (call.by_ops) [[unlikely]]
     return run_by_ops(call);
-  if (!step.fused->cuda) {
-    SmallVector<int64_t, 40> slots;
-    for (auto& arg : call.args)
-      slots.push_back(arg.is_scalar() ? eager::slot_of(arg.scalar()) : eager::slot_of(arg.tensor().impl()));
-    for (auto& result : call.results) slots.push_back(eager::slot_of(result.impl()));
-    return launch(*step.fused, {slots.data(), slots.size()}, step.packed);
-  }
   try {
-    step.fused->cuda->launch(cuda_slots(call));
+    step.code->launch(arguments(call));
   } catch (const runtime::Refused& refusal) {
     // In place, a part of it may have overwritten what the ops would read.
     if (plan_->strict || step.in_place || CudaRecording::current()) throw;
@@ -450,14 +404,6 @@ void Frame::run_by_ops(const Call& call) {
     TensorArg source[] = {TensorArg(results[r])};
     eager::run_pointwise(clone_op(), source, {}, &call.results[r]);
   }
-}
-
-// An op that no template takes after all brings memory of its own.
-void Frame::execute_into(const Step& step, const Call& call) {
-  TensorList results = eager::execute(*step.op, call.args, step.attrs, &call.out);
-  if (results[0].impl().buffer == call.out.impl().buffer) return;
-  TensorArg source[] = {TensorArg(results[0])};
-  eager::run_pointwise(clone_op(), source, {}, &call.out);
 }
 
 void Frame::run_opaque(const Call& call) {

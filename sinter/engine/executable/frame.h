@@ -3,6 +3,7 @@
 #include "sinter/engine/cuda/arguments.h"
 #include "sinter/engine/cuda/replay.h"
 #include "sinter/engine/executable/plan.h"
+#include "sinter/engine/executable/rearranged.h"
 
 namespace sinter {
 
@@ -16,34 +17,21 @@ class Frame {
   const std::shared_ptr<const Plan>& plan() const { return plan_; }
   // As Executable::run, for operands that fit the plan. By one thread at a time; after an exception it may run again.
   void run(std::span<const TensorArg> inputs, std::span<Tensor> outputs);
-  // Finds or compiles the kernels of steps that the plan has not compiled (those that run as eager ops do), and runs
-  // nothing. What an op with a kernel of its own calls in turn is left to the first run.
-  void prepare();
 
  private:
   // A step with its operands at hand.
   struct Call {
     const Step* step;
     std::vector<TensorArg> args;
+    std::vector<bool> stays;  // by argument: an input that no step writes
     Tensor out, target;
     TensorList results;  // kFused
-    int kept = -1;       // among kept_: what the step keeps
+    int rearranged = -1;  // among rearranged_: what the step makes of its weights
     mutable bool by_ops = false;  // kFused: its kernel was refused when it was to run
   };
-  // What a step keeps from call to call (CudaStep::kept_bytes), and what it was made of: held, so that no other memory can be
-  // taken for it.
-  struct Kept {
-    struct Source {
-      BufferPtr buffer;
-      int64_t offset;
-      uint32_t version;
-      bool operator==(const Source&) const = default;
-    };
+  struct CallRearranged {
     size_t call;
-    std::vector<int> from;
-    BufferPtr memory;
-    std::vector<Source> sources = {};
-    void* stream = nullptr;  // that it was made on
+    Rearranged made;
   };
   // A tensor over memory that differs from call to call, so many elements from its start.
   struct Bound {
@@ -61,8 +49,8 @@ class Frame {
   void make_tensors();
   void make_calls();
   void make_replay();
-  void make_kept();
-  void refresh_kept();
+  void make_rearranged();
+  void refresh_rearranged();
   void check_recordable(const Call& call) const;
   TensorArg argument(const Operand& operand) const;
   void bind(int storage, const BufferPtr& buffer, int64_t offset);
@@ -73,11 +61,11 @@ class Frame {
   void run_timed_on_cuda(Profile& profile);
   void run_on_cuda(std::span<const TensorArg> inputs);
   std::vector<int64_t> cells(std::span<const TensorArg> inputs) const;
-  CudaSlots cuda_slots(const Call& call) const;
+  StepArguments arguments(const Call& call) const;
   bool stays(int slot) const;
+  bool is_captured(int slot) const;
   void run(const Call& call);
   void run_observed(const Call& call, StepObserver& observer);
-  void execute_into(const Step& step, const Call& call);
   void run_opaque(const Call& call);
   void run_fused(const Call& call);
   void run_by_ops(const Call& call);
@@ -89,7 +77,7 @@ class Frame {
   std::vector<std::vector<Bound>> bound_;  // by storage; empty for those in the arena
   std::vector<Call> calls_;
   std::vector<NumberPlace> numbers_;
-  std::vector<Kept> kept_;
+  std::vector<CallRearranged> rearranged_;
   std::unique_ptr<CudaReplay> replay_;  // where the plan is recorded as a CUDA graph
 };
 

@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "sinter/base/error.h"
+#include "sinter/base/function_ref.h"
 #include "sinter/base/hash.h"
 #include "sinter/base/progress.h"
 #include "sinter/base/stage_times.h"
@@ -31,60 +32,51 @@ bool same_kernel(const KernelJob& a, const KernelJob& b) {
   return all_alike(a.operands, b.operands) && all_alike(a.outputs, b.outputs) && a.node->attrs == b.node->attrs;
 }
 
-template <class F>
-void or_refusal(KernelOutcome& outcome, F&& make) {
-  try {
-    outcome.kernel = make();
-  } catch (const runtime::Refused& refusal) {
-    outcome.refusal = std::make_shared<const runtime::Refused>(refusal);
-  }
+// `make` for [0, count), on all threads; the time that each takes is its own thread's.
+void on_all_threads(size_t count, FunctionRef<void(size_t i)> make) {
+  StageTimer waiting(CompileStage::kNone);
+  parallel_for(0, int64_t(count), 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) make(size_t(i));
+  });
 }
 
-void prepare_libraries(const std::vector<std::shared_ptr<CudaStep>>& steps) {
+void prepare(const std::vector<std::shared_ptr<CompiledStep>>& steps) {
   try {
-    for (auto& step : steps) step->prepare_libraries();
+    for (auto& step : steps) step->prepare();
   } catch (const Error&) {
     // The launch will say so.
   }
 }
 
-std::vector<KernelOutcome> make_cuda_kernels(const std::vector<KernelJob>& jobs, const std::vector<size_t>& fresh,
-                                             const std::string& name, Device device,
-                                             std::span<const std::function<void()>> ahead) {
-  std::vector<std::shared_ptr<CudaStep>> steps;
-  std::vector<std::pair<size_t, size_t>> by_length;  // steps and how long they are: what takes longest begins first
-  for (size_t i : fresh) {
+std::vector<KernelOutcome> make_steps(const std::vector<KernelJob>& jobs, const std::vector<size_t>& fresh,
+                                      const std::string& name, Device device,
+                                      std::span<const std::function<void()>> ahead) {
+  std::vector<std::shared_ptr<CompiledStep>> steps(fresh.size());
+  on_all_threads(fresh.size(), [&](size_t i) {
     StageTimer timer(CompileStage::kSchedule);
-    steps.push_back(make_cuda_step(attrs_of(jobs[i]), jobs[i].operands, jobs[i].outputs, device));
-    size_t length = 0;
-    for (auto& kernel : steps.back()->kernels()) length += kernel->source.text.size();
-    by_length.push_back({steps.size() - 1, length});
-  }
-  std::stable_sort(by_length.begin(), by_length.end(), [](auto& a, auto& b) { return a.second > b.second; });
-  StageTimer waiting(CompileStage::kNone);  // each thread counts its own kernels
+    auto& job = jobs[fresh[i]];
+    steps[i] = make_step(attrs_of(job), job.operands, job.outputs, device);
+  });
+  // What takes longest begins first, so that threads end together.
+  std::vector<size_t> by_length(steps.size());
+  for (size_t i = 0; i < steps.size(); ++i) by_length[i] = i;
+  std::stable_sort(by_length.begin(), by_length.end(),
+                   [&](size_t a, size_t b) { return steps[a]->code_length() > steps[b]->code_length(); });
   Progress progress("compiling " + name, int64_t(steps.size()), " kernels");
   std::vector<KernelOutcome> out(steps.size());
   // The first task is for libraries, which start once.
-  int64_t first_step = 1 + int64_t(ahead.size());
-  parallel_for(0, first_step + int64_t(steps.size()), 1, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      if (i == 0) {
-        prepare_libraries(steps);
-      } else if (i < first_step) {
-        ahead[size_t(i - 1)]();
-      } else {
-        size_t at = by_length[size_t(i - first_step)].first;
-        CudaStep* step = steps[at].get();
-        or_refusal(out[at], [&] {
-          load_kernels({&step, 1}, device);
-          auto kernel = std::make_shared<FusedKernel>();
-          kernel->name = step->name();
-          kernel->cuda = steps[at];
-          return kernel;
-        });
-        progress.advance();
-      }
+  const size_t first_step = 1 + ahead.size();
+  on_all_threads(first_step + steps.size(), [&](size_t i) {
+    if (i == 0) return prepare(steps);
+    if (i < first_step) return ahead[i - 1]();
+    size_t at = by_length[i - first_step];
+    try {
+      steps[at]->load();
+      out[at].step = steps[at];
+    } catch (const runtime::Refused& refusal) {
+      out[at].refusal = std::make_shared<const runtime::Refused>(refusal);
     }
+    progress.advance();
   });
   return out;
 }
@@ -106,27 +98,8 @@ std::vector<KernelOutcome> compile_kernels(const std::vector<KernelJob>& jobs, c
     fresh.push_back(i);
   }
   std::vector<KernelOutcome> out(jobs.size());
-  if (device.is_cuda()) {
-    auto made = make_cuda_kernels(jobs, fresh, name, device, ahead);
-    for (size_t i = 0; i < fresh.size(); ++i) out[fresh[i]] = made[i];
-    fresh.clear();
-  }
-  // The longest first, so that threads end together.
-  std::stable_sort(fresh.begin(), fresh.end(), [&](size_t a, size_t b) {
-    return attrs_of(jobs[a]).body->nodes().size() > attrs_of(jobs[b]).body->nodes().size();
-  });
-  StageTimer waiting(CompileStage::kNone);  // each thread counts its own kernels
-  Progress progress("compiling " + name, int64_t(fresh.size()), " kernels");
-  parallel_for(0, int64_t(fresh.size()), 1, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      StageTimer timer(CompileStage::kSchedule);
-      auto& job = jobs[fresh[size_t(i)]];
-      or_refusal(out[fresh[size_t(i)]], [&] {
-        return std::make_shared<const FusedKernel>(compile_fused(attrs_of(job), job.operands, job.outputs));
-      });
-      progress.advance();
-    }
-  });
+  auto made = make_steps(jobs, fresh, name, device, ahead);
+  for (size_t i = 0; i < fresh.size(); ++i) out[fresh[i]] = made[i];
   for (size_t i = 0; i < jobs.size(); ++i) out[i] = out[same_as[i]];
   return out;
 }

@@ -1,10 +1,10 @@
 #pragma once
-// The kernels that a plan needs, compiled together: equal ones once, different ones on all threads.
+// The fused steps of a plan, made and compiled together: equal ones once, different ones on all threads.
 #include <functional>
 #include <span>
 #include <vector>
 
-#include "sinter/engine/fused_kernel.h"
+#include "sinter/engine/step/make_step.h"
 #include "sinter/runtime/refusal.h"
 
 namespace sinter {
@@ -16,13 +16,13 @@ struct KernelJob {
   std::vector<const TensorImpl*> operands, outputs;
 };
 
-// What became of a job: a kernel, or what a toolchain has against it.
+// What became of a job: a step, or what a toolchain has against it.
 struct KernelOutcome {
-  std::shared_ptr<const FusedKernel> kernel;
+  std::shared_ptr<const CompiledStep> step;
   std::shared_ptr<const runtime::Refused> refusal;
 };
 
-// One outcome a job. `name` is the program's, for the progress of long compiles. On a GPU `ahead` is done at the same time.
+// One outcome a job. `name` is the program's, for the progress of long compiles. `ahead` is done at the same time.
 std::vector<KernelOutcome> compile_kernels(const std::vector<KernelJob>& jobs, const std::string& name, Device device,
                                            std::span<const std::function<void()>> ahead = {});
 

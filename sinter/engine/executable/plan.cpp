@@ -7,12 +7,12 @@
 #include "sinter/base/error.h"
 #include "sinter/base/stage_times.h"
 #include "sinter/engine/eager/eager.h"
+#include "sinter/engine/executable/eager_step.h"
 #include "sinter/engine/executable/kernel_jobs.h"
 #include "sinter/engine/executable/plan_geometry.h"
-#include "sinter/engine/executable/prepack.h"
-#include "sinter/engine/executable/preparations.h"
 #include "sinter/engine/executable/specialize.h"
 #include "sinter/engine/executable/tune.h"
+#include "sinter/loops/fused.h"
 #include "sinter/ops/fused.h"
 #include "sinter/ops/view_path.h"
 #include "sinter/passes/split_kernels.h"
@@ -52,15 +52,12 @@ class Planner {
       if (is_needed(node)) add(node);
     add_outputs();
     place();
-    std::vector<std::function<void()>> ahead;
-    if (plan_->device.is_cuda()) ahead = preparations(*plan_);
-    auto outcomes = compile_kernels(to_compile_, program_.name, plan_->device, ahead);
+    auto outcomes = compile_kernels(to_compile_, program_.name, plan_->device, eager_preparations(*plan_));
     for (size_t i = 0; i < outcomes.size(); ++i) {
-      plan_->steps[to_compile_[i].step].fused = outcomes[i].kernel;
+      plan_->steps[to_compile_[i].step].code = outcomes[i].step;
       if (outcomes[i].refusal) refused_[to_compile_[i].node] = outcomes[i].refusal;
     }
     if (!refused_.empty()) return std::move(plan_);
-    if (plan_->device.is_cpu()) pack_weights(*plan_, specialized_.captured);
     if (options_.tune_seconds > 0) tune(*plan_, options_.tune_seconds);
     plan_->captured = specialized_.captured;
     plan_->name = program_.name;

@@ -5,8 +5,7 @@
 
 #include "sinter/engine/executable.h"
 #include "sinter/engine/executable/pack.h"
-#include "sinter/engine/fused_kernel.h"
-#include "sinter/engine/packed_weight.h"
+#include "sinter/engine/step/compiled_step.h"
 
 namespace sinter {
 
@@ -54,11 +53,8 @@ struct Step {
   int target = -1;         // kWrite: the slot that the value goes to, a view of the result
   bool in_place = false;   // the result took over the memory of an operand, or of an input that the program changes
   std::string where = {};  // the user's line
-  std::shared_ptr<const FusedKernel> fused = {};
-  std::vector<std::shared_ptr<const PackedWeight>> packed = {};  // kFused: right operands of its products, where frozen
-  // kKernel: the way that tuning chose; empty: the default.
-  std::function<void(std::span<const TensorArg> inputs, const Tensor& out)> way = {};
-  std::string way_name = {};  // where tuning chose another way than the default
+  std::shared_ptr<const CompiledStep> code = {};  // kFused
+  std::string candidate = {};                      // kFused: what tuning chose in place of the default
 };
 
 // How an output comes about once all steps have run.

@@ -49,7 +49,7 @@ class Printer {
     if (auto attrs = step.attrs.text(); !attrs.empty()) out += " {" + attrs + "}";
     for (int r : step.results)
       out += " -> " + slot(r) + " " + place(plan_.storages[size_t(plan_.slots[size_t(r)].storage)]);
-    if (!step.way_name.empty()) out += " by " + step.way_name;
+    if (!step.candidate.empty()) out += " by " + step.candidate;
     return step.in_place ? out + " in place" : out;
   }
 

@@ -53,9 +53,7 @@ class Planned final : public Executable, public std::enable_shared_from_this<Pla
       if (plan) return {};
     }
     return [self = shared_from_this(), key, strides = strides_of(inputs), sizes = IntList(sizes.begin(), sizes.end())] {
-      auto frame = std::make_unique<Frame>(self->plan(key, strides, sizes));
-      frame->prepare();
-      self->give_back(std::move(frame));
+      self->give_back(std::make_unique<Frame>(self->plan(key, strides, sizes)));
     };
   }
 

@@ -13,7 +13,7 @@
 #include "sinter/engine/bisect/witness.h"
 #include "sinter/engine/eager/eager.h"
 #include "sinter/engine/executable/specialize.h"
-#include "sinter/engine/fused_kernel.h"
+#include "sinter/engine/step/make_step.h"
 #include "sinter/graph/subgraph.h"
 #include "sinter/ops/contract.h"
 #include "sinter/runtime/cpu/cpu_features.h"

@@ -1,123 +1,111 @@
 #include "sinter/engine/executable/tune.h"
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "sinter/autograd/autograd.h"
+#include "sinter/base/error.h"
 #include "sinter/base/log.h"
 #include "sinter/base/progress.h"
+#include "sinter/base/thread_pool.h"
 #include "sinter/engine/autotune.h"
-#include "sinter/engine/eager/eager.h"
 #include "sinter/engine/executable/tune_operands.h"
-#include "sinter/engine/ways.h"
+#include "sinter/runtime/cpu/onednn.h"
+#include "sinter/runtime/cuda/device.h"
+#include "sinter/runtime/cuda/stream.h"
+#include "sinter/runtime/refusal.h"
 #include "sinter/tensor/tracer.h"
 
 namespace sinter {
 
 namespace {
 
-class Tuner {
- public:
-  Tuner(Plan& plan, double seconds) : plan_(plan), seconds_(seconds) {}
+// On a GPU one run of a candidate is many launches: a single one is over before the host has looked at its clock.
+constexpr int kLaunches = 24;
 
-  void tune(Step& step) {
-    if (step.kind == Step::Kind::kFused && step.fused && step.fused->product)
-      tune_product(step);
-    else if (step.kind == Step::Kind::kFused && step.fused && step.fused->convolution)
-      tune_convolution(step);
-    else if (step.kind == Step::Kind::kKernel && step.op->kind != OpKind::kView)
-      tune_op(step);
+// Everything that the time depends on, apart from the machine.
+std::string key_of(const Plan& plan, const Step& step) {
+  std::string key = step.code->name();
+  if (std::string more = step.code->tuning_key(); !more.empty()) key += " " + more;
+  auto add = [&](int slot) {
+    if (slot < 0) return;
+    auto& t = plan.slots[size_t(slot)].geometry.impl();
+    key += format(" {}{}", t.dtype, t.sizes);
+    if (!t.contiguous) key += format("*{}", t.strides);
+  };
+  for (auto& o : step.inputs) add(o.slot);
+  key += " ->";
+  for (int slot : step.results) add(slot);
+  return key;
+}
+
+// The candidates of one step. A choice that is remembered needs no code but the winner's; else all is compiled in one go.
+// What is refused is no choice.
+class Choice {
+ public:
+  Choice(const Plan& plan, const Step& step, double seconds)
+      : plan_(plan), step_(step), seconds_(seconds), operands_(plan, step), others_(step.code->other_candidates()),
+        refusals_(others_.size()), tuned_(others_.size(), false) {}
+
+  std::shared_ptr<const CompiledStep> make() {
+    if (plan_.device.is_cuda()) step_.code->tune_libraries(operands_.next().arguments, seconds_);
+    if (others_.empty()) return step_.code;
+    std::vector<Candidate> candidates{{default_name(), [this] { run(*step_.code); }}};
+    for (size_t i = 0; i < others_.size(); ++i)
+      candidates.push_back({others_[i]->candidate(), [this, i] { run_other(i); }});
+    size_t chosen = autotuner().choose(point(), key_of(plan_, step_), candidates, seconds_);
+    if (chosen > 0) load(chosen - 1);
+    for (auto& refusal : refusals_) {
+      if (!refusal) continue;
+      if (plan_.strict) throw Error(refusal->message());
+      runtime::warn_refused(*refusal, "another candidate for the same step runs");
+    }
+    return chosen == 0 || refusals_[chosen - 1] ? step_.code : others_[chosen - 1];
   }
 
  private:
-  const TensorImpl* geometry(const Operand& o) const {
-    return o.slot < 0 ? nullptr : &plan_.slots[size_t(o.slot)].geometry.impl();
+  std::string default_name() const { return step_.code->candidate().empty() ? "sinter" : step_.code->candidate(); }
+  std::string point() const {
+    std::string kind = step_.code->made_by() == "convolution" ? "convolution" : "product";
+    return plan_.device.is_cuda() ? kind + " on " + runtime::cuda_device_info(plan_.device.index).name : kind;
   }
 
-  // Everything that the time depends on, apart from the machine.
-  std::string key_of(const Step& step) const {
-    std::string key = step.fused ? step.fused->name : step.attrs.text();
-    if (step.fused && step.fused->convolution) key += " " + Attrs(step.fused->convolution->attrs).text();
-    auto add = [&](const TensorImpl& t) {
-      key += (key.empty() ? "" : " ") + format("{}{}", t.dtype, t.sizes);
-      if (!t.contiguous) key += format("*{}", t.strides);
-    };
-    for (auto& o : step.inputs)
-      if (auto* t = geometry(o)) add(*t);
-    key += " ->";
-    for (int slot : step.results) add(plan_.slots[size_t(slot)].geometry.impl());
-    return key;
+  void run(const CompiledStep& candidate) {
+    if (!plan_.device.is_cuda()) return candidate.launch(operands_.next().arguments);
+    for (int i = 0; i < kLaunches; ++i) candidate.launch(operands_.next().arguments);
+    runtime::cuda_synchronize(plan_.device.index);
   }
 
-  void tune_product(Step& step) {
-    auto& product = *step.fused->product;
-    if (product.parts.size() != 1) return;  // the library has no joint products
-    auto& part = product.parts[0];
-    bool epilogue = product.follows[0].function != nullptr;
-    auto ways = product_ways({product.m, part.n, product.k, product.batch, product.a, part.b, part.c}, epilogue);
-    std::vector<Variant> variants;
-    for (auto& way : ways) {
-      auto kernel = std::make_shared<FusedKernel>(*step.fused);
-      kernel->product->way = way;
-      variants.push_back({way->name, std::move(kernel)});
+  void run_other(size_t i) {
+    if (!others_[i]->is_loaded()) load_all();
+    if (refusals_[i]) throw *refusals_[i];
+    if (!tuned_[i]) others_[i]->tune_libraries(operands_.next().arguments, seconds_);
+    tuned_[i] = true;
+    run(*others_[i]);
+  }
+
+  void load(size_t i) {
+    if (refusals_[i]) return;
+    try {
+      others_[i]->load();
+    } catch (const runtime::Refused& refusal) {
+      refusals_[i] = std::make_shared<const runtime::Refused>(refusal);
     }
-    choose(step, "product", variants);
+  }
+  void load_all() {
+    parallel_for(0, int64_t(others_.size()), 1, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) load(size_t(i));
+    });
   }
 
-  void tune_convolution(Step& step) {
-    auto& c = *step.fused->convolution;
-    // The library rounds before anything can follow.
-    if (c.follow.function && c.out_type != runtime::GemmType::f32) return;
-    int result = step.results[size_t(c.out_slot) - step.inputs.size()];
-    auto ways = convolution_ways(c.attrs, *geometry(step.inputs[size_t(c.x_slot)]),
-                                 *geometry(step.inputs[size_t(c.weight_slot)]),
-                                 plan_.slots[size_t(result)].geometry.impl());
-    std::vector<Variant> variants;
-    for (auto& way : ways) {
-      auto kernel = std::make_shared<FusedKernel>(*step.fused);
-      kernel->convolution->way = way.onednn;
-      variants.push_back({way.name, std::move(kernel)});
-    }
-    choose(step, "convolution", variants);
-  }
-
-  struct Variant {
-    std::string name;
-    std::shared_ptr<const FusedKernel> kernel;
-  };
-  void choose(Step& step, std::string_view kind, const std::vector<Variant>& variants) {
-    if (variants.size() < 2) return;
-    auto operands = std::make_shared<TuneOperands>(plan_, step);
-    std::vector<Candidate> candidates;
-    for (auto& variant : variants)
-      candidates.push_back({variant.name, [operands, kernel = variant.kernel] {
-                              launch(*kernel, operands->next().slots);
-                            }});
-    size_t chosen = autotuner().choose(kind, key_of(step), candidates, seconds_);
-    if (chosen == 0) return;
-    step.fused = variants[chosen].kernel;
-    step.way_name = variants[chosen].name;
-  }
-
-  void tune_op(Step& step) {
-    std::vector<const TensorImpl*> inputs;
-    for (auto& o : step.inputs) inputs.push_back(geometry(o));
-    auto ways = op_ways(*step.op, step.attrs, inputs, plan_.slots[size_t(step.results[0])].geometry.impl());
-    if (ways.size() < 2) return;
-    auto operands = std::make_shared<TuneOperands>(plan_, step);
-    std::vector<Candidate> candidates;
-    for (auto& way : ways)
-      candidates.push_back({way.name, [operands, run = way.run] {
-                              auto& set = operands->next();
-                              run(set.args, set.results[0]);
-                            }});
-    size_t chosen = autotuner().choose(step.op->name, key_of(step), candidates, seconds_);
-    if (chosen == 0) return;
-    step.way = ways[chosen].run;
-    step.way_name = ways[chosen].name;
-  }
-
-  Plan& plan_;
+  const Plan& plan_;
+  const Step& step_;
   double seconds_;
+  TuneOperands operands_;
+  std::vector<std::shared_ptr<CompiledStep>> others_;
+  std::vector<std::shared_ptr<const runtime::Refused>> refusals_;
+  std::vector<bool> tuned_;
 };
 
 }  // namespace
@@ -125,15 +113,19 @@ class Tuner {
 void tune(Plan& plan, double seconds) {
   NoGradGuard no_history;
   TracerScope no_tracer(nullptr);
-  if (plan.device.is_cuda()) return tune_on_cuda(plan, seconds);
   std::string problem;
-  if (log_enabled(LogTopic::kAutotune) && runtime::onednn_version(&problem).empty())
+  if (plan.device.is_cpu() && log_enabled(LogTopic::kAutotune) && runtime::onednn_version(&problem).empty())
     log(LogTopic::kAutotune, "oneDNN is no candidate: {}", problem);
+  // Equal steps share one choice.
+  std::map<std::shared_ptr<const CompiledStep>, std::shared_ptr<const CompiledStep>> known;
   Progress progress("autotune", int64_t(plan.steps.size()), " steps");
-  Tuner tuner(plan, seconds);
   for (auto& step : plan.steps) {
-    tuner.tune(step);
     progress.advance();
+    if (!step.code) continue;
+    auto [it, fresh] = known.try_emplace(step.code, step.code);
+    if (fresh) it->second = Choice(plan, step, seconds).make();
+    if (it->second != step.code) step.candidate = it->second->candidate();
+    step.code = it->second;
   }
 }
 

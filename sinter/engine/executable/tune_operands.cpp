@@ -38,16 +38,14 @@ const TuneOperands::Set& TuneOperands::next() {
 TuneOperands::Set TuneOperands::make_set() {
   Set set;
   for (auto& o : step_.inputs) {
-    set.args.push_back(o.slot < 0 ? TensorArg(o.number) : TensorArg(tensor(o.slot)));
-    auto& arg = set.args.back();
-    set.slots.push_back(arg.is_scalar() ? eager::slot_of(arg.scalar()) : eager::slot_of(arg.tensor().impl()));
-    arg.is_scalar() ? set.cuda_slots.add_number(set.slots.back()) : set.cuda_slots.add_address(set.slots.back(), true);
+    auto& arg = set.inputs.emplace_back(o.slot < 0 ? TensorArg(o.number) : TensorArg(tensor(o.slot)));
+    if (arg.is_scalar())
+      set.arguments.add_number(eager::slot_of(arg.scalar()));
+    else
+      set.arguments.add_address(eager::slot_of(arg.tensor().impl()), true);
   }
-  for (int slot : step_.results) {
-    set.results.push_back(tensor(slot));
-    set.slots.push_back(eager::slot_of(set.results.back().impl()));
-    set.cuda_slots.add_address(set.slots.back());
-  }
+  for (int slot : step_.results)
+    set.arguments.add_address(eager::slot_of(set.results.emplace_back(tensor(slot)).impl()));
   return set;
 }
 

@@ -11,10 +11,9 @@ class TuneOperands {
   TuneOperands(const Plan& plan, const Step& step) : plan_(plan), step_(step) {}
 
   struct Set {
-    std::vector<TensorArg> args;
+    std::vector<TensorArg> inputs;
     TensorList results;
-    std::vector<int64_t> slots;  // of both, as launch() takes them
-    CudaSlots cuda_slots;        // the same for a GPU: what is read stays
+    StepArguments arguments;  // of both: what is read stays
   };
   const Set& next();
 

@@ -201,25 +201,38 @@ void run_single(int64_t m, int64_t k, const GemmOperand& a, const GemmPart& part
 
 }  // namespace
 
-PackedB pack_b(int64_t k, int64_t n, const GemmOperand& b, CpuIsa isa) {
-  check(k >= 0 && n >= 0, "pack_b: sizes {} x {} must not be negative", k, n);
-  check_isa(isa);
+PackedB PackedB::at(const void* memory, int64_t k, int64_t n, GemmType type, CpuIsa isa) {
   PackedB result;
   result.k_ = k;
   result.n_ = n;
-  result.type_ = b.type;
+  result.type_ = type;
   result.isa_ = isa;
+  result.size_bytes_ = packed_b_bytes(k, n, type, isa);
+  result.data_ = std::shared_ptr<const void>(std::shared_ptr<const void>(), memory);
+  return result;
+}
+
+int64_t packed_b_bytes(int64_t k, int64_t n, GemmType type, CpuIsa isa) {
+  check(k >= 0 && n >= 0, "pack_b: sizes {} x {} must not be negative", k, n);
+  check_isa(isa);
+  auto bytes = [&](const auto& core) { return packed_elements(core, k, n, storage_of(type)) * size_of(type); };
+  return type == GemmType::f64 ? bytes(core_of<double>(isa)) : bytes(core_of<float>(isa));
+}
+
+void pack_b(int64_t k, int64_t n, const GemmOperand& b, void* to, CpuIsa isa) {
   const View view{b.data, b.row_stride, b.col_stride, storage_of(b.type)};
-  const auto pack = [&](const auto& core) {
-    result.size_bytes_ = packed_elements(core, k, n, view.storage) * size_of(b.type);
-    void* data = allocate_aligned(result.size_bytes_);
-    result.data_ = std::shared_ptr<const void>(data, [](const void* p) { std::free(const_cast<void*>(p)); });
-    pack_whole(core, k, n, view, data);
-  };
   if (b.type == GemmType::f64)
-    pack(core_of<double>(isa));
+    pack_whole(core_of<double>(isa), k, n, view, to);
   else
-    pack(core_of<float>(isa));
+    pack_whole(core_of<float>(isa), k, n, view, to);
+}
+
+PackedB pack_b(int64_t k, int64_t n, const GemmOperand& b, CpuIsa isa) {
+  void* data = allocate_aligned(packed_b_bytes(k, n, b.type, isa));
+  std::shared_ptr<const void> owner(data, [](const void* p) { std::free(const_cast<void*>(p)); });
+  pack_b(k, n, b, data, isa);
+  PackedB result = PackedB::at(data, k, n, b.type, isa);
+  result.data_ = std::move(owner);
   return result;
 }
 

@@ -56,6 +56,9 @@ struct GemmOptions {
 // B[k, n] rearranged once for the cores of one instruction set, in its own element type; immutable, shared by copies.
 class PackedB {
  public:
+  // What `pack_b` has written into memory of the caller's, who keeps it.
+  static PackedB at(const void* memory, int64_t k, int64_t n, GemmType type, CpuIsa isa = best_cpu_isa());
+
   int64_t k() const { return k_; }
   int64_t n() const { return n_; }
   GemmType type() const { return type_; }
@@ -72,6 +75,9 @@ class PackedB {
 };
 
 PackedB pack_b(int64_t k, int64_t n, const GemmOperand& b, CpuIsa isa = best_cpu_isa());
+// The same into memory of the caller's, aligned to 64 bytes.
+int64_t packed_b_bytes(int64_t k, int64_t n, GemmType type, CpuIsa isa = best_cpu_isa());
+void pack_b(int64_t k, int64_t n, const GemmOperand& b, void* to, CpuIsa isa = best_cpu_isa());
 
 void gemm(int64_t m, int64_t n, int64_t k, const GemmOperand& a, const GemmOperand& b, const GemmOutput& c,
           const GemmOptions& options = {});

@@ -1,4 +1,4 @@
-#include "sinter/engine/kernel_parameters.h"
+#include "sinter/engine/step/kernel_parameters.h"
 
 #include <algorithm>
 #include <cctype>

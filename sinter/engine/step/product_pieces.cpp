@@ -1,4 +1,4 @@
-#include "sinter/engine/product_pieces.h"
+#include "sinter/engine/step/product_pieces.h"
 
 #include <algorithm>
 #include <map>

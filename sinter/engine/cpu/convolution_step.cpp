@@ -1,0 +1,157 @@
+#include "sinter/engine/cpu/convolution_step.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "sinter/base/error.h"
+#include "sinter/base/thread_pool.h"
+#include "sinter/engine/cpu/candidates.h"
+#include "sinter/engine/cpu/epilogue.h"
+#include "sinter/engine/eager/convolution.h"
+#include "sinter/engine/eager/gemm_operand.h"
+#include "sinter/engine/step/kernel_parameters.h"
+
+namespace sinter {
+
+namespace {
+
+constexpr int64_t kPieceElements = 16384;  // that an epilogue behind a library works on at a time
+
+class CpuConvolutionStep final : public CompiledStep {
+ public:
+  CpuConvolutionStep(const FusedAttrs& attrs, const Node& node, std::span<const TensorImpl* const> inputs,
+                     std::span<const TensorImpl* const> outputs)
+      : attrs_(node.attrs.as<ConvolutionAttrs>()) {
+    const Graph& body = *attrs.body;
+    auto position = [&](Value v) {
+      for (size_t i = 0; i < body.inputs().size(); ++i)
+        if (body.inputs()[i] == v) return int(i);
+      SINTER_INTERNAL_ASSERT(false, "an operand of a fused convolution is computed inside");
+    };
+    x_slot_ = position(node.inputs[0]);
+    weight_slot_ = position(node.inputs[1]);
+    made_by_ = "convolution";
+    if (body.outputs().size() == 1 && body.outputs()[0].node == &node) {
+      name_ = node.op->name;
+      out_slot_ = int(inputs.size());
+    } else {
+      epilogue_ = emit_cpu_epilogue(attrs, inputs, outputs);
+      for (size_t i = 0; i < inputs.size() + outputs.size(); ++i) epilogue_.operands.push_back(int(i));
+      name_ = epilogue_.name;
+      out_slot_ = epilogue_.back;
+    }
+    const TensorImpl &x = *inputs[size_t(x_slot_)], &weight = *inputs[size_t(weight_slot_)];
+    const TensorImpl& result = *outputs[size_t(out_slot_) - inputs.size()];
+    shape_ = eager::conv_shape(attrs_, x.sizes, weight.sizes, node.types[0].shape.numbers());
+    empty_ = result.numel == 0;
+    x_ = eager::conv_operand(x);
+    weight_sizes_ = weight.sizes;
+    if (!weight.contiguous) weight_strides_ = weight.strides;
+    weight_type_ = *eager::gemm_type(weight.dtype);
+    out_type_ = *eager::gemm_type(result.dtype);
+    for (auto* t : {&x, &weight, &result}) geometries_.push_back(make_intrusive<TensorImpl>(*t));
+  }
+
+  void load() override { epilogue_.load(); }
+  bool is_loaded() const override { return epilogue_.text.empty() || epilogue_.function; }
+  size_t code_length() const override { return epilogue_.text.size(); }
+
+  void launch(const StepArguments& arguments) const override;
+
+  std::vector<std::shared_ptr<CompiledStep>> other_candidates() const override {
+    std::vector<std::shared_ptr<CompiledStep>> out;
+    // The library rounds before anything can follow.
+    if (!epilogue_.text.empty() && out_type_ != runtime::GemmType::f32) return out;
+    for (auto& candidate : convolution_candidates(attrs_, *geometries_[0], *geometries_[1], *geometries_[2])) {
+      if (!candidate.onednn) continue;
+      auto other = std::make_shared<CpuConvolutionStep>(*this);
+      other->by_ = candidate.onednn;
+      other->candidate_ = candidate.name;
+      out.push_back(std::move(other));
+    }
+    return out;
+  }
+  std::string tuning_key() const override { return Attrs(attrs_).text(); }
+
+ private:
+  // A row-major copy of a strided weight.
+  std::vector<char> row_major(const char* weight) const {
+    int64_t size = item_size(geometries_[1]->dtype), count = geometries_[1]->numel;
+    std::vector<char> out(size_t(count * size));
+    for (int64_t i = 0; i < count; ++i) {
+      int64_t left = i, from = 0;
+      for (size_t d = weight_sizes_.size(); d-- > 0; left /= weight_sizes_[d])
+        from += left % weight_sizes_[d] * weight_strides_[d];
+      std::memcpy(out.data() + i * size, weight + from * size, size_t(size));
+    }
+    return out;
+  }
+
+  ConvolutionAttrs attrs_;
+  runtime::ConvShape shape_;
+  runtime::ConvOperand x_ = {};
+  IntList weight_sizes_, weight_strides_;  // strides only where the weight is not row-major
+  runtime::GemmType weight_type_, out_type_;
+  int x_slot_, weight_slot_, out_slot_;
+  bool empty_ = false;
+  CpuEpilogue epilogue_;
+  std::vector<IntrusivePtr<TensorImpl>> geometries_;  // of the image, the weight and the result
+  std::shared_ptr<const runtime::OnednnConvolutionKernel> by_;  // null: our own cores
+};
+
+void CpuConvolutionStep::launch(const StepArguments& arguments) const {
+  if (empty_) return;
+  struct Context {
+    CpuEpilogue::Function function;
+    SmallVector<int64_t, 64> args;
+  } context{epilogue_.function, {}};
+  IndexError error(epilogue_.indexing);
+  for (int slot : epilogue_.operands) context.args.push_back(arguments[size_t(slot)]);
+  context.args.append({epilogue_.params.data(), epilogue_.params.size()});
+  context.args.push_back(error.cell());
+  const runtime::Epilogue epilogue{[](void* given, void* tile, int64_t row, int64_t col, int64_t rows, int64_t cols,
+                                      int64_t stride) {
+                                     auto& at = *static_cast<Context*>(given);
+                                     at.function(at.args.data(), &tile, row, col, rows, cols, stride);
+                                   },
+                                   &context};
+  runtime::ConvOperand x = x_;
+  x.data = arguments.address(x_slot_);
+  const char* weight = static_cast<char*>(arguments.address(weight_slot_));
+  std::vector<char> copy;
+  if (!weight_strides_.empty()) {
+    copy = row_major(weight);
+    weight = copy.data();
+  }
+  void* out = arguments.address(out_slot_);
+  if (!by_) {
+    eager::run_convolution(attrs_, shape_, x, weight, weight_type_, out, out_type_, context.function ? &epilogue : nullptr);
+    return error.check();
+  }
+  by_->run(x.data, weight, out);
+  if (!context.function) return;
+  // The library stores whole results; what follows works on them where they lie.
+  const int64_t planes = shape_.images * shape_.groups * shape_.filters;
+  const int64_t positions = shape_.out[0] * shape_.out[1] * shape_.out[2];
+  parallel_for(0, planes, std::max<int64_t>(1, kPieceElements / positions), [&](int64_t begin, int64_t end) {
+    epilogue.function(epilogue.context, static_cast<float*>(out) + begin * positions, begin, 0, end - begin, positions, positions);
+  });
+  error.check();
+}
+
+}  // namespace
+
+bool is_fusable_convolution(const Node& node) {
+  if (node.op != &convolution_op() || !eager::gemm_type(node.types[0].dtype)) return false;
+  // No taps: nothing to multiply.
+  auto& weight = node.inputs[1].type().shape;
+  return std::none_of(weight.begin(), weight.end(), [](const Dim& d) { return d.same_as(0); });
+}
+
+std::unique_ptr<CompiledStep> make_cpu_convolution(const FusedAttrs& attrs, const Node& convolution,
+                                                   std::span<const TensorImpl* const> inputs,
+                                                   std::span<const TensorImpl* const> outputs) {
+  return std::make_unique<CpuConvolutionStep>(attrs, convolution, inputs, outputs);
+}
+
+}  // namespace sinter

@@ -1,0 +1,17 @@
+#pragma once
+// A convolution and the ops that follow it on the CPU, in one launch: they work on pieces of its result.
+#include "sinter/engine/step/compiled_step.h"
+#include "sinter/graph/graph.h"
+#include "sinter/ops/fused.h"
+
+namespace sinter {
+
+// Whether a node is a convolution that the runtime's kernels take, in either direction.
+bool is_fusable_convolution(const Node& node);
+
+// `convolution` is a node of the body.
+std::unique_ptr<CompiledStep> make_cpu_convolution(const FusedAttrs& attrs, const Node& convolution,
+                                                   std::span<const TensorImpl* const> inputs,
+                                                   std::span<const TensorImpl* const> outputs);
+
+}  // namespace sinter
