@@ -15,8 +15,12 @@ std::vector<TensorArg> Recorder::operands(const Op& op, std::span<const TensorAr
       out.push_back(host_number(arg));
     else if (eager && is_lent(arg.tensor()))
       out.push_back(op.aliases ? arg : TensorArg(snapshot(arg.tensor()), arg.where()));
+    else if (eager)
+      out.push_back(TensorArg(operand(arg.tensor()), arg.where()));
+    else if (arg.is_lazy_number() && is_weak(arg.tensor()))
+      out.push_back(TensorArg(arg.tensor(), arg.where()));  // needs no help to be a number
     else
-      out.push_back(eager ? TensorArg(operand(arg.tensor()), arg.where()) : arg);
+      out.push_back(arg);
   }
   if (!sizes_.symbols().empty()) fit_broadcast(op, out, attrs);
   return out;

@@ -88,8 +88,7 @@ void Recorder::ask_sizes(const Op& op, std::span<const TensorArg> inputs, const 
     }
     check(arg.tensor().defined(), "{}: an operand is an undefined tensor", op.name);
     const TensorImpl& impl = arg.tensor().impl();
-    bool weak = impl.traced && !handle_of(arg.tensor()).pinned() && handle_of(arg.tensor()).storage->type.weak;
-    types.push_back({impl.dtype, arg.sizes(), impl.device, weak});
+    types.push_back({impl.dtype, arg.sizes(), impl.device, is_weak(arg.tensor())});
   }
   op.infer(OpCall{op, types, attrs});
 }

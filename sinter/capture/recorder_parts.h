@@ -29,6 +29,11 @@ inline Handle& handle_of(const Tensor& tensor) {
   return *handle;
 }
 
+// Whether it is typed as a number: an argument of the function, or one that the host computes.
+inline bool is_weak(const Tensor& tensor) {
+  return tensor.is_traced() && !handle_of(tensor).pinned() && handle_of(tensor).storage->type.weak;
+}
+
 inline void set_layout(TensorImpl& impl, const IntList& sizes, const IntList& strides, int64_t offset) {
   impl.sizes = sizes;
   impl.strides = strides;

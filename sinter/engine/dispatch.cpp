@@ -3,6 +3,7 @@
 #include "sinter/autograd/tape.h"
 #include "sinter/base/error.h"
 #include "sinter/engine/eager/eager.h"
+#include "sinter/engine/lazy_numbers.h"
 #include "sinter/engine/profile.h"
 #include "sinter/runtime/cuda/stream.h"
 #include "sinter/tensor/memory_format.h"
@@ -79,8 +80,11 @@ class Engine : public Dispatcher {
   TensorList run(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs) override {
     Tracer* tracer = Tracer::current();
     if (auto* program = ProgramTracer::current()) {
-      TensorList outputs = run_on(op, program->operands(op, inputs, attrs), attrs, tracer);
+      auto operands = program->operands(op, inputs, attrs);
+      LazyNumbers numbers(op, operands, attrs);
+      TensorList outputs = run_on(op, operands, attrs, tracer);
       program->recorded(op, outputs);
+      numbers.finish(outputs);
       return outputs;
     }
     return run_on(op, inputs, attrs, tracer);

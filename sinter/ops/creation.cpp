@@ -163,6 +163,7 @@ TensorArg::TensorArg(const Dim& dim, Where where) : where_(where) {
   check(Tracer::current(),
         "the symbolic size {} as a tensor operand needs capture; use .to_int() for its present number", dim);
   tensor_ = call_op(op_of<DimValue>, {}, DimAttrs{dim}, where);
+  is_lazy_number_ = true;
 }
 
 Tensor full(const Shape& size, const TensorArg& value, const std::optional<TensorOptions>& options) {

@@ -418,6 +418,7 @@ class TensorArg {
   TensorArg(const Scalar& scalar, Where where = Where::current()) : where_(where) {
     if (scalar.is_lazy()) [[unlikely]] {
       tensor_ = lazy_tensor(scalar);
+      is_lazy_number_ = true;
     } else {
       scalar_ = scalar;
       is_scalar_ = true;
@@ -430,6 +431,8 @@ class TensorArg {
   TensorArg(const Dim& dim, Where where = Where::current());
 
   bool is_scalar() const { return is_scalar_; }
+  // A tensor in a program being captured, which is a number when the function runs as it is.
+  bool is_lazy_number() const { return is_lazy_number_; }
   // The tensor; undefined when this is a number.
   const Tensor& tensor() const { return tensor_; }
   const Scalar& scalar() const { return scalar_; }
@@ -444,7 +447,7 @@ class TensorArg {
 
   Tensor tensor_;
   Scalar scalar_;
-  bool is_scalar_ = false;
+  bool is_scalar_ = false, is_lazy_number_ = false;
   Where where_;
 };
 

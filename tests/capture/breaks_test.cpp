@@ -290,6 +290,30 @@ TEST(Breaks, FullgraphAllowsWhatDoesNotBreak) {
   EXPECT_TRUE(close(f(full({2}, 4.0)), ones({2})));
 }
 
+// A number takes less part in promotion than a tensor of one element, which it is inside the program.
+TEST(Breaks, NumbersOfTheProgramPromoteAsNumbersDo) {
+  const std::vector<DType> dtypes = {kInt32, kInt64, kBFloat16, kFloat32, kFloat64};
+  auto of_item = [](const Tensor& x, const Tensor& y) {
+    Scalar n = y.amax().item();
+    return TensorList{x * n, n - x, x == n, where(x > 0, x, n)};
+  };
+  auto of_size = [](const Tensor& x, const Tensor& y) {
+    return TensorList{x * y.size(0), where(x > 0, x, TensorArg(y.size(0)))};
+  };
+  for (auto& f : std::vector<std::function<TensorList(const Tensor&, const Tensor&)>>{of_item, of_size})
+    for (DType from : dtypes)
+      for (DType with : dtypes)
+        for (const Shape& shape : {Shape{}, Shape{3}}) {
+          auto fast = compile(f, {.dynamic = Dynamic::kTrue});
+          Tensor y = tensor({0.3, 2.7, 1.1}).to(from), x = full(shape, 1.7).to(with);
+          TensorList want = f(x, y), got = fast(x, y);
+          for (size_t i = 0; i < want.size(); ++i) {
+            EXPECT_EQ(got[i].dtype(), want[i].dtype()) << with << " of rank " << shape.size() << " with " << from << " " << i;
+            EXPECT_TRUE(equal(got[i].to(kFloat64), want[i].to(kFloat64))) << with << " " << shape << " with " << from << " " << i;
+          }
+        }
+}
+
 TEST(Breaks, AreLogged) {
   auto f = compile([](const Tensor& x) { return x.sum().item() > 0.0 ? x : -x; }, {.name = "asker"});
   std::string text = logged("breaks", [&] { f(ones({2})); });
