@@ -2,10 +2,10 @@
 #include "sinter/autograd/autograd.h"
 #include "sinter/autograd/tape.h"
 #include "sinter/base/error.h"
+#include "sinter/engine/device/device_engine.h"
 #include "sinter/engine/eager/eager.h"
 #include "sinter/engine/lazy_numbers.h"
 #include "sinter/engine/profile.h"
-#include "sinter/runtime/cuda/stream.h"
 #include "sinter/tensor/memory_format.h"
 #include "sinter/tensor/program_tracer.h"
 
@@ -51,7 +51,7 @@ TensorList execute_profiled(const Op& op, std::span<const TensorArg> inputs, con
   Profile::Timer timer(profile);
   TensorList outputs = eager::execute(op, inputs, attrs);
   // A GPU's time is told by waiting for it.
-  if (Device device = eager::device_of(inputs); device.is_cuda()) runtime::cuda_synchronize(device.index);
+  engine_of(eager::device_of(inputs)).synchronize();
   timer.eager(op, inputs, attrs, outputs);
   return outputs;
 }

@@ -54,7 +54,7 @@ class Reader {
  private:
   const TensorImpl& geometry(int slot) const { return plan_.slots[size_t(slot)].geometry.impl(); }
 
-  static std::string made_by(const Step& step) {
+  std::string made_by(const Step& step) const {
     switch (step.kind) {
       case Step::Kind::kFused:
         return step.code->made_by();
@@ -66,7 +66,7 @@ class Reader {
       default:
         break;
     }
-    const char* name = eager::template_name(*step.op);
+    const char* name = eager::template_name(*step.op, plan_.device);
     return name ? name : "loops";
   }
 

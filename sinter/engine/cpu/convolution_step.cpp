@@ -7,7 +7,7 @@
 #include "sinter/base/thread_pool.h"
 #include "sinter/engine/cpu/candidates.h"
 #include "sinter/engine/cpu/epilogue.h"
-#include "sinter/engine/eager/convolution.h"
+#include "sinter/engine/cpu/convolution.h"
 #include "sinter/engine/eager/gemm_operand.h"
 #include "sinter/engine/step/kernel_parameters.h"
 

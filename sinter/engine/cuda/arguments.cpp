@@ -21,9 +21,6 @@ thread_local bool starts_program = false;
 
 }  // namespace
 
-CudaRecording::CudaRecording(int64_t block) : block_(block), previous_(current_) { current_ = this; }
-CudaRecording::~CudaRecording() { current_ = previous_; }
-
 BufferPtr CudaRecording::scratch(Device device, size_t bytes) {
   if (!scratch_ || scratch_->bytes() < bytes) keep(scratch_ = allocate_buffer(bytes, device));
   return scratch_;

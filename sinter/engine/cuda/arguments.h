@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "sinter/engine/device/recording.h"
 #include "sinter/engine/step/arguments.h"
 #include "sinter/runtime/cuda/module.h"
 #include "sinter/tensor/buffer.h"
@@ -10,14 +11,13 @@
 namespace sinter {
 
 // The recording under way on this thread. Records what its launches must keep.
-class CudaRecording {
+class CudaRecording final : public Recording {
  public:
   // `block`: the device address of the parameter block.
-  explicit CudaRecording(int64_t block);
-  ~CudaRecording();
-  CudaRecording(const CudaRecording&) = delete;
+  explicit CudaRecording(int64_t block) : block_(block) {}
 
-  static CudaRecording* current() { return current_; }
+  // A thread that works for a GPU has no others.
+  static CudaRecording* current() { return static_cast<CudaRecording*>(Recording::current()); }
   int64_t block() const { return block_; }
   // Memory that the graph uses again in every run.
   void keep(BufferPtr buffer) { kept_.push_back(std::move(buffer)); }
@@ -26,9 +26,7 @@ class CudaRecording {
   BufferPtr scratch(Device device, size_t bytes);
 
  private:
-  static inline thread_local CudaRecording* current_ = nullptr;
   int64_t block_;
-  CudaRecording* previous_;
   std::vector<BufferPtr> kept_;
   BufferPtr scratch_;
 };

@@ -5,8 +5,8 @@
 
 #include "sinter/base/error.h"
 #include "sinter/engine/cuda/arguments.h"
-#include "sinter/engine/cuda/templates.h"
 #include "sinter/engine/eager/attention.h"
+#include "sinter/engine/eager/op_kernels.h"
 #include "sinter/runtime/cuda/attention/attention.h"
 #include "sinter/runtime/cuda/device.h"
 #include "sinter/runtime/cuda/memory.h"
@@ -66,9 +66,7 @@ runtime::CudaAttention problem_of(const AttentionCall& call) {
           .overlaps_previous = true};
 }
 
-}  // namespace
-
-void prepare_cuda_attention(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor& out) {
+void prepare(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor& out) {
   for (auto& arg : inputs.first(3))
     if (arg.is_scalar() || (arg.tensor().stride(-1) != 1 && arg.tensor().size(-1) != 1)) return;
   AttentionCall call(op, inputs, attrs, &out);
@@ -77,7 +75,7 @@ void prepare_cuda_attention(const Op& op, std::span<const TensorArg> inputs, con
   if (runtime::takes_cuda_attention(problem)) runtime::prepare_cuda_attention(out.device().index, problem);
 }
 
-bool cuda_attention_template(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor* given,
+bool attention(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor* given,
                              TensorList& outputs) {
   AttentionCall call(op, inputs, attrs, given);
   if (!call.taken()) return false;
@@ -95,5 +93,16 @@ bool cuda_attention_template(const Op& op, std::span<const TensorArg> inputs, co
   outputs = {call.out()};
   return true;
 }
+
+const RegisterOpKernel kernels[] = {
+    {kCUDA, {.op = "scaled_dot_product_attention",
+             .run = attention,
+             .name = "attention",
+             .takes = takes_attention,
+             .strides = attention_strides,
+             .prepare = prepare}},
+};
+
+}  // namespace
 
 }  // namespace sinter::eager

@@ -3,8 +3,8 @@
 #include "sinter/base/log.h"
 #include "sinter/engine/cuda/arguments.h"
 #include "sinter/engine/cuda/convolution_step.h"
-#include "sinter/engine/cuda/templates.h"
 #include "sinter/engine/cuda/tile_convolution.h"
+#include "sinter/engine/eager/op_kernels.h"
 #include "sinter/ops/contract.h"
 #include "sinter/tensor/memory_format.h"
 
@@ -33,9 +33,7 @@ MemoryFormat format_for(const Tensor& x, const Tensor* given) {
   return has_format(leader.sizes, leader.strides, wanted) || !runtime::cudnn_problem().empty() ? wanted : MemoryFormat::kContiguous;
 }
 
-}  // namespace
-
-bool cuda_convolution_template(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor* given,
+bool convolution(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor* given,
                                TensorList& outputs) {
   auto& a = attrs.as<ConvolutionAttrs>();
   Tensor x = inputs[0].tensor(), w = inputs[1].tensor();
@@ -73,5 +71,11 @@ bool cuda_convolution_template(const Op& op, std::span<const TensorArg> inputs, 
   outputs = {out};
   return true;
 }
+
+const RegisterOpKernel kernels[] = {
+    {kCUDA, {.op = "convolution", .run = convolution, .name = "convolution"}},
+};
+
+}  // namespace
 
 }  // namespace sinter::eager

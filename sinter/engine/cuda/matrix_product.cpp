@@ -1,7 +1,7 @@
 #include "sinter/base/error.h"
 #include "sinter/engine/cuda/arguments.h"
-#include "sinter/engine/cuda/templates.h"
 #include "sinter/engine/eager/gemm_operand.h"
+#include "sinter/engine/eager/op_kernels.h"
 #include "sinter/runtime/cuda/cublaslt.h"
 
 namespace sinter::eager {
@@ -20,9 +20,7 @@ runtime::CudaMatrix matrix(const TensorImpl& t) {
   return {data_of(t), t.strides[rank - 2], t.strides[rank - 1], rank == 3 ? t.strides[0] : 0};
 }
 
-}  // namespace
-
-bool cuda_matrix_product(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor* given,
+bool matrix_product(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor* given,
                          TensorList& outputs) {
   if (!gemm_type(inputs[0].dtype())) return false;
   auto types = operand_types(inputs);
@@ -47,5 +45,12 @@ bool cuda_matrix_product(const Op& op, std::span<const TensorArg> inputs, const 
   runtime::cuda_matmul(result.device.index, problem);
   return true;
 }
+
+const RegisterOpKernel kernels[] = {
+    {kCUDA, {.op = "mm", .run = matrix_product, .name = "gemm"}},
+    {kCUDA, {.op = "bmm", .run = matrix_product, .name = "gemm"}},
+};
+
+}  // namespace
 
 }  // namespace sinter::eager

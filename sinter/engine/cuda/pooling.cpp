@@ -5,7 +5,8 @@
 #include "sinter/codegen/cuda/emit.h"
 #include "sinter/engine/cuda/arguments.h"
 #include "sinter/engine/cuda/loops.h"
-#include "sinter/engine/cuda/templates.h"
+#include "sinter/engine/cuda/pooling.h"
+#include "sinter/engine/eager/op_kernels.h"
 #include "sinter/ops/contract.h"
 #include "sinter/base/format.h"
 #include "sinter/runtime/cuda/device.h"
@@ -86,7 +87,9 @@ bool takes_channels_last_pool(const TensorImpl& x, const Attrs& attrs) {
   return x.numel > 0 && x.numel < INT32_MAX && has_format(x.sizes, x.strides, MemoryFormat::kChannelsLast);
 }
 
-bool cuda_max_pool_template(const Op&, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor* given,
+namespace {
+
+bool max_pool(const Op&, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor* given,
                             TensorList& outputs) {
   auto& x = inputs[0].tensor().impl();
   if (!given || !takes_channels_last_pool(x, attrs)) return false;
@@ -114,5 +117,11 @@ bool cuda_max_pool_template(const Op&, std::span<const TensorArg> inputs, const 
   outputs = {*given};
   return true;
 }
+
+const RegisterOpKernel kernels[] = {
+    {kCUDA, {.op = "max_pool", .run = max_pool, .name = "pool"}},
+};
+
+}  // namespace
 
 }  // namespace sinter::eager

@@ -13,9 +13,6 @@ namespace sinter {
 
 namespace {
 
-// More than this, and the caller's memory moves about for reasons of its own.
-constexpr int kMostRecordings = 8;
-
 // The block is refreshed by a kernel that carries the values as its parameter: nothing on the host has to stay in place
 // until it has run.
 constexpr size_t kCellsPerLaunch = 120;
@@ -57,25 +54,8 @@ CudaReplayStats cuda_replay_stats() {
 }
 
 CudaReplay::CudaReplay(Device device, std::string program, std::vector<bool> moving)
-    : device_(device), program_(std::move(program)), moving_(std::move(moving)) {
+    : Replay(std::move(moving)), device_(device), program_(std::move(program)) {
   block_ = allocate_buffer(std::max<size_t>(moving_.size(), 1) * sizeof(int64_t), device);
-}
-
-CudaReplay::Next CudaReplay::next(std::span<const int64_t> cells) {
-  if (gave_up_) return Next::kRun;
-  if (last_.empty()) {
-    last_.assign(cells.begin(), cells.end());
-    return moving_.empty() ? Next::kRecord : Next::kRun;
-  }
-  bool moved = false;
-  for (size_t i = 0; i < cells.size(); ++i)
-    if (!moving_[i] && cells[i] != last_[i]) moved = moving_[i] = true;
-  if (graph_ && !moved) return Next::kReplay;
-  if (recordings_ == kMostRecordings) {
-    give_up(format("memory that it reads was found in another place {} times", kMostRecordings));
-    return Next::kRun;
-  }
-  return Next::kRecord;
 }
 
 bool CudaReplay::record(FunctionRef<void()> queue) {

@@ -1,7 +1,7 @@
 // Orderings and searches by the kernels of runtime/cuda/sort.h.
 #include "sinter/base/error.h"
 #include "sinter/engine/cuda/arguments.h"
-#include "sinter/engine/cuda/templates.h"
+#include "sinter/engine/eager/op_kernels.h"
 #include "sinter/ops/search.h"
 #include "sinter/runtime/cuda/sort.h"
 
@@ -41,9 +41,7 @@ TensorList ordered(const Tensor& x, int64_t dim, int64_t keep, bool descending) 
   return {values, positions};
 }
 
-}  // namespace
-
-bool cuda_sort_template(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor*,
+bool sort(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor*,
                         TensorList& outputs) {
   Tensor x = packed(inputs[0], op);
   auto& a = attrs.as<SortAttrs>();
@@ -52,7 +50,7 @@ bool cuda_sort_template(const Op& op, std::span<const TensorArg> inputs, const A
   return true;
 }
 
-bool cuda_topk_template(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor*,
+bool topk(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor*,
                         TensorList& outputs) {
   auto types = operand_types(inputs);
   op.infer(OpCall{op, types, attrs});  // refuses operands that do not fit
@@ -62,7 +60,7 @@ bool cuda_topk_template(const Op& op, std::span<const TensorArg> inputs, const A
   return true;
 }
 
-bool cuda_nonzero_template(const Op& op, std::span<const TensorArg> inputs, const Attrs&, const Tensor*,
+bool nonzero(const Op& op, std::span<const TensorArg> inputs, const Attrs&, const Tensor*,
                            TensorList& outputs) {
   Tensor x = packed(inputs[0], op);
   auto& sizes = x.impl().sizes;
@@ -78,7 +76,7 @@ bool cuda_nonzero_template(const Op& op, std::span<const TensorArg> inputs, cons
   return true;
 }
 
-bool cuda_unique_template(const Op& op, std::span<const TensorArg> inputs, const Attrs&, const Tensor*,
+bool unique(const Op& op, std::span<const TensorArg> inputs, const Attrs&, const Tensor*,
                           TensorList& outputs) {
   Tensor x = packed(inputs[0], op);
   int64_t numel = x.impl().numel;
@@ -94,7 +92,7 @@ bool cuda_unique_template(const Op& op, std::span<const TensorArg> inputs, const
   return true;
 }
 
-bool cuda_searchsorted_template(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor*,
+bool searchsorted(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor*,
                                 TensorList& outputs) {
   auto types = operand_types(inputs);
   op.infer(OpCall{op, types, attrs});
@@ -114,5 +112,15 @@ bool cuda_searchsorted_template(const Op& op, std::span<const TensorArg> inputs,
                               .places = reinterpret_cast<int64_t*>(data_of(out.impl()))});
   return true;
 }
+
+const RegisterOpKernel kernels[] = {
+    {kCUDA, {.op = "sort", .run = sort, .name = "sort"}},
+    {kCUDA, {.op = "topk", .run = topk, .name = "sort"}},
+    {kCUDA, {.op = "nonzero", .run = nonzero, .name = "search"}},
+    {kCUDA, {.op = "_unique2", .run = unique, .name = "search"}},
+    {kCUDA, {.op = "searchsorted", .run = searchsorted, .name = "search"}},
+};
+
+}  // namespace
 
 }  // namespace sinter::eager

@@ -97,13 +97,4 @@ IntList attention_strides(const IntList& sizes) {
   return {sizes[2] * row, sizes[3], row, 1};
 }
 
-bool attention_template(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor* given,
-                        TensorList& outputs) {
-  AttentionCall call(op, inputs, attrs, given);
-  if (!call.taken()) return false;
-  runtime::attention(call.problem());
-  outputs = {call.out()};
-  return true;
-}
-
 }  // namespace sinter::eager

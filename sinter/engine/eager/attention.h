@@ -22,8 +22,6 @@ class AttentionCall {
   runtime::AttentionProblem problem_{};
 };
 
-bool attention_template(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor* given,
-                        TensorList& outputs);
 bool takes_attention(const OpCall& call);
 // The heads of a query side by side: models look at them as one row next.
 IntList attention_strides(const IntList& sizes);

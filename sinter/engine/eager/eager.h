@@ -57,13 +57,11 @@ using Template = bool (*)(const Op& op, std::span<const TensorArg> inputs, const
                           TensorList& outputs);
 Template find_template(const Op& op, Device device);
 using Preparation = void (*)(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor& out);
-// Of the op's template on a GPU; null where there is none.
-Preparation find_preparation(const Op& op);
 // The strides that a fresh result of the op, of these sizes, has on the device: row-major but where its template writes
 // an order that suits what usually follows.
 IntList template_strides(const Op& op, Device device, const IntList& sizes);
 // "gemm", "attention", …; null where there is none.
-const char* template_name(const Op& op);
+const char* template_name(const Op& op, Device device);
 // Whether a composite op has a template for all operands of these types, whatever their memory looks like: it need not
 // be taken apart.
 bool takes_whole(const OpCall& call);

@@ -2,7 +2,7 @@
 #include "sinter/autograd/autograd.h"
 #include "sinter/base/error.h"
 #include "sinter/base/log.h"
-#include "sinter/engine/eager/eager.h"
+#include "sinter/engine/eager/op_kernels.h"
 #include "sinter/ops/results.h"
 #include "sinter/runtime/refusal.h"
 
@@ -78,9 +78,10 @@ TensorList execute(const Op& op, std::span<const TensorArg> inputs, const Attrs&
 }
 
 bool prepare(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor& out) {
-  auto preparation = out.device().is_cuda() ? find_preparation(op) : nullptr;
-  if (preparation) preparation(op, inputs, attrs, out);
-  return preparation != nullptr;
+  auto* kernel = find_op_kernel(op, out.device().type);
+  if (!kernel || !kernel->prepare) return false;
+  kernel->prepare(op, inputs, attrs, out);
+  return true;
 }
 
 }  // namespace sinter::eager

@@ -1,10 +1,10 @@
 #include "sinter/engine/executable/frame.h"
 
 #include <algorithm>
-#include <deque>
 
 #include "sinter/autograd/autograd.h"
 #include "sinter/base/error.h"
+#include "sinter/engine/device/device_engine.h"
 #include "sinter/engine/eager/eager.h"
 #include "sinter/engine/executable/eager_step.h"
 #include "sinter/engine/executable/step_observer.h"
@@ -35,7 +35,7 @@ Profile::KernelRow describe(const Plan& plan, const Step& step) {
 }  // namespace
 
 Frame::Frame(std::shared_ptr<const Plan> plan)
-    : plan_(std::move(plan)), arena_(allocate_buffer(size_t(plan_->arena_bytes), plan_->device)) {
+    : plan_(std::move(plan)), engine_(engine_of(plan_->device)), arena_(allocate_buffer(size_t(plan_->arena_bytes), plan_->device)) {
   make_tensors();
   make_calls();
   make_replay();
@@ -65,16 +65,16 @@ void Frame::make_rearranged() {
 
 void Frame::refresh_rearranged() {
   if (rearranged_.empty()) return;
-  void* stream = plan_->device.is_cuda() ? runtime::cuda_stream(plan_->device.index) : nullptr;
+  void* stream = engine_.stream();
   for (auto& [call, made] : rearranged_) made.refresh(calls_[call].args, arguments(calls_[call]), stream);
 }
 
 // Results are new in every call.
 void Frame::make_replay() {
-  if (!plan_->device.is_cuda() || !plan_->records) return;
+  if (!plan_->records) return;
   std::vector<bool> moving(plan_->storages.size() + plan_->input_slots.size() - plan_->captured.size(), false);
   for (size_t s = 0; s < plan_->storages.size(); ++s) moving[s] = plan_->storages[s].kind == Storage::Kind::kOutput;
-  replay_ = std::make_unique<CudaReplay>(plan_->device, plan_->name, std::move(moving));
+  replay_ = engine_.make_replay(plan_->name, std::move(moving));
 }
 
 void Frame::make_tensors() {
@@ -191,16 +191,16 @@ void Frame::run(std::span<const TensorArg> inputs, std::span<Tensor> outputs) {
     run_calls();
     timer.program(plan_->name);
   } else if (replay_ && !StepObserver::current()) {
-    run_on_cuda(inputs);
+    run_recorded(inputs);
   } else {
     run_calls();
   }
   hand_out(inputs, outputs);
 }
 
-// --- CUDA graphs -----------------------------------------------------------------------------------------------------
+// --- recordings ------------------------------------------------------------------------------------------------------
 
-// Cells of the graph's parameter block: one a storage, then one an input for those that are numbers.
+// Cells of the parameter block: one a storage, then one an input for those that are numbers.
 std::vector<int64_t> Frame::cells(std::span<const TensorArg> inputs) const {
   std::vector<int64_t> out(plan_->storages.size() + inputs.size(), 0);
   for (size_t s = 0; s < bound_.size(); ++s)
@@ -243,12 +243,12 @@ class Frame::Places {
   std::vector<Real> real_;
 };
 
-void Frame::run_on_cuda(std::span<const TensorArg> inputs) {
+void Frame::run_recorded(std::span<const TensorArg> inputs) {
   auto now = cells(inputs);
   switch (replay_->next(now)) {
-    case CudaReplay::Next::kRun:
+    case Replay::Next::kRun:
       return run_calls();
-    case CudaReplay::Next::kRecord: {
+    case Replay::Next::kRecord: {
       bool recorded;
       {
         Places places(*this);
@@ -257,7 +257,7 @@ void Frame::run_on_cuda(std::span<const TensorArg> inputs) {
       if (!recorded) return run_calls();
       break;
     }
-    case CudaReplay::Next::kReplay:
+    case Replay::Next::kReplay:
       break;
   }
   replay_->launch(now);
@@ -284,7 +284,7 @@ StepArguments Frame::arguments(const Call& call) const {
     size_t cell = plan_->storages.size() + size_t(std::max(input, 0));
     if (!arg.is_scalar())
       slots.add_address(eager::slot_of(arg.tensor().impl()), call.stays[i]);
-    else if (input >= 0 && CudaRecording::current() && replay_->is_moving(cell))
+    else if (input >= 0 && Recording::current() && replay_->is_moving(cell))
       slots.add_cell(int(cell));
     else
       slots.add_number(eager::slot_of(arg.scalar()));
@@ -296,42 +296,29 @@ StepArguments Frame::arguments(const Call& call) const {
 
 // Numbers of the caller that go to other than generated kernels would stay as they were recorded.
 void Frame::check_recordable(const Call& call) const {
-  if (!CudaRecording::current() || call.step->kind == Step::Kind::kFused) return;
+  if (!Recording::current() || call.step->kind == Step::Kind::kFused) return;
   for (auto& operand : call.step->inputs)
     check(operand.number_input < 0 || !replay_->is_moving(plan_->storages.size() + size_t(operand.number_input)),
           "{} takes a number that changes from call to call", call.step->op->name);
 }
 
-// Kernels are timed by the device. It is held up meanwhile, so that it never waits for the host between two of them.
-void Frame::run_timed_on_cuda(Profile& profile) {
-  run_calls_in_order();  // whatever the first call of a kernel needs
-  int device = plan_->device.index;
-  std::deque<runtime::CudaEvent> events;
-  auto mark = [&] { events.emplace_back(device).record(runtime::cuda_stream(device)); };
-  hold_up_cuda(plan_->device, 20e-6 * double(calls_.size()));
-  begin_cuda_program();
-  mark();
-  for (auto& call : calls_) {
-    run(call);
-    mark();
-  }
-  events.back().wait();
+void Frame::run_timed(Profile& profile) {
+  auto seconds = engine_.time_each(calls_.size(), [&](size_t i) { run(calls_[i]); });
   for (size_t i = 0; i < calls_.size(); ++i) {
     const Step& step = *calls_[i].step;
-    Profile::Timer(profile).kernel(&step, [&] { return describe(*plan_, step); },
-                                   events[i + 1].milliseconds_since(events[i]) * 1e-3);
+    Profile::Timer(profile).kernel(&step, [&] { return describe(*plan_, step); }, seconds[i]);
   }
 }
 
 void Frame::run_calls() {
   auto* profile = Profile::current();
-  if (profile && plan_->device.is_cuda()) return run_timed_on_cuda(*profile);
+  if (profile && engine_.queues()) return run_timed(*profile);
   run_calls_in_order();
 }
 
 void Frame::run_calls_in_order() {
-  if (plan_->device.is_cuda()) begin_cuda_program();
-  auto* profile = plan_->device.is_cuda() ? nullptr : Profile::current();
+  engine_.begin_program();
+  auto* profile = engine_.queues() ? nullptr : Profile::current();
   auto* observer = StepObserver::current();
   size_t at = 0;
   try {
@@ -391,7 +378,7 @@ void Frame::run_fused(const Call& call) {
     step.code->launch(arguments(call));
   } catch (const runtime::Refused& refusal) {
     // In place, a part of it may have overwritten what the ops would read.
-    if (plan_->strict || step.in_place || CudaRecording::current()) throw;
+    if (plan_->strict || step.in_place || Recording::current()) throw;
     runtime::warn_refused(refusal, "its ops run one by one");
     call.by_ops = true;
     run_by_ops(call);

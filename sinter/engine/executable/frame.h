@@ -1,12 +1,12 @@
 #pragma once
 // Frame: what one call in flight of a plan needs: an arena and the tensors over it, made once and used again and again.
-#include "sinter/engine/cuda/arguments.h"
-#include "sinter/engine/cuda/replay.h"
+#include "sinter/engine/device/recording.h"
 #include "sinter/engine/executable/plan.h"
 #include "sinter/engine/executable/rearranged.h"
 
 namespace sinter {
 
+class DeviceEngine;
 class Profile;
 class StepObserver;
 
@@ -58,8 +58,8 @@ class Frame {
   void bind_outputs();
   void run_calls();
   void run_calls_in_order();
-  void run_timed_on_cuda(Profile& profile);
-  void run_on_cuda(std::span<const TensorArg> inputs);
+  void run_timed(Profile& profile);
+  void run_recorded(std::span<const TensorArg> inputs);
   std::vector<int64_t> cells(std::span<const TensorArg> inputs) const;
   StepArguments arguments(const Call& call) const;
   bool stays(int slot) const;
@@ -72,13 +72,14 @@ class Frame {
   void hand_out(std::span<const TensorArg> inputs, std::span<Tensor> outputs) const;
 
   std::shared_ptr<const Plan> plan_;
+  const DeviceEngine& engine_;
   BufferPtr arena_;
   TensorList tensors_;                     // by slot
   std::vector<std::vector<Bound>> bound_;  // by storage; empty for those in the arena
   std::vector<Call> calls_;
   std::vector<NumberPlace> numbers_;
   std::vector<CallRearranged> rearranged_;
-  std::unique_ptr<CudaReplay> replay_;  // where the plan is recorded as a CUDA graph
+  std::unique_ptr<Replay> replay_;  // where the plan is recorded
 };
 
 }  // namespace sinter

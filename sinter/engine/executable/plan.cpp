@@ -6,6 +6,7 @@
 
 #include "sinter/base/error.h"
 #include "sinter/base/stage_times.h"
+#include "sinter/engine/device/device_engine.h"
 #include "sinter/engine/eager/eager.h"
 #include "sinter/engine/executable/eager_step.h"
 #include "sinter/engine/executable/kernel_jobs.h"
@@ -214,7 +215,7 @@ class Planner {
     step.kind = Step::Kind::kKernel;
     IntList sizes = node.types[0].shape.numbers();
     const TensorImpl* first = step.inputs.empty() || step.inputs[0].slot < 0 ? nullptr : &geometry(step.inputs[0].slot);
-    Tensor fresh = geometry_of(node.types[0].dtype, sizes, result_strides(node, sizes, first, plan_->device), plan_->device);
+    Tensor fresh = geometry_of(node.types[0].dtype, sizes, engine_of(plan_->device).result_strides(node, sizes, first), plan_->device);
     // A scatter may change its first operand instead of a copy; other kernels need operands that stay.
     int taken = node.op->kind == OpKind::kScatter ? step.inputs[0].slot : changed_input(node);
     if (taken >= 0) {
@@ -277,7 +278,7 @@ class Planner {
       followed.push_back(slot < 0 || elsewhere[n] ? nullptr : &geometry(slot));
     }
     IntList sizes = node.types[size_t(result)].shape.numbers();
-    IntList strides = product        ? result_strides(*contractions[0], sizes, nullptr, plan_->device)
+    IntList strides = product        ? engine_of(plan_->device).result_strides(*contractions[0], sizes, nullptr)
                       : attrs.inner ? contiguous_strides(sizes)
                                     : eager::pointwise_strides(followed, sizes);
     Tensor fresh = geometry_of(node.types[size_t(result)].dtype, sizes, strides, plan_->device);
@@ -356,8 +357,8 @@ class Planner {
     for (size_t r = 0; r < node.types.size(); ++r) {
       IntList sizes = node.types[r].shape.numbers();
       Tensor geometry = geometry_of(node.types[r].dtype, sizes, contiguous_strides(sizes), plan_->device);
-      // A graph is launched without anybody to bring results along: on a GPU they are copied to a place of their own.
-      auto kind = plan_->device.is_cuda() ? Storage::Kind::kArena : Storage::Kind::kLoose;
+      // A recording is launched without anybody to bring results along: they are copied to a place of their own.
+      auto kind = engine_of(plan_->device).queues() ? Storage::Kind::kArena : Storage::Kind::kLoose;
       step.results.push_back(add_slot(geometry, add_storage(kind, -1, bytes_of(geometry.impl()), node.id)));
       define(node.result(int(r)), step.results.back());
     }

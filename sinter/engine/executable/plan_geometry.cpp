@@ -3,8 +3,6 @@
 #include <algorithm>
 
 #include "sinter/base/error.h"
-#include "sinter/engine/cuda/convolution_step.h"
-#include "sinter/engine/cuda/templates.h"
 #include "sinter/engine/eager/eager.h"
 #include "sinter/tensor/memory_format.h"
 
@@ -21,15 +19,6 @@ Tensor geometry_of(DType dtype, const IntList& sizes, const IntList& strides, De
   impl->numel = checked_numel("plan", sizes);
   impl->contiguous = has_format(sizes, strides, MemoryFormat::kContiguous);
   return Tensor(std::move(impl));
-}
-
-IntList result_strides(const Node& node, const IntList& sizes, const TensorImpl* x, Device device) {
-  static const Op* max_pool = find_op("max_pool");
-  if (device.is_cuda() && node.op == &convolution_op() && is_fusable_on_cuda(node))
-    return format_strides("plan", sizes, cuda_convolution_format(node.types[0].dtype, sizes.size()));
-  if (device.is_cuda() && node.op == max_pool && x && eager::takes_channels_last_pool(*x, node.attrs))
-    return format_strides("plan", sizes, MemoryFormat::kChannelsLast);
-  return eager::template_strides(*node.op, device, sizes);
 }
 
 bool same_place(const TensorImpl& a, const TensorImpl& b) {

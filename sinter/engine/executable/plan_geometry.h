@@ -10,9 +10,6 @@ namespace sinter {
 int64_t bytes_of(const TensorImpl& t);
 // A tensor without memory, at the start of its storage.
 Tensor geometry_of(DType dtype, const IntList& sizes, const IntList& strides, Device device = {});
-// The strides of a fresh result of these sizes: row-major, but for images on a GPU. Convolutions choose their order; a pool
-// keeps that of `x`, its operand.
-IntList result_strides(const Node& node, const IntList& sizes, const TensorImpl* x, Device device);
 bool same_place(const TensorImpl& a, const TensorImpl& b);
 // Whether no two elements share a place in memory: what may be written.
 bool is_injective(const TensorImpl& t);

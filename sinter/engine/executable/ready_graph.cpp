@@ -11,13 +11,12 @@
 #include "sinter/base/planted.h"
 #include "sinter/base/stage_times.h"
 #include "sinter/engine/bisect/witness.h"
+#include "sinter/engine/device/device_engine.h"
 #include "sinter/engine/eager/eager.h"
 #include "sinter/engine/executable/specialize.h"
 #include "sinter/engine/step/make_step.h"
 #include "sinter/graph/subgraph.h"
-#include "sinter/ops/contract.h"
 #include "sinter/runtime/cpu/cpu_features.h"
-#include "sinter/runtime/cuda/cudnn.h"
 
 namespace sinter {
 
@@ -37,15 +36,10 @@ bool has_registered_ops(const Graph& graph) {
 std::string key_of(const Graph& graph, const std::string& text, const PipelineOptions& options) {
   std::string skipped = skipped_passes();
   for (auto& name : options.skip) skipped += "," + name;
-  // Asking for cuDNN loads it: only where there may be a convolution to give to it.
-  std::string device = device_of(graph).is_cuda() ? "cuda" : "cpu";
-  auto convolves = [](const Node& node) { return node.op == &convolution_op(); };
-  if (device_of(graph).is_cuda() && std::any_of(graph.nodes().begin(), graph.nodes().end(), convolves))
-    device += runtime::cudnn_problem().empty() ? " with cuDNN" : "";
   return runtime::make_key({{"kind", "graph"},
                             {"captured", runtime::text_part(text)},
                             {"skipped", skipped},
-                            {"device", device},
+                            {"device", engine_of(device_of(graph)).kind(graph)},
                             {"target", runtime::host_target().name},
                             {"sinter", build_id()}});
 }

@@ -10,10 +10,9 @@
 #include "sinter/base/progress.h"
 #include "sinter/base/thread_pool.h"
 #include "sinter/engine/autotune.h"
+#include "sinter/engine/device/device_engine.h"
 #include "sinter/engine/executable/tune_operands.h"
 #include "sinter/runtime/cpu/onednn.h"
-#include "sinter/runtime/cuda/device.h"
-#include "sinter/runtime/cuda/stream.h"
 #include "sinter/runtime/refusal.h"
 #include "sinter/tensor/tracer.h"
 
@@ -21,7 +20,7 @@ namespace sinter {
 
 namespace {
 
-// On a GPU one run of a candidate is many launches: a single one is over before the host has looked at its clock.
+// Where launches are queued, one run of a candidate is many: a single one is over before the host has looked at its clock.
 constexpr int kLaunches = 24;
 
 // Everything that the time depends on, apart from the machine.
@@ -45,11 +44,11 @@ std::string key_of(const Plan& plan, const Step& step) {
 class Choice {
  public:
   Choice(const Plan& plan, const Step& step, double seconds)
-      : plan_(plan), step_(step), seconds_(seconds), operands_(plan, step), others_(step.code->other_candidates()),
+      : plan_(plan), step_(step), engine_(engine_of(plan.device)), seconds_(seconds), operands_(plan, step), others_(step.code->other_candidates()),
         refusals_(others_.size()), tuned_(others_.size(), false) {}
 
   std::shared_ptr<const CompiledStep> make() {
-    if (plan_.device.is_cuda()) step_.code->tune_libraries(operands_.next().arguments, seconds_);
+    if (engine_.queues()) step_.code->tune_libraries(operands_.next().arguments, seconds_);
     if (others_.empty()) return step_.code;
     std::vector<Candidate> candidates{{default_name(), [this] { run(*step_.code); }}};
     for (size_t i = 0; i < others_.size(); ++i)
@@ -68,13 +67,14 @@ class Choice {
   std::string default_name() const { return step_.code->candidate().empty() ? "sinter" : step_.code->candidate(); }
   std::string point() const {
     std::string kind = step_.code->made_by() == "convolution" ? "convolution" : "product";
-    return plan_.device.is_cuda() ? kind + " on " + runtime::cuda_device_info(plan_.device.index).name : kind;
+    std::string machine = engine_.machine();
+    return machine.empty() ? kind : kind + " on " + machine;
   }
 
   void run(const CompiledStep& candidate) {
-    if (!plan_.device.is_cuda()) return candidate.launch(operands_.next().arguments);
-    for (int i = 0; i < kLaunches; ++i) candidate.launch(operands_.next().arguments);
-    runtime::cuda_synchronize(plan_.device.index);
+    const int launches = engine_.queues() ? kLaunches : 1;
+    for (int i = 0; i < launches; ++i) candidate.launch(operands_.next().arguments);
+    engine_.synchronize();
   }
 
   void run_other(size_t i) {
@@ -101,6 +101,7 @@ class Choice {
 
   const Plan& plan_;
   const Step& step_;
+  const DeviceEngine& engine_;
   double seconds_;
   TuneOperands operands_;
   std::vector<std::shared_ptr<CompiledStep>> others_;
@@ -114,7 +115,7 @@ void tune(Plan& plan, double seconds) {
   NoGradGuard no_history;
   TracerScope no_tracer(nullptr);
   std::string problem;
-  if (plan.device.is_cpu() && log_enabled(LogTopic::kAutotune) && runtime::onednn_version(&problem).empty())
+  if (!engine_of(plan.device).queues() && log_enabled(LogTopic::kAutotune) && runtime::onednn_version(&problem).empty())
     log(LogTopic::kAutotune, "oneDNN is no candidate: {}", problem);
   // Equal steps share one choice.
   std::map<std::shared_ptr<const CompiledStep>, std::shared_ptr<const CompiledStep>> known;

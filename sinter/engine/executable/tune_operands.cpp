@@ -1,13 +1,9 @@
 #include "sinter/engine/executable/tune_operands.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cstring>
 
+#include "sinter/engine/device/device_engine.h"
 #include "sinter/engine/eager/eager.h"
-#include "sinter/runtime/cuda/device.h"
-#include "sinter/runtime/cuda/memory.h"
 
 namespace sinter {
 
@@ -16,19 +12,12 @@ namespace {
 constexpr int64_t kSmall = int64_t(1) << 20;  // operands that the step before is likely to have left in a cache
 constexpr int64_t kMaxSets = 16;
 
-// The caches that a step's operands may still be in, in bytes.
-int64_t cache_bytes(Device device) {
-  if (device.is_cuda()) return runtime::cuda_device_info(device.index).l2_bytes;
-  static const int64_t bytes = std::max<int64_t>(sysconf(_SC_LEVEL3_CACHE_SIZE), int64_t(32) << 20);
-  return bytes;
-}
-
 }  // namespace
 
 const TuneOperands::Set& TuneOperands::next() {
   if (sets_.empty()) {
     sets_.push_back(make_set());
-    int64_t count = bytes_ < kSmall ? 1 : std::min(kMaxSets, 2 * cache_bytes(plan_.device) / bytes_ + 1);
+    int64_t count = bytes_ < kSmall ? 1 : std::min(kMaxSets, 2 * engine_of(plan_.device).cache_bytes() / bytes_ + 1);
     while (int64_t(sets_.size()) < count) sets_.push_back(make_set());
   }
   at_ = (at_ + 1) % sets_.size();
@@ -59,10 +48,7 @@ Tensor TuneOperands::tensor(int slot) {
   impl->buffer = allocate_buffer(size_t(bytes), plan_.device);
   impl->offset = 0;
   unsigned char filling = is_floating(impl->dtype) ? 0x3c : 0;
-  if (bytes && plan_.device.is_cuda())
-    runtime::cuda_fill(impl->buffer->data(), plan_.device.index, filling, size_t(bytes));
-  else if (bytes)
-    std::memset(impl->buffer->data(), filling, size_t(bytes));
+  if (bytes) engine_of(plan_.device).fill(impl->buffer->data(), filling, size_t(bytes));
   return Tensor(std::move(impl));
 }
 

@@ -1,7 +1,8 @@
 // Convolutions, their gradients and pools through the kernels of runtime/cpu/conv.
-#include "sinter/engine/eager/convolution.h"
+#include "sinter/engine/cpu/convolution.h"
 
 #include "sinter/engine/eager/gemm_operand.h"
+#include "sinter/engine/eager/op_kernels.h"
 #include "sinter/runtime/cpu/conv/pool.h"
 
 namespace sinter::eager {
@@ -79,7 +80,9 @@ void run_convolution(const ConvolutionAttrs& attrs, const runtime::ConvShape& sh
   run(shape, x, weight, weight_type, out, out_type, options);
 }
 
-bool convolution_template(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor* given,
+namespace {
+
+bool convolution(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor* given,
                           TensorList& outputs) {
   auto type = gemm_type(inputs[0].dtype());
   if (!type || inputs[1].tensor().impl().numel == 0) return false;
@@ -96,7 +99,7 @@ bool convolution_template(const Op& op, std::span<const TensorArg> inputs, const
   return true;
 }
 
-bool weight_grad_template(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor* given,
+bool weight_grad(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor* given,
                           TensorList& outputs) {
   auto type = gemm_type(inputs[0].dtype());
   auto &x = inputs[0].tensor().impl(), &grad = inputs[1].tensor().impl();
@@ -114,7 +117,7 @@ bool weight_grad_template(const Op& op, std::span<const TensorArg> inputs, const
   return true;
 }
 
-bool max_pool_template(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor* given,
+bool max_pool(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor* given,
                        TensorList& outputs) {
   auto& a = attrs.as<MaxPoolAttrs>();
   auto type = pool_type(inputs[0], a.kernel);
@@ -125,7 +128,7 @@ bool max_pool_template(const Op& op, std::span<const TensorArg> inputs, const At
   return true;
 }
 
-bool max_pool_indices_template(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor* given,
+bool max_pool_indices(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor* given,
                                TensorList& outputs) {
   auto& a = attrs.as<MaxPoolAttrs>();
   auto type = pool_type(inputs[0], a.kernel);
@@ -138,7 +141,7 @@ bool max_pool_indices_template(const Op& op, std::span<const TensorArg> inputs, 
   return true;
 }
 
-bool window_sum_template(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor* given,
+bool window_sum(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor* given,
                          TensorList& outputs) {
   auto& a = attrs.as<WindowSumAttrs>();
   auto type = pool_type(inputs[0], a.kernel);
@@ -154,5 +157,15 @@ bool window_sum_template(const Op& op, std::span<const TensorArg> inputs, const 
   outputs = {std::move(out)};
   return true;
 }
+
+const RegisterOpKernel kernels[] = {
+    {kCPU, {.op = "convolution", .run = convolution, .name = "convolution"}},
+    {kCPU, {.op = "convolution_weight_grad", .run = weight_grad, .name = "convolution"}},
+    {kCPU, {.op = "max_pool", .run = max_pool, .name = "pool"}},
+    {kCPU, {.op = "max_pool_indices", .run = max_pool_indices, .name = "pool"}},
+    {kCPU, {.op = "window_sum", .run = window_sum, .name = "pool"}},
+};
+
+}  // namespace
 
 }  // namespace sinter::eager

@@ -16,16 +16,5 @@ void run_convolution(const ConvolutionAttrs& attrs, const runtime::ConvShape& sh
                      const void* weight, runtime::GemmType weight_type, void* out, runtime::GemmType out_type,
                      const runtime::Epilogue* epilogue = nullptr);
 
-// Integers keep to the loops.
-bool convolution_template(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor* given,
-                          TensorList& outputs);
-bool weight_grad_template(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor* given,
-                          TensorList& outputs);
-bool max_pool_template(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor* given,
-                       TensorList& outputs);
-bool max_pool_indices_template(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor* given,
-                               TensorList& outputs);
-bool window_sum_template(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor* given,
-                         TensorList& outputs);
 
 }  // namespace sinter::eager

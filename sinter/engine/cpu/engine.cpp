@@ -1,0 +1,55 @@
+#include "sinter/engine/cpu/engine.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "sinter/engine/cpu/convolution_step.h"
+#include "sinter/engine/cpu/nest_step.h"
+#include "sinter/engine/cpu/product_step.h"
+#include "sinter/engine/eager/gemm_operand.h"
+#include "sinter/engine/step/make_step.h"
+#include "sinter/loops/fused.h"
+#include "sinter/ops/contract.h"
+
+namespace sinter {
+
+namespace {
+
+class CpuEngine final : public DeviceEngine {
+ public:
+  std::string kind(const Graph&) const override { return "cpu"; }
+  int64_t cache_bytes() const override {
+    static const int64_t bytes = std::max<int64_t>(sysconf(_SC_LEVEL3_CACHE_SIZE), int64_t(32) << 20);
+    return bytes;
+  }
+
+  bool takes_contraction(const Node& node) const override {
+    return node.op == &convolution_op() ? is_fusable_convolution(node) : eager::gemm_type(node.types[0].dtype).has_value();
+  }
+
+  std::unique_ptr<CompiledStep> make_step(const FusedAttrs& attrs, std::span<const TensorImpl* const> inputs,
+                                          std::span<const TensorImpl* const> outputs) const override {
+    if (auto contractions = contractions_of(*attrs.body); !contractions.empty()) {
+      if (contractions[0]->op == &convolution_op()) return make_cpu_convolution(attrs, *contractions[0], inputs, outputs);
+      return make_cpu_product(attrs, inputs, outputs);
+    }
+    if (holds_siblings(attrs)) return make_cpu_siblings(attrs, inputs, outputs);
+    return std::make_unique<CpuNestStep>(attrs, inputs, outputs);
+  }
+
+  IntList result_strides(const Node&, const IntList& sizes, const TensorImpl*) const override {
+    return contiguous_strides(sizes);
+  }
+  void fill(void* memory, unsigned char value, size_t bytes) const override { std::memset(memory, value, bytes); }
+};
+
+}  // namespace
+
+const DeviceEngine& cpu_engine() {
+  static const CpuEngine engine;
+  return engine;
+}
+
+}  // namespace sinter

@@ -1,0 +1,99 @@
+#include "sinter/engine/cuda/engine.h"
+
+#include <algorithm>
+#include <array>
+#include <deque>
+#include <mutex>
+
+#include "sinter/engine/cpu/convolution_step.h"
+#include "sinter/engine/cuda/arguments.h"
+#include "sinter/engine/cuda/convolution_step.h"
+#include "sinter/engine/cuda/pooling.h"
+#include "sinter/engine/cuda/replay.h"
+#include "sinter/engine/eager/gemm_operand.h"
+#include "sinter/runtime/cuda/device.h"
+#include "sinter/runtime/cuda/memory.h"
+#include "sinter/runtime/cuda/stream.h"
+#include "sinter/tensor/memory_format.h"
+
+namespace sinter {
+
+namespace {
+
+class CudaEngine final : public DeviceEngine {
+ public:
+  explicit CudaEngine(int index) : device_(cuda(index)) {}
+
+  std::string kind(const Graph& graph) const override {
+    // Asking for cuDNN loads it: only where there may be a convolution to give to it.
+    auto convolves = [](const Node& node) { return node.op == &convolution_op(); };
+    if (std::none_of(graph.nodes().begin(), graph.nodes().end(), convolves)) return "cuda";
+    return runtime::cudnn_problem().empty() ? "cuda with cuDNN" : "cuda";
+  }
+  std::string machine() const override { return runtime::cuda_device_info(device_.index).name; }
+  int64_t cache_bytes() const override { return runtime::cuda_device_info(device_.index).l2_bytes; }
+  bool queues() const override { return true; }
+
+  bool takes_contraction(const Node& node) const override {
+    if (node.op == &convolution_op()) return is_fusable_convolution(node) && is_fusable_on_cuda(node);
+    return eager::gemm_type(node.types[0].dtype).has_value();
+  }
+
+  std::unique_ptr<CompiledStep> make_step(const FusedAttrs& attrs, std::span<const TensorImpl* const> inputs,
+                                          std::span<const TensorImpl* const> outputs) const override {
+    return make_cuda_step(attrs, inputs, outputs, device_);
+  }
+
+  IntList result_strides(const Node& node, const IntList& sizes, const TensorImpl* x) const override {
+    static const Op* max_pool = find_op("max_pool");
+    if (node.op == &convolution_op() && is_fusable_on_cuda(node))
+      return format_strides("plan", sizes, cuda_convolution_format(node.types[0].dtype, sizes.size()));
+    if (node.op == max_pool && x && eager::takes_channels_last_pool(*x, node.attrs))
+      return format_strides("plan", sizes, MemoryFormat::kChannelsLast);
+    return eager::template_strides(*node.op, device_, sizes);
+  }
+
+  void synchronize() const override { runtime::cuda_synchronize(device_.index); }
+  void* stream() const override { return runtime::cuda_stream(device_.index); }
+  void begin_program() const override { begin_cuda_program(); }
+  void fill(void* memory, unsigned char value, size_t bytes) const override {
+    runtime::cuda_fill(memory, device_.index, value, bytes);
+  }
+  std::unique_ptr<Replay> make_replay(const std::string& program, std::vector<bool> moving) const override {
+    return std::make_unique<CudaReplay>(device_, program, std::move(moving));
+  }
+
+  // Timed by the device, which is held up meanwhile, so that it never waits for the host between two launches.
+  std::vector<double> time_each(size_t count, FunctionRef<void(size_t)> launch) const override {
+    begin_cuda_program();
+    for (size_t i = 0; i < count; ++i) launch(i);  // whatever the first launch of a kernel needs
+    std::deque<runtime::CudaEvent> events;
+    auto mark = [&] { events.emplace_back(device_.index).record(runtime::cuda_stream(device_.index)); };
+    hold_up_cuda(device_, 20e-6 * double(count));
+    begin_cuda_program();
+    mark();
+    for (size_t i = 0; i < count; ++i) {
+      launch(i);
+      mark();
+    }
+    events.back().wait();
+    std::vector<double> seconds;
+    for (size_t i = 0; i < count; ++i) seconds.push_back(events[i + 1].milliseconds_since(events[i]) * 1e-3);
+    return seconds;
+  }
+
+ private:
+  Device device_;
+};
+
+}  // namespace
+
+const DeviceEngine& cuda_engine(Device device) {
+  static std::mutex mutex;
+  static std::deque<CudaEngine> engines;
+  std::lock_guard lock(mutex);
+  while (engines.size() <= size_t(device.index)) engines.emplace_back(int(engines.size()));
+  return engines[size_t(device.index)];
+}
+
+}  // namespace sinter

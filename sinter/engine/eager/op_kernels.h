@@ -1,0 +1,28 @@
+#pragma once
+// Ops that a kernel by hand, or a library, takes whole: for each kind of device a list, which grows where such kernels are
+// written. One file adds a kernel:
+//
+//   const RegisterOpKernel kernels[] = {{kCUDA, {.op = "topk", .run = topk_on_cuda, .name = "sort"}}};
+#include "sinter/engine/eager/eager.h"
+
+namespace sinter::eager {
+
+struct OpKernel {
+  std::string_view op;
+  Template run;
+  const char* name;  // for people: "gemm", "attention"
+  // Of composites: whether it takes all operands of these types, whatever their memory looks like.
+  bool (*takes)(const OpCall& call) = nullptr;
+  // Of the result, where they are better than row-major ones.
+  IntList (*strides)(const IntList& sizes) = nullptr;
+  Preparation prepare = nullptr;
+};
+
+struct RegisterOpKernel {
+  RegisterOpKernel(DeviceType device, OpKernel kernel);
+};
+
+// Null where there is none.
+const OpKernel* find_op_kernel(const Op& op, DeviceType device);
+
+}  // namespace sinter::eager
