@@ -17,10 +17,11 @@ const char* debug_directory() {
 
 bool is_debugged() { return debug_directory() != nullptr; }
 
-std::string write_debug_file(const std::string& label, std::string_view stage, const std::string& text) {
+std::string write_debug_file(const std::string& label, std::string_view stage, const std::string& text,
+                             std::string_view extension) {
   const char* directory = debug_directory();
   if (!directory) return {};
-  std::string name = label + "." + std::string(stage) + ".txt";
+  std::string name = label + "." + std::string(stage) + "." + std::string(extension);
   for (char& c : name)
     if (c == '/' || c == ' ' || c == ':') c = '_';
   std::error_code ignored;

@@ -7,7 +7,8 @@ namespace sinter {
 
 // Whether SINTER_DEBUG is set.
 bool is_debugged();
-// Writes `<label>.<stage>.txt` there and gives its path; nothing, and an empty path, where SINTER_DEBUG is not set.
-std::string write_debug_file(const std::string& label, std::string_view stage, const std::string& text);
+// Writes `<label>.<stage>.<extension>` there and gives its path; nothing, and an empty path, where SINTER_DEBUG is not set.
+std::string write_debug_file(const std::string& label, std::string_view stage, const std::string& text,
+                             std::string_view extension = "txt");
 
 }  // namespace sinter

@@ -55,6 +55,12 @@ StageTimes StageTimes::operator-(const StageTimes& before) const {
           kernels - before.kernels};
 }
 
+std::vector<std::pair<const char*, double>> StageTimes::list() const {
+  return {{"capture", capture},     {"passes", passes},       {"schedule", schedule},
+          {"emit", emit},           {"toolchain", toolchain}, {"device", device},
+          {"libraries", libraries}, {"modules", modules},     {"recording", recording}};
+}
+
 std::string StageTimes::text() const {
   auto ms = [](double seconds) { return fixed(seconds * 1e3, 1); };
   std::string out = format("{} ms: capture {}, passes {}, schedule {}, emit {}, toolchain {}", ms(total()), ms(capture),

@@ -3,6 +3,8 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace sinter {
 
@@ -28,6 +30,8 @@ struct StageTimes {
     return capture + passes + schedule + emit + toolchain + device + libraries + modules + recording;
   }
   StageTimes operator-(const StageTimes& before) const;
+  // Every stage with its seconds, by the name that it has in texts, in the order of the work.
+  std::vector<std::pair<const char*, double>> list() const;
   // "12.3 ms: capture 1.0, passes 0.5, schedule 2.1, emit 0.2, toolchain 8.5; 3 kernels". Stages of a GPU where it had any.
   std::string text() const;
 };

@@ -6,6 +6,7 @@
 #include "sinter/base/error.h"
 #include "sinter/base/format.h"
 #include "sinter/base/table.h"
+#include "sinter/base/xml.h"
 
 namespace sinter::cli {
 
@@ -87,30 +88,6 @@ std::string draw_panel(const BarPanel& panel, double top, double width) {
 }
 
 }  // namespace
-
-std::string xml_escape(const std::string& text) {
-  std::string out;
-  for (char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        // No other control character may stand in XML.
-        out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-    }
-  }
-  return out;
-}
 
 std::string bar_chart_svg(const std::string& heading, const std::string& caption, const std::vector<BarPanel>& panels) {
   check(!panels.empty(), "chart: there is nothing to draw");

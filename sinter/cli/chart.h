@@ -19,7 +19,4 @@ struct BarPanel {
 // The panels below each other under one heading, with one legend: panels have the same series, in the same order.
 std::string bar_chart_svg(const std::string& heading, const std::string& caption, const std::vector<BarPanel>& panels);
 
-// The text with what XML reserves replaced.
-std::string xml_escape(const std::string& text);
-
 }  // namespace sinter::cli

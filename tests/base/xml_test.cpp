@@ -1,0 +1,15 @@
+#include "sinter/base/xml.h"
+
+#include <gtest/gtest.h>
+
+namespace sinter {
+namespace {
+
+TEST(XmlEscape, ReplacesWhatIsReserved) {
+  EXPECT_EQ(xml_escape("a < b && c > \"d's\""), "a &lt; b &amp;&amp; c &gt; &quot;d&#39;s&quot;");
+  EXPECT_EQ(xml_escape("\tx\n\x01y \xc3\x97"), "\tx\n y \xc3\x97");
+  EXPECT_EQ(xml_escape(""), "");
+}
+
+}  // namespace
+}  // namespace sinter
