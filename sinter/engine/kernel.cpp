@@ -9,6 +9,7 @@
 #include "sinter/base/thread_pool.h"
 #include "sinter/codegen/cpu/emit.h"
 #include "sinter/engine/cuda/loops.h"
+#include "sinter/engine/kernel_text.h"
 #include "sinter/loops/schedule.h"
 #include "sinter/runtime/cpu/cpu_features.h"
 #include "sinter/runtime/cpu/toolchain.h"
@@ -48,6 +49,7 @@ std::shared_ptr<const Kernel> compile_kernel(const LoopNest& nest, Device device
   auto emitted = codegen::emit_cpu(nest, plan, kernel->name);
   kernel->split_last = emitted.split_last;
   if (log_enabled(LogTopic::kCode)) log(LogTopic::kCode, "{}schedule: {}\n{}", nest.text(), plan, emitted.text);
+  if (auto* texts = KernelTexts::current()) texts->add({kernel->name, nest.text(), to_string(plan), emitted.text});
   int lanes = runtime::host_target().vector_bytes / 4;
   kernel->granule = plan.mode != VectorMode::kColumns || emitted.split_last ? 1 : int64_t(lanes) * emitted.lanes_per_step;
   if (emitted.rows_in_lanes) kernel->granule = lanes;

@@ -27,11 +27,7 @@ class Reader {
     if (step.kind == Step::Kind::kFused) {
       out.name = step.code->name();
       std::vector<std::string> places;
-      for (auto& node : step.attrs.as<FusedAttrs>().body->nodes()) {
-        if (node.op->kind == OpKind::kInput || node.op->kind == OpKind::kScalar || node.op->kind == OpKind::kView) continue;
-        out.ops.emplace_back(node.op->name);
-        places.push_back(node.where);
-      }
+      add_ops(*step.attrs.as<FusedAttrs>().body, out.ops, places);
       out.where = join_places(places);
       // A body that comes from the store has no lines; its kernel has one.
       if (out.where.empty()) out.where = join_places({step.where});
@@ -41,6 +37,9 @@ class Reader {
       out.where = join_places({step.where});
     }
     out.by = made_by(step);
+    out.candidate = step.candidate;
+    for (auto* input : inputs) out.operands.push_back(input ? type_text(*input) : "number");
+    for (auto* output : outputs) out.results.push_back(type_text(*output));
     if (step.kind == Step::Kind::kWrite) {
       int64_t moved = footprint(geometry(step.target));
       out.cost = {moved, moved, 0};
@@ -51,8 +50,24 @@ class Reader {
     return out;
   }
 
+  static std::string type_text(const TensorImpl& impl) { return format("{}{}", impl.dtype, impl.sizes); }
+
  private:
   const TensorImpl& geometry(int slot) const { return plan_.slots[size_t(slot)].geometry.impl(); }
+
+  // Those of kernels inside kernels in their place.
+  static void add_ops(const Graph& body, std::vector<std::string>& ops, std::vector<std::string>& places) {
+    for (auto& node : body.nodes()) {
+      if (node.op->kind == OpKind::kInput || node.op->kind == OpKind::kScalar || node.op->kind == OpKind::kView)
+        continue;
+      if (node.op == &fused_op()) {
+        add_ops(*node.attrs.as<FusedAttrs>().body, ops, places);
+        continue;
+      }
+      ops.emplace_back(node.op->name);
+      places.push_back(node.where);
+    }
+  }
 
   std::string made_by(const Step& step) const {
     switch (step.kind) {
@@ -81,6 +96,69 @@ std::string list_text(const std::vector<std::string>& names) {
 
 }  // namespace
 
+// The texts of each kernel, which equal kernels share.
+void add_texts(const Plan& plan, PlanReport& report) {
+  std::map<const CompiledStep*, std::vector<int>> known;
+  size_t kernel = 0;
+  for (auto& step : plan.steps) {
+    if (step.kind == Step::Kind::kView) continue;
+    auto& its = report.kernels[kernel++].texts;
+    if (!step.code) continue;
+    auto [place, fresh] = known.try_emplace(step.code.get());
+    if (fresh)
+      for (auto& text : texts_of(plan, step)) {
+        auto at = std::find(report.texts.begin(), report.texts.end(), text);
+        place->second.push_back(int(at - report.texts.begin()));
+        if (at == report.texts.end()) report.texts.push_back(std::move(text));
+      }
+    its = place->second;
+  }
+}
+
+// Lifetimes counted in kernels.
+std::vector<ValueReport> values_of(const Plan& plan) {
+  struct Use {
+    int first = -1, last = -1, slot = -1;
+  };
+  std::vector<Use> uses(plan.storages.size());
+  int kernel = 0;
+  auto use = [&](int slot) {
+    if (slot < 0) return;
+    Use& u = uses[size_t(plan.slots[size_t(slot)].storage)];
+    if (u.first < 0) u = {kernel, kernel, slot};
+    u.last = kernel;
+  };
+  for (auto& step : plan.steps) {
+    if (step.kind == Step::Kind::kView) continue;
+    for (int result : step.results) use(result);
+    for (auto& input : step.inputs) use(input.slot);
+    use(step.target);
+    ++kernel;
+  }
+  // What is handed out lives on.
+  for (auto& output : plan.outputs)
+    if (output.slot >= 0) uses[size_t(plan.slots[size_t(output.slot)].storage)].last = kernel - 1;
+  std::vector<ValueReport> out;
+  for (size_t s = 0; s < plan.storages.size(); ++s) {
+    auto& storage = plan.storages[s];
+    if (storage.kind == Storage::Kind::kInput || uses[s].first < 0) continue;
+    bool in_arena = storage.kind == Storage::Kind::kArena;
+    out.push_back({.place = in_arena                                 ? ValueReport::Place::kArena
+                            : storage.kind == Storage::Kind::kOutput ? ValueReport::Place::kResult
+                                                                     : ValueReport::Place::kOutside,
+                   .type = Reader::type_text(plan.slots[size_t(uses[s].slot)].geometry.impl()),
+                   .bytes = storage.block.bytes,
+                   .offset = in_arena ? storage.block.offset : -1,
+                   .first = uses[s].first,
+                   .last = uses[s].last});
+  }
+  return out;
+}
+
+const char* place_name(ValueReport::Place place) {
+  return place == ValueReport::Place::kArena ? "arena" : place == ValueReport::Place::kResult ? "result" : "outside";
+}
+
 KernelReport report_of(const Plan& plan, const Step& step) { return Reader(plan).read(step); }
 
 PlanReport report_of(const Plan& plan) {
@@ -89,6 +167,8 @@ PlanReport report_of(const Plan& plan) {
   out.device = plan.device;
   for (auto& step : plan.steps)
     if (step.kind != Step::Kind::kView) out.kernels.push_back(report_of(plan, step));
+  add_texts(plan, out);
+  out.values = values_of(plan);
   out.arena_bytes = plan.arena_bytes;
   out.live_bytes = plan.live_bytes;
   int64_t inputs = 0;
@@ -115,6 +195,13 @@ double PlanReport::floor_seconds(const KernelReport& kernel) const {
 double PlanReport::floor_seconds() const {
   double out = 0;
   for (auto& kernel : kernels) out += floor_seconds(kernel);
+  return out;
+}
+
+std::vector<int64_t> PlanReport::bytes_in_use(ValueReport::Place place) const {
+  std::vector<int64_t> out(kernels.size());
+  for (auto& value : values)
+    for (int k = value.first; value.place == place && k <= value.last; ++k) out[size_t(k)] += value.bytes;
   return out;
 }
 
@@ -147,15 +234,35 @@ std::string PlanReport::json() const {
   };
   for (auto& kernel : kernels) {
     auto entry = costs(kernel.cost, floor_seconds(kernel));
-    entry.update({{"name", kernel.name}, {"ops", kernel.ops}, {"by", kernel.by}, {"where", kernel.where}});
+    entry.update({{"name", kernel.name},
+                  {"ops", kernel.ops},
+                  {"by", kernel.by},
+                  {"where", kernel.where},
+                  {"operands", kernel.operands},
+                  {"results", kernel.results},
+                  {"candidate", kernel.candidate},
+                  {"texts", kernel.texts}});
     list.push_back(entry);
   }
+  nlohmann::json code = nlohmann::json::array(), lives = nlohmann::json::array();
+  for (auto& text : texts)
+    code.push_back({{"name", text.name}, {"loops", text.loops}, {"schedule", text.schedule}, {"code", text.code}});
+  for (auto& value : values)
+    lives.push_back({{"place", place_name(value.place)},
+                     {"type", value.type},
+                     {"bytes", value.bytes},
+                     {"offset", value.offset},
+                     {"first", value.first},
+                     {"last", value.last}});
   nlohmann::json memory = {{"arena_bytes", arena_bytes},
                            {"live_bytes", live_bytes},
                            {"output_bytes", output_bytes},
-                           {"loose_bytes", loose_bytes}};
-  return nlohmann::json{
-      {"name", name}, {"kernels", list}, {"total", costs(total(), floor_seconds())}, {"memory", memory}}
+                           {"loose_bytes", loose_bytes},
+                           {"values", lives}};
+  return nlohmann::json{{"name", name},    {"device", to_string(device)},
+                        {"graph", graph},  {"kernels", list},
+                        {"texts", code},   {"total", costs(total(), floor_seconds())},
+                        {"memory", memory}}
       .dump();
 }
 

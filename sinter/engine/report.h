@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sinter/engine/cost.h"
+#include "sinter/engine/kernel_text.h"
 
 namespace sinter {
 
@@ -15,13 +16,29 @@ struct KernelReport {
   // "attention", "opaque" (an op's own code), "copy".
   std::string by;
   std::string where;  // the user's lines: "model.cpp:41-47"
+  std::vector<std::string> operands, results;  // "bf16[32, 256]"; "number"
+  std::string candidate;                       // what tuning chose in place of the default
+  std::vector<int> texts;                      // of its generated code, among the plan's; empty: it has none of its own
   Cost cost;
+};
+
+// Memory that a plan gives to a value and to what takes it over.
+struct ValueReport {
+  enum class Place : uint8_t { kArena, kResult, kOutside };
+  Place place = Place::kArena;
+  std::string type;  // of the first value: "f32[8, 64]"
+  int64_t bytes = 0;
+  int64_t offset = -1;      // in the arena
+  int first = 0, last = 0;  // the kernels between which it is in use, both included
 };
 
 struct PlanReport {
   std::string name;
   Device device;
-  std::vector<KernelReport> kernels;
+  std::string graph;                  // after the passes, as it was planned
+  std::vector<KernelReport> kernels;  // in the order in which they run
+  std::vector<KernelText> texts;      // equal ones once
+  std::vector<ValueReport> values;
   int64_t arena_bytes = 0;   // of temporaries
   int64_t live_bytes = 0;    // the largest live set: no arena can be smaller
   int64_t output_bytes = 0;  // results made fresh at each call
@@ -32,6 +49,8 @@ struct PlanReport {
   // The least time at this machine's measured bandwidth and peak; the first call in a process measures them.
   double floor_seconds(const KernelReport& kernel) const;
   double floor_seconds() const;
+  // By kernel, the bytes in use while it runs: of values in such a place.
+  std::vector<int64_t> bytes_in_use(ValueReport::Place place) const;
   std::string text() const;
   std::string json() const;
 };

@@ -1,7 +1,9 @@
 // The fusion report, memory of real programs, and where compile time goes.
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "sinter/engine/report.h"
+#include "sinter/runtime/cpu/toolchain.h"
 #include "tests/capture/common.h"
 
 namespace sinter {
@@ -87,6 +89,58 @@ TEST(Explain, TheBackwardIsReported) {
   auto told = compiler::explain(f, wave({4, 8}), w);
   ASSERT_TRUE(told.programs.at(0).backward_reports.at(0));
   EXPECT_TRUE(has(told.fusion(), "backward:"));
+}
+
+Tensor chain(Tensor x, const Tensor& w) {
+  for (int i = 0; i < 4; ++i) x = softmax(x.mm(w), -1) + cumsum(x, 0);
+  return x;
+}
+
+TEST(PlanReport, ValuesHaveTheirPlacesAndTimes) {
+  Explanation told = compiler::explain(chain, wave({16, 16}), wave({16, 16}));
+  auto& report = only_report(told);
+  int64_t results = 0, temporaries = 0;
+  for (auto& value : report.values) {
+    EXPECT_LE(value.first, value.last);
+    EXPECT_LT(size_t(value.last), report.kernels.size());
+    if (value.place == ValueReport::Place::kResult) results += value.bytes;
+    if (value.place != ValueReport::Place::kArena) continue;
+    ++temporaries;
+    EXPECT_LE(value.offset + value.bytes, report.arena_bytes);
+    for (auto& other : report.values) {
+      bool together = value.first <= other.last && other.first <= value.last;
+      if (&other == &value || other.place != value.place || !together) continue;
+      EXPECT_TRUE(value.offset + value.bytes <= other.offset || other.offset + other.bytes <= value.offset);
+    }
+  }
+  EXPECT_GT(temporaries, 2);
+  EXPECT_EQ(results, report.output_bytes);
+  auto live = report.bytes_in_use(ValueReport::Place::kArena);
+  EXPECT_EQ(live.size(), report.kernels.size());
+  EXPECT_EQ(*std::max_element(live.begin(), live.end()), report.live_bytes);
+}
+
+TEST(PlanReport, GeneratedKernelsHaveTheirTexts) {
+  auto f = compile(chain);
+  f(wave({16, 16}), wave({16, 16}));
+  auto before = runtime::toolchain_stats().compiles;
+  Explanation told = capture::explain(f.function());
+  EXPECT_EQ(runtime::toolchain_stats().compiles, before);
+  auto& report = only_report(told);
+  std::set<int> used;
+  for (auto& kernel : report.kernels) {
+    used.insert(kernel.texts.begin(), kernel.texts.end());
+    EXPECT_FALSE(kernel.results.empty());
+    EXPECT_FALSE(kernel.operands.empty());
+  }
+  ASSERT_FALSE(report.texts.empty());
+  EXPECT_EQ(used.size(), report.texts.size());
+  EXPECT_LT(report.texts.size(), report.kernels.size()) << "the rounds of the loop share kernels";
+  for (auto& text : report.texts) {
+    EXPECT_TRUE(has(text.code, text.name + "("));
+    EXPECT_TRUE(has(text.loops, "for ") || has(text.loops, "sweep ")) << text.loops;
+  }
+  EXPECT_TRUE(has(report.graph, "fused("));
 }
 
 // --- memory ----------------------------------------------------------------------------------------------------------

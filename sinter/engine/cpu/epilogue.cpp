@@ -3,6 +3,7 @@
 #include "sinter/base/log.h"
 #include "sinter/base/planted.h"
 #include "sinter/codegen/cpu/emit.h"
+#include "sinter/engine/kernel_text.h"
 #include "sinter/engine/step/kernel_parameters.h"
 #include "sinter/runtime/cpu/cpu_features.h"
 #include "sinter/runtime/cpu/toolchain.h"
@@ -25,6 +26,7 @@ CpuEpilogue emit_cpu_epilogue(const FusedAttrs& attrs, std::span<const TensorImp
   out.text = std::move(emitted.text);
   if (log_enabled(LogTopic::kFusion)) log(LogTopic::kFusion, "{}", nest.text());
   if (log_enabled(LogTopic::kCode)) log(LogTopic::kCode, "{}", out.text);
+  if (auto* texts = KernelTexts::current()) texts->add({kernel_name(nest.name), nest.text(), {}, out.text});
   return out;
 }
 

@@ -5,6 +5,7 @@
 #include "sinter/base/log.h"
 #include "sinter/base/planted.h"
 #include "sinter/base/stage_times.h"
+#include "sinter/engine/kernel_text.h"
 #include "sinter/runtime/cpu/cpu_features.h"
 #include "sinter/runtime/cpu/toolchain.h"
 
@@ -61,6 +62,7 @@ void CpuNestStep::add_nest(const FusedNest& nest, const KernelParameters& parame
   granule_ = over_inner || emitted_.rows_in_lanes ? runtime::host_target().vector_bytes / 4 : 1;
   if (log_enabled(LogTopic::kFusion)) log(LogTopic::kFusion, "{}", nest.text());
   if (log_enabled(LogTopic::kCode)) log(LogTopic::kCode, "{}", emitted_.text);
+  if (auto* texts = KernelTexts::current()) texts->add({kernel_name_, nest.text(), {}, emitted_.text});
 }
 
 void CpuNestStep::load() {

@@ -64,7 +64,10 @@ class Planned final : public Executable, public std::enable_shared_from_this<Pla
 
   std::shared_ptr<const PlanReport> report() const override {
     auto latest = latest_plan();
-    return latest ? std::make_shared<const PlanReport>(report_of(*latest)) : nullptr;
+    if (!latest) return nullptr;
+    auto out = std::make_shared<PlanReport>(report_of(*latest));
+    out->graph = program_.graph.text(true);
+    return out;
   }
 
   int64_t arena_bytes() const override {
