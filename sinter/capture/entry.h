@@ -46,7 +46,7 @@ class Guards {
   // Whether the call fits; if it does, the values of the symbols.
   bool match(const Signature& signature, const Frame& frame, SmallVector<int64_t, 8>& sizes) const;
   // The first guard that fails, with its old and new value and the line that caused it. `words` describe the call.
-  std::string failure(const Signature& signature, const std::vector<Word>& words, const Frame& frame) const;
+  Guard failure(const Signature& signature, const std::vector<Word>& words, const Frame& frame) const;
 
   // Whether it rests on more than the call, tensors by identity and states of the host.
   bool watches_memory() const { return !grads_.empty() || !sharings_.empty() || !grad_sharings_.empty(); }

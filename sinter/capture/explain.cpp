@@ -1,9 +1,12 @@
 #include "sinter/capture/explain.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <ostream>
 #include <set>
 
+#include "sinter/base/table.h"
+#include "sinter/capture/captures.h"
 #include "sinter/capture/function.h"
 #include "sinter/engine/report.h"
 
@@ -48,12 +51,46 @@ std::string note_of(const Entry& entry) {
   return text;
 }
 
+Explanation::Capture capture_of(const CaptureRecord& record, const std::vector<std::shared_ptr<Entry>>& entries) {
+  using Kind = CaptureRecord::Kind;
+  Explanation::Capture out{.start = record.start, .seconds = record.seconds, .stages = record.stages};
+  auto entry = record.entry.lock();
+  for (size_t i = 0; i < entries.size(); ++i)
+    if (entries[i] == entry) out.program = int(i);
+  for (auto& guard : record.failed) out.failed.push_back({guard.text, guard.where});
+  switch (record.kind) {
+    case Kind::kFirst:
+      out.kind = "first";
+      out.why = entry && entry->is_kept ? "the first call; found in the store" : "the first call";
+      break;
+    case Kind::kAgain:
+      out.kind = "recompile";
+      out.why = "no program fits the call";
+      break;
+    case Kind::kBranch:
+      out.kind = "branch";
+      out.why = entry && entry->follow
+                    ? format("a piece that was not seen before; the function is called every time because of {}",
+                             entry->follow_reason.what)
+                    : format("{} had an answer that was not seen before", record.asked.what);
+      out.where = record.asked.where;
+      break;
+    case Kind::kLimit:
+      out.kind = "limit";
+      out.why = "no program fits, and there are as many as recompile_limit allows: such calls run eagerly";
+      break;
+  }
+  return out;
+}
+
 }  // namespace
 
 Explanation explain(const Function& function) {
   Explanation out;
   out.name = function.name();
-  for (auto& entry : function.entries()) {
+  auto entries = function.entries();
+  for (auto& record : function.captures().list()) out.captures.push_back(capture_of(record, entries));
+  for (auto& entry : entries) {
     auto& program = out.programs.emplace_back();
     std::shared_lock lock(entry->tree);
     for (auto& segment : entry->segments) {
@@ -61,6 +98,7 @@ Explanation explain(const Function& function) {
       program.plans.push_back(segment->run ? segment->run->text() : "nothing to run");
       program.reports.push_back(segment->run ? segment->run->report() : nullptr);
       auto backward = segment->backward ? segment->backward->run : nullptr;
+      program.backward_graphs.push_back(segment->backward ? segment->backward->text : "");
       program.backward_reports.push_back(backward ? backward->report() : nullptr);
       program.ops += segment->ops;
       auto& question = segment->question;
@@ -74,6 +112,8 @@ Explanation explain(const Function& function) {
 }
 
 }  // namespace capture
+
+int Explanation::recompile_count() const { return int(std::ranges::count(captures, "recompile", &Capture::kind)); }
 
 int Explanation::graph_count() const {
   int count = 0;
@@ -106,6 +146,12 @@ std::string indented(const std::string& text, size_t spaces) {
   return out;
 }
 
+nlohmann::json stages_json(const StageTimes& times) {
+  nlohmann::json out = {{"kernels", times.kernels}};
+  for (auto& [name, seconds] : times.list()) out[name] = seconds;
+  return out;
+}
+
 // The kernels of one graph and of its backward.
 std::string fusion_of(const Explanation::Program& program, size_t graph) {
   std::string out;
@@ -127,27 +173,47 @@ std::string Explanation::fusion() const {
 std::string Explanation::json() const {
   using nlohmann::json;
   auto report = [](const std::shared_ptr<const PlanReport>& r) { return r ? json::parse(r->json()) : json(); };
-  json list = json::array();
+  auto guard_list = [](const std::vector<Guard>& guards) {
+    json out = json::array();
+    for (auto& guard : guards) out.push_back({{"text", guard.text}, {"where", guard.where}});
+    return out;
+  };
+  json list = json::array(), times = json::array();
+  for (auto& c : captures)
+    times.push_back({{"kind", c.kind},
+                     {"why", c.why},
+                     {"where", c.where},
+                     {"failed", guard_list(c.failed)},
+                     {"program", c.program},
+                     {"start_seconds", c.start},
+                     {"seconds", c.seconds},
+                     {"stages", stages_json(c.stages)}});
   for (auto& program : programs) {
-    json guards = json::array(), breaks = json::array(), graphs = json::array();
-    for (auto& guard : program.guards) guards.push_back({{"text", guard.text}, {"where", guard.where}});
+    json breaks = json::array(), graphs = json::array();
     for (auto& b : program.breaks) breaks.push_back({{"what", b.what}, {"where", b.where}, {"advice", b.advice}});
     for (size_t g = 0; g < program.graphs.size(); ++g)
       graphs.push_back({{"text", program.graphs[g]},
                         {"report", report(program.reports[g])},
+                        {"backward_text", program.backward_graphs[g]},
                         {"backward", report(program.backward_reports[g])}});
     list.push_back({{"ops", program.ops},
                     {"note", program.note},
-                    {"guards", guards},
+                    {"guards", guard_list(program.guards)},
                     {"breaks", breaks},
                     {"graphs", graphs}});
   }
-  return json{{"name", name}, {"programs", list}}.dump();
+  return json{{"name", name}, {"captures", times}, {"programs", list}}.dump();
 }
 
 std::string Explanation::text() const {
   std::string out = format("{}: {} program(s), {} graph(s), {} break(s), {} ops\n", name, programs.size(), graph_count(),
                            break_count(), op_count());
+  for (auto& c : captures) {
+    if (c.kind == "first") continue;
+    out +=
+        format("{} after {} s: {}{}\n", c.kind, fixed(c.start, 3), c.why, c.where.empty() ? "" : " (" + c.where + ")");
+    for (size_t i = 0; i < c.failed.size(); ++i) out += format("  program {}: {}\n", i, c.failed[i].text);
+  }
   for (size_t i = 0; i < programs.size(); ++i) {
     auto& program = programs[i];
     out += format("\nprogram {}\n", i);

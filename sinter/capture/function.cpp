@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "sinter/base/log.h"
-#include "sinter/base/stage_times.h"
 #include "sinter/capture/capture.h"
+#include "sinter/capture/captures.h"
 #include "sinter/capture/kept_program.h"
 
 namespace sinter::capture {
@@ -21,20 +21,6 @@ struct Registry {
     static auto* registry = new Registry;
     return *registry;
   }
-};
-
-// Says under SINTER_LOGS=perf what the stages took while it was alive.
-class LogTimes {
- public:
-  explicit LogTimes(const std::string& name) : name_(name), before_(stage_times()) {}
-  ~LogTimes() {
-    if (log_enabled(LogTopic::kPerf)) log(LogTopic::kPerf, "{}: {}", name_, (stage_times() - before_).text());
-  }
-  LogTimes(const LogTimes&) = delete;
-
- private:
-  const std::string& name_;
-  const StageTimes before_;
 };
 
 const SizeMarks::Mark* mark_of(const Tensor& tensor, int dim) {
@@ -56,7 +42,8 @@ Stance stance() { return current_stance; }
 Function::Function(CompileOptions options, std::string name)
     : options_(std::move(options)),
       name_(std::move(name)),
-      tasks_(int_option(options_, "background") ? BackgroundTasks::make(tunes(options_.mode)) : nullptr) {}
+      tasks_(int_option(options_, "background") ? BackgroundTasks::make(tunes(options_.mode)) : nullptr),
+      captures_(std::make_shared<Captures>()) {}
 
 std::shared_ptr<Function> Function::make(CompileOptions options, const std::string& where) {
   options = checked(std::move(options));
@@ -91,6 +78,7 @@ void Function::reset() {
   std::lock_guard capturing(capturing_);
   std::lock_guard lock(list_);
   entries_ = std::make_shared<const Entries>();
+  captures_->clear();
   gave_up_ = false;
 }
 
@@ -164,10 +152,12 @@ bool Function::run_entry(const std::shared_ptr<Entry>& entry, Frame& frame, Smal
   std::vector<std::pair<std::shared_ptr<Segment>, int64_t>> known;
   std::shared_ptr<Segment> segment, last;
   std::shared_ptr<const void> prototype;
+  size_t segments = 0;
   {
     std::shared_lock lock(entry->tree);
     segment = entry->root;
     follow = entry->follow;
+    segments = entry->segments.size();
   }
   while (segment && !follow) {
     int64_t answer = run(*segment, call);
@@ -180,6 +170,7 @@ bool Function::run_entry(const std::shared_ptr<Entry>& entry, Frame& frame, Smal
     segment = edge == segment->edges.end() ? nullptr : edge->second;
   }
   if (follow) {
+    CaptureClock clock;
     auto call_it = [&] {
       Capture capture(*this, *entry, call, frame, Capture::Purpose::kFollow);
       capture.run();
@@ -195,10 +186,17 @@ bool Function::run_entry(const std::shared_ptr<Entry>& entry, Frame& frame, Smal
       }
       call_it();
     }
+    std::shared_lock lock(entry->tree);
+    bool grew = entry->segments.size() > segments;
+    Question reason = entry->follow_reason;
+    lock.unlock();
+    if (grew) note(clock.stop({.kind = CaptureRecord::Kind::kBranch, .entry = entry, .asked = reason}));
   } else if (!last) {
     // An answer that was never seen: the function is called again, and what has been run is known.
     std::lock_guard capturing(capturing_);
+    CaptureClock clock;
     auto& asked = *known.back().first;
+    const Question question = asked.question;
     if (asked.question.kind == Question::Kind::kNumber && int64_t(asked.edges.size()) >= int_option(options_, "edge_limit")) {
       std::unique_lock lock(entry->tree);
       entry->follow = true;
@@ -211,6 +209,7 @@ bool Function::run_entry(const std::shared_ptr<Entry>& entry, Frame& frame, Smal
     capture.run();
     last = capture.last();
     prototype = capture.prototype();
+    note(clock.stop({.kind = CaptureRecord::Kind::kBranch, .entry = entry, .asked = question}));
   }
   set_grads(*last, call);
   collect_results(*last, call, results);
@@ -273,13 +272,15 @@ SizeTable Function::choose_sizes(const Signature& signature, const std::vector<W
   return table;
 }
 
-void Function::explain_recompile(const Signature& signature, const std::vector<Word>& words, const Frame& frame) const {
-  auto earlier = entries();
-  if (earlier.empty() || !log_enabled(LogTopic::kRecompiles)) return;
-  std::string text;
-  for (size_t i = 0; i < earlier.size(); ++i)
-    text += format("\n  program {}: {}", i, earlier[i]->guards.failure(signature, words, frame));
-  log(LogTopic::kRecompiles, "{} is captured again, since no program fits:{}", name_, text);
+std::vector<Guard> Function::failures(const Signature& signature, const std::vector<Word>& words,
+                                      const Frame& frame) const {
+  std::vector<Guard> out;
+  for (auto& entry : entries()) out.push_back(entry->guards.failure(signature, words, frame));
+  return out;
+}
+
+void Function::note(CaptureRecord record) {
+  captures_->add(std::move(record));
 }
 
 void Function::add(const std::shared_ptr<Entry>& entry) {
@@ -295,20 +296,40 @@ bool Function::capture_new(const Signature& signature, Frame& frame, const Wante
   std::vector<Word> words = describe(frame);
   bool is_again = std::any_of(earlier.begin(), earlier.end(), [](auto& entry) { return !entry->guards.is_spent(); });
   if (is_again || (!earlier.empty() && int64_t(earlier.size()) >= int_option(options_, "recompile_limit"))) {
-    std::string failure = earlier.back()->guards.failure(signature, words, frame);
+    std::string failure = earlier.back()->guards.failure(signature, words, frame).text;
     check(stance() != Stance::kFailOnRecompile, "compile: {} would be captured again: {}", name_, failure);
     if (stance() == Stance::kEagerOnRecompile) return false;
     if (int64_t(earlier.size()) >= int_option(options_, "recompile_limit")) {
       gave_up_ = true;
+      note(CaptureClock().stop({.kind = CaptureRecord::Kind::kLimit,
+                                .entry = earlier.back(),
+                                .failed = failures(signature, words, frame)}));
       warn("{} was captured {} times, which is its recompile_limit; calls that fit none of these run eagerly from now on. "
            "The guard that failed last: {}. Pass what varies as a Dim or a Scalar, mark_dynamic() it, or raise the limit",
            name_, earlier.size(), failure);
       return false;
     }
   }
-  explain_recompile(signature, words, frame);
+  std::vector<Guard> failed = failures(signature, words, frame);
+  if (!failed.empty() && log_enabled(LogTopic::kRecompiles)) {
+    std::string text;
+    for (size_t i = 0; i < failed.size(); ++i) text += format("\n  program {}: {}", i, failed[i].text);
+    log(LogTopic::kRecompiles, "{} is captured again, since no program fits:{}", name_, text);
+  }
+  CaptureClock clock;
+  bool captured = make_program(signature, words, frame, wanted);
+  CaptureRecord record = clock.stop({.kind = failed.empty() ? CaptureRecord::Kind::kFirst : CaptureRecord::Kind::kAgain,
+                                     .entry = entries().back(),
+                                     .failed = std::move(failed)});
+  if (log_enabled(LogTopic::kPerf)) log(LogTopic::kPerf, "{}: {}", name_, record.stages.text());
+  note(std::move(record));
+  return captured;
+}
+
+// From the store, or by calling the function.
+bool Function::make_program(const Signature& signature, const std::vector<Word>& words, Frame& frame,
+                            const Wanted& wanted) {
   SizeTable sizes = choose_sizes(signature, words, frame);
-  LogTimes times(name_);
   // In the background the graph as captured serves until another is compiled: it is needed.
   std::shared_ptr<const Vouched> vouched = options_.vouched && !tasks_ ? options_.vouched() : nullptr;
   std::string kept;

@@ -11,6 +11,9 @@
 
 namespace sinter::capture {
 
+class Captures;
+struct CaptureRecord;
+
 // A dimension of the n-th tensor of the arguments that a trace shall have symbolic; those of one group share a symbol.
 struct TracedDim {
   int tensor, dim, group;
@@ -36,6 +39,8 @@ class Function : public std::enable_shared_from_this<Function> {
   const CompileOptions& options() const { return options_; }
   const std::string& name() const { return name_; }
   std::vector<std::shared_ptr<Entry>> entries() const;
+  // When and why it was captured (captures.h).
+  const Captures& captures() const { return *captures_; }
 
  private:
   friend class Capture;
@@ -51,9 +56,13 @@ class Function : public std::enable_shared_from_this<Function> {
     std::vector<std::function<void()>>* work = nullptr;
   };
   bool capture_new(const Signature& signature, Frame& frame, const Wanted& wanted);
+  bool make_program(const Signature& signature, const std::vector<Word>& words, Frame& frame, const Wanted& wanted);
   bool capture_with(const SizeTable& sizes, const Signature& signature, const std::vector<Word>& words, Frame& frame,
                     const Wanted& wanted, bool leaves_break = false);
-  void explain_recompile(const Signature& signature, const std::vector<Word>& words, const Frame& frame) const;
+  // By program, the first guard that keeps it from serving the call.
+  std::vector<Guard> failures(const Signature& signature, const std::vector<Word>& words, const Frame& frame) const;
+  // Keeps the record.
+  void note(CaptureRecord record);
   SizeTable choose_sizes(const Signature& signature, const std::vector<Word>& words, const Frame& frame,
                          std::span<const TracedDim> traced = {});
   void add(const std::shared_ptr<Entry>& entry);
@@ -62,6 +71,7 @@ class Function : public std::enable_shared_from_this<Function> {
   const CompileOptions options_;
   const std::string name_;
   const std::shared_ptr<BackgroundTasks> tasks_;
+  const std::shared_ptr<Captures> captures_;
   std::recursive_mutex capturing_;            // one capture at a time
   mutable std::mutex list_;                   // of `entries_`, for the moment of copying it
   std::shared_ptr<const Entries> entries_ = std::make_shared<const Entries>();

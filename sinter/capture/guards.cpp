@@ -192,10 +192,10 @@ bool Guards::match(const Signature& signature, const Frame& frame, SmallVector<i
          ((sharings_.empty() && apart_.empty()) || sharing_failure(frame).empty());
 }
 
-std::string Guards::failure(const Signature& signature, const std::vector<Word>& words, const Frame& frame) const {
-  if (is_spent()) return spent_reason_;
+Guard Guards::failure(const Signature& signature, const std::vector<Word>& words, const Frame& frame) const {
+  if (is_spent()) return {spent_reason_, {}};
   auto differs = [&](size_t i) { return signature[i] != signature_[i] && place_[i] < 0 && !free_[i]; };
-  auto told = [&](size_t i) { return difference(words_[i], signature_[i], words[i], signature[i]); };
+  auto told = [&](size_t i) { return Guard{difference(words_[i], signature_[i], words[i], signature[i]), {}}; };
   for (size_t i : {kGradModeWord, kTypesWord})
     if (differs(i)) return told(i);
   // Calls of another structure differ in a word before they do in the number of words: in a length, a rank.
@@ -208,31 +208,35 @@ std::string Guards::failure(const Signature& signature, const std::vector<Word>&
     if (symbol.word >= 0) sizes.push_back(signature[size_t(symbol.word)]);
   for (size_t place = 0; place < sizes.size(); ++place)
     if (sizes[place] < symbols_[place].low || sizes[place] > symbols_[place].high)
-      return format("{} is {}, outside [{}, {}]", symbols_[place].source, sizes[place], symbols_[place].low,
-                    symbols_[place].high);
+      return {format("{} is {}, outside [{}, {}]", symbols_[place].source, sizes[place], symbols_[place].low,
+                     symbols_[place].high),
+              {}};
   for (size_t i = 0; i < place_.size(); ++i)
     if (place_[i] >= 0 && signature[i] != sizes[size_t(place_[i])])
-      return format("{} == {} no longer holds: now {} and {}", words_[i].name, symbols_[size_t(place_[i])].source,
-                    signature[i], sizes[size_t(place_[i])]);
+      return {format("{} == {} no longer holds: now {} and {}", words_[i].name, symbols_[size_t(place_[i])].source,
+                     signature[i], sizes[size_t(place_[i])]),
+              {}};
   for (auto& [fact, a, b] : facts_) {
     int64_t x = a(sizes.data()), y = b(sizes.data());
     bool holds = fact.op == DimCompare::kEqual ? x == y : fact.op == DimCompare::kLess ? x < y : x <= y;
     if (holds != fact.holds)
-      return format("{} (asked at {}) no longer holds: now {} and {}", fact.text(), fact.where, x, y);
+      return {format("{} (asked at {}) no longer holds: now {} and {}", fact.text(), fact.where, x, y), fact.where};
   }
   for (auto& c : captured_) {
     const TensorImpl& impl = c.tensor.impl();
     if (impl.dtype != c.dtype || impl.sizes != c.sizes || impl.strides != c.strides || !(impl.device == c.device) ||
         impl.requires_grad != c.requires_grad || autograd::needs_gradient(c.tensor) != c.needs_grad)
-      return format("the captured tensor '{}' was {}, now {}", c.name,
-                    tensor_text(c.dtype, c.device, c.sizes, c.strides, c.needs_grad),
-                    tensor_text(impl.dtype, impl.device, impl.sizes, impl.strides, autograd::needs_gradient(c.tensor)));
+      return {
+          format("the captured tensor '{}' was {}, now {}", c.name,
+                 tensor_text(c.dtype, c.device, c.sizes, c.strides, c.needs_grad),
+                 tensor_text(impl.dtype, impl.device, impl.sizes, impl.strides, autograd::needs_gradient(c.tensor))),
+          {}};
   }
   for (auto& [state, stamp] : states_)
-    if (state->fingerprint() != std::optional<uint64_t>(stamp)) return format("{} has changed", state->name());
-  if (std::string grads = grad_failure(frame); !grads.empty()) return grads;
+    if (state->fingerprint() != std::optional<uint64_t>(stamp)) return {format("{} has changed", state->name()), {}};
+  if (std::string grads = grad_failure(frame); !grads.empty()) return {grads, {}};
   std::string sharing = sharing_failure(frame);
-  return sharing.empty() ? "nothing" : sharing;
+  return {sharing.empty() ? "nothing" : sharing, {}};
 }
 
 std::vector<Guard> Guards::list() const {

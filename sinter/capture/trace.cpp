@@ -118,7 +118,7 @@ std::shared_ptr<Entry> Function::trace(Frame& frame, std::span<const TracedDim> 
         "{} was traced {} times, which is its recompile_limit; calls that fit none of these run eagerly from now on. "
         "The "
         "guard that failed last: {}",
-        name_, earlier.size(), earlier.back()->guards.failure(signature, words, frame));
+        name_, earlier.size(), earlier.back()->guards.failure(signature, words, frame).text);
     return nullptr;
   }
   SizeTable table = choose_sizes(signature, words, frame, dims);
