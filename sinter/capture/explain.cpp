@@ -7,6 +7,7 @@
 
 #include "sinter/base/table.h"
 #include "sinter/capture/captures.h"
+#include "sinter/capture/explain_html.h"
 #include "sinter/capture/function.h"
 #include "sinter/engine/report.h"
 
@@ -169,6 +170,8 @@ std::string Explanation::fusion() const {
       out += format("{}, program {}, graph {}:\n", name, i, g) + indented(fusion_of(programs[i], g), 2);
   return out;
 }
+
+std::string Explanation::html() const { return capture::explanation_page({this, 1}); }
 
 std::string Explanation::json() const {
   using nlohmann::json;

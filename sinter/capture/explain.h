@@ -54,6 +54,8 @@ struct Explanation {
   // All of it for machines: an object {name, captures: [{kind, why, where, failed, program, start_seconds, seconds,
   // stages}], programs: [{ops, note, guards, breaks, graphs: [{text, report, backward_text, backward}]}]}.
   std::string json() const;
+  // All of it to look at: one page that needs nothing else, neither a network nor scripts to be read.
+  std::string html() const;
 };
 
 std::ostream& operator<<(std::ostream& out, const Explanation& explanation);

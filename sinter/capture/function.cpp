@@ -5,6 +5,7 @@
 #include "sinter/base/log.h"
 #include "sinter/capture/capture.h"
 #include "sinter/capture/captures.h"
+#include "sinter/capture/explain_html.h"
 #include "sinter/capture/kept_program.h"
 
 namespace sinter::capture {
@@ -281,6 +282,7 @@ std::vector<Guard> Function::failures(const Signature& signature, const std::vec
 
 void Function::note(CaptureRecord record) {
   captures_->add(std::move(record));
+  write_debug_page(*this);
 }
 
 void Function::add(const std::shared_ptr<Entry>& entry) {

@@ -61,7 +61,7 @@ class Function : public std::enable_shared_from_this<Function> {
                     const Wanted& wanted, bool leaves_break = false);
   // By program, the first guard that keeps it from serving the call.
   std::vector<Guard> failures(const Signature& signature, const std::vector<Word>& words, const Frame& frame) const;
-  // Keeps the record.
+  // Keeps the record; under SINTER_DEBUG the page that explains the function is written anew.
   void note(CaptureRecord record);
   SizeTable choose_sizes(const Signature& signature, const std::vector<Word>& words, const Frame& frame,
                          std::span<const TracedDim> traced = {});

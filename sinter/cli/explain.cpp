@@ -1,4 +1,5 @@
 // `sinter explain`: what compile() makes of a model.
+#include <fstream>
 #include <iostream>
 
 #include <CLI/CLI.hpp>
@@ -7,10 +8,12 @@
 #include "sinter/autograd/autograd.h"
 #include "sinter/base/error.h"
 #include "sinter/capture/compiler.h"
+#include "sinter/capture/explain_html.h"
 #include "sinter/cli/commands.h"
 #include "sinter/cli/model_options.h"
 #include "sinter/cli/sample_inputs.h"
 #include "sinter/engine/profile.h"
+#include "sinter/engine/report.h"
 
 namespace sinter::cli {
 
@@ -19,6 +22,7 @@ namespace {
 struct Flags : ModelOptions {
   int64_t prompt_length = 32, batch = 1;
   bool json = false, time = false;
+  std::string html;
 };
 
 // What its kernels take, once everything is compiled.
@@ -51,17 +55,29 @@ Explanation explain_forward(const std::shared_ptr<models::Model>& model, const F
 }
 
 void run_explain(const Flags& flags) {
+  std::ofstream page;
+  if (!flags.html.empty()) {
+    page.open(flags.html);
+    check(bool(page), "explain: '{}' cannot be written", flags.html);
+  }
   auto model = flags.load();
   auto causal = std::dynamic_pointer_cast<models::CausalLM>(model);
   auto explanations =
       causal ? explain_generation(causal, flags) : std::vector<Explanation>{explain_forward(model, flags)};
+  if (!flags.html.empty()) {
+    std::string text = capture::explanation_page(explanations);
+    page << text;
+    check(bool(page.flush()), "explain: '{}' cannot be written", flags.html);
+    if (!flags.json) std::cout << "wrote " << flags.html << ", " << bytes_text(double(text.size())) << "\n";
+  }
   if (flags.json) {
     auto list = nlohmann::json::array();
     for (auto& explanation : explanations) list.push_back(nlohmann::json::parse(explanation.json()));
     std::cout << list.dump(2) << "\n";
     return;
   }
-  for (auto& explanation : explanations) std::cout << explanation << "\n";
+  if (flags.html.empty())
+    for (auto& explanation : explanations) std::cout << explanation << "\n";
 }
 
 }  // namespace
@@ -79,11 +95,14 @@ void add_explain(CLI::App& app) {
       ->capture_default_str();
   command->add_flag("--time", flags->time, "Run it too, and show what each kernel takes, and of which ceiling");
   command->add_flag("--json", flags->json, "Print a JSON list, one object a compiled function");
+  command->add_option("--html", flags->html, "Write it as one page to look at in a browser, and print none of it")
+      ->type_name("FILE");
   command->footer(
       "Examples:\n"
       "  sinter explain --prompt-length 100\n"
       "  sinter explain --device cuda --time\n"
       "  sinter explain --model ~/models/bert --json\n"
+      "  sinter explain --html explain.html\n"
       "A language model is compiled as `sinter generate` does it, the prompt padded to its bucket: prefill and decode\n"
       "step. Other models are compiled as `sinter forward` does it. For each: the graph with the lines it comes from, "
       "what\n"

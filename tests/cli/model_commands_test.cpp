@@ -169,6 +169,22 @@ TEST(CliExplain, NamesGraphsAndKernels) {
   EXPECT_EQ(report[0]["programs"].size(), 1u);
 }
 
+TEST(CliExplain, WritesAPage) {
+  Scratch scratch;
+  std::string page = (scratch.path / "page.html").string();
+  auto result = run_command("explain --model " + fixture("llama-gqa") + " --prompt-length 10 --html '" + page + "'");
+  ASSERT_EQ(result.code, 0) << result.err;
+  EXPECT_TRUE(contains(result.out, "wrote " + page)) << result.out;
+  EXPECT_FALSE(contains(result.out, "guard"));
+  std::ifstream file(page);
+  std::string text(std::istreambuf_iterator<char>(file), {});
+  for (auto part : {"<!doctype html>", "prefill", "decode", "scaled_dot_product_attention", "</html>"})
+    EXPECT_TRUE(contains(text, part)) << part;
+  auto wrong = run_command("explain --html '" + (scratch.path / "no" / "page.html").string() + "'");
+  EXPECT_EQ(wrong.code, 1);
+  EXPECT_TRUE(contains(wrong.err, "page.html' cannot be written")) << wrong.err;
+}
+
 TEST(CliInfo, TellsWhatACheckpointNeeds) {
   auto report = json::parse(run_command("info " SINTER_SOURCE_DIR "/assets/whale-5m --json").out);
   EXPECT_EQ(report["architecture"], "LlamaForCausalLM");
