@@ -224,7 +224,7 @@ std::string folded(const std::string& summary, const std::string& content, const
 }
 
 // Once on a page; where it is needed again, a link.
-std::string PlanHtml::code_of(const KernelText& text) {
+std::string PlanHtml::code_of(const KernelStages& text) {
   auto [place, fresh] = shown_.try_emplace({text.code, text.loops}, int(shown_.size()));
   std::string name = "<code>" + xml_escape(text.name) + "</code>";
   if (!fresh)

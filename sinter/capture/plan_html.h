@@ -20,7 +20,7 @@ class PlanHtml {
 
  private:
   std::string kernel_rows(const PlanReport& report);
-  std::string code_of(const KernelText& text);
+  std::string code_of(const KernelStages& text);
 
   std::map<std::pair<std::string, std::string>, int> shown_;  // code and loops that the page has already
   int plans_ = 0;

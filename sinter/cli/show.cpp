@@ -5,11 +5,10 @@
 #include "sinter/base/error.h"
 #include "sinter/cli/commands.h"
 #include "sinter/cli/op_lookup.h"
-#include "sinter/codegen/cpu/emit.h"
+#include "sinter/cli/stages.h"
+#include "sinter/engine/kernel.h"
 #include "sinter/graph/trace.h"
 #include "sinter/loops/lower.h"
-#include "sinter/loops/parameter_names.h"
-#include "sinter/loops/schedule.h"
 #include "sinter/ops/sample.h"
 #include "sinter/runtime/cpu/cpu_features.h"
 
@@ -106,26 +105,18 @@ std::string no_loops_because(const Op& op) {
 
 void show_op(const ShowOptions& options) {
   Application application(options);
-  bool all = options.stage == "all";
-  auto print = [&](const char* stage, const std::string& text) {
-    if (all) std::cout << "--- " << stage << "\n";
-    if (all || options.stage == stage) std::cout << text << (text.ends_with("\n") ? "" : "\n");
-  };
-  print("graph", application.graph().text());
+  print_stage(options.stage, "graph", application.graph().text());
   if (options.stage == "graph") return;
   if (auto reason = no_loops_because(application.op()); !reason.empty()) {
-    check(all, "{} has no loops: {}", options.op, reason);
+    check(options.stage == "all", "{} has no loops: {}", options.op, reason);
     std::cout << "--- no loops: " << reason << "\n";
     return;
   }
   LoopNest nest = application.loops();
-  Schedule plan = schedule(nest);
-  auto kernel = codegen::emit_cpu(nest, plan, "k_" + options.op);
-  print("loops", nest.text());
-  print("schedule", to_string(plan));
-  print("code", kernel.text);
+  auto kernel = write_kernel(nest, "k_" + options.op);
+  print_stages(options.stage, stages_of(nest, kernel));
   if (options.stage == "source")
-    std::cout << codegen::cpu_prelude(runtime::host_target().vector_bytes / 4) << kernel.text;
+    std::cout << codegen::cpu_prelude(runtime::host_target().vector_bytes / 4) << kernel.emitted.text;
 }
 
 }  // namespace sinter::cli

@@ -45,9 +45,7 @@ std::string conditions_text(const Conditions& conditions) {
 }
 
 std::string operand_text(const LoopNest& nest, int operand) {
-  if (!nest.operands[size_t(operand)].output) return local_text("in" + std::to_string(operand));
-  // A nest of one op has one output; a fused one names them by their place.
-  return local_text(nest.output >= 0 ? "out" : "out" + std::to_string(operand));
+  return local_text((nest.operands[size_t(operand)].output ? "out" : "in") + std::to_string(operand));
 }
 
 std::string cast_text(const std::string& value, DType from, DType to) {
@@ -123,23 +121,18 @@ std::string settle(std::string value, DType dtype, bool round) {
 
 bool BodyWriter::uniform(int id) const {
   if (mode_ == LaneMode::kScalar) return false;
-  const Instr& instr = nest_.body[size_t(id)];
-  switch (instr.kind) {
-    case InstrKind::kTile: return false;
-    case InstrKind::kConstant:
-    case InstrKind::kOuter: return true;
-    case InstrKind::kLoadIndex: return instr.args.empty() || uniform(instr.args[0]);
-    case InstrKind::kLoad:
-    case InstrKind::kIndex: return movement(instr.offset, axis_) == Movement::kFixed;
-    default: break;
-  }
-  for (int a : instr.args)
-    if (!uniform(a)) return false;
-  return true;
+  return is_uniform(sweep_, id, axis_) && !(rows_in_lanes_ && depends_on_rows(id));
+}
+
+// Whether a row value is behind it.
+bool BodyWriter::depends_on_rows(int id) const {
+  const Instr& instr = body_[size_t(id)];
+  return instr.kind == InstrKind::kOuter ||
+         std::any_of(instr.args.begin(), instr.args.end(), [&](int a) { return depends_on_rows(a); });
 }
 
 std::string BodyWriter::value(int id, DType compute) const {
-  std::string text = cast_text(variable(id), compute_dtype(nest_.body[size_t(id)].dtype), compute);
+  std::string text = cast_text(variable(id), compute_dtype(body_[size_t(id)].dtype), compute);
   return mode_ != LaneMode::kScalar && uniform(id) ? splat(text, compute) : text;
 }
 
@@ -186,7 +179,7 @@ std::string BodyWriter::apply(const Instr& instr, bool uniform) const {
     int id = instr.args[i];
     // The random functions take an index in lanes and one seed for all.
     bool shared = typing == Typing::kRandom && i > 0;
-    values.push_back(lanes && !shared ? value(id, compute) : cast_text(variable(id), compute_dtype(nest_.body[size_t(id)].dtype), compute));
+    values.push_back(lanes && !shared ? value(id, compute) : cast_text(variable(id), compute_dtype(body_[size_t(id)].dtype), compute));
   }
   DType result = compute_dtype(instr.dtype);
   DType literal = typing == Typing::kRandom ? result : instr.compute;
@@ -198,7 +191,7 @@ std::string BodyWriter::apply(const Instr& instr, bool uniform) const {
 }
 
 std::string BodyWriter::statement(int id) const {
-  const Instr& instr = nest_.body[size_t(id)];
+  const Instr& instr = body_[size_t(id)];
   bool lanes = mode_ != LaneMode::kScalar && !uniform(id);
   DType compute = compute_dtype(instr.dtype);
   std::string left = format("const {} {} = ", type_text(compute, lanes), variable(id));
@@ -211,7 +204,7 @@ std::string BodyWriter::statement(int id) const {
       if (!instr.args.empty()) {
         int from = instr.args[0];
         std::string index = format("checked_index({}, {}, error_)",
-                                   cast_text(variable(from), compute_dtype(nest_.body[size_t(from)].dtype), kInt64),
+                                   cast_text(variable(from), compute_dtype(body_[size_t(from)].dtype), kInt64),
                                    index_text(instr.extent));
         if (!instr.conditions.empty()) index = format("({}) ? {} : 0", conditions(instr), index);
         return format("const i64 {} = {};", index_text(instr.symbol), index);
@@ -236,7 +229,7 @@ std::string BodyWriter::statement(int id) const {
     case InstrKind::kApply: return left + apply(instr, !lanes) + ";";
     case InstrKind::kSelect: {
       auto arm = [&](int a) {
-        return lanes ? value(a, compute) : cast_text(variable(a), compute_dtype(nest_.body[size_t(a)].dtype), compute);
+        return lanes ? value(a, compute) : cast_text(variable(a), compute_dtype(body_[size_t(a)].dtype), compute);
       };
       return left + format("({}) ? {} : {};", conditions(instr), arm(instr.args[0]), arm(instr.args[1]));
     }
@@ -245,7 +238,7 @@ std::string BodyWriter::statement(int id) const {
 }
 
 bool BodyWriter::depends(int id, const std::vector<Dim>& inside) const {
-  const Instr& instr = nest_.body[size_t(id)];
+  const Instr& instr = body_[size_t(id)];
   if (instr.kind == InstrKind::kTile) return true;
   auto on = [&](const Dim& d) {
     for (auto& symbol : inside)
@@ -253,7 +246,7 @@ bool BodyWriter::depends(int id, const std::vector<Dim>& inside) const {
     // A coordinate that was itself loaded inside.
     for (auto& name : d.symbols())
       for (size_t j = 0; j < size_t(id); ++j)
-        if (nest_.body[j].kind == InstrKind::kLoadIndex && to_string(nest_.body[j].symbol) == name && depends(int(j), inside))
+        if (body_[j].kind == InstrKind::kLoadIndex && to_string(body_[j].symbol) == name && depends(int(j), inside))
           return true;
     return false;
   };
@@ -267,21 +260,20 @@ bool BodyWriter::depends(int id, const std::vector<Dim>& inside) const {
 
 std::vector<std::string> BodyWriter::write(const std::vector<Dim>& inside, bool dependent) {
   std::vector<std::string> lines;
-  for (size_t id = 0; id < nest_.body.size(); ++id)
+  for (size_t id = 0; id < body_.size(); ++id)
     if (depends(int(id), inside) == dependent) lines.push_back(statement(int(id)));
   return lines;
 }
 
 std::vector<std::string> BodyWriter::write_all() {
-  const auto& body = nest_.body;
-  std::vector<bool> late(body.size());
-  for (size_t id = 0; id < body.size(); ++id) {
-    const Instr& instr = body[id];
+  std::vector<bool> late(body_.size());
+  for (size_t id = 0; id < body_.size(); ++id) {
+    const Instr& instr = body_[id];
     late[id] = instr.kind == InstrKind::kLoadIndex ||
                std::any_of(instr.args.begin(), instr.args.end(), [&](int a) { return late[size_t(a)]; });
     for (size_t j = 0; j < id && !late[id]; ++j) {
-      if (body[j].kind != InstrKind::kLoadIndex) continue;
-      const Dim& index = body[j].symbol;
+      if (body_[j].kind != InstrKind::kLoadIndex) continue;
+      const Dim& index = body_[j].symbol;
       late[id] = instr.offset.depends_on(index) || instr.extent.depends_on(index) ||
                  std::any_of(instr.conditions.begin(), instr.conditions.end(),
                              [&](auto& c) { return c.value.depends_on(index) || c.extent.depends_on(index); });
@@ -289,21 +281,9 @@ std::vector<std::string> BodyWriter::write_all() {
   }
   std::vector<std::string> lines;
   for (bool last : {false, true})
-    for (size_t id = 0; id < body.size(); ++id)
+    for (size_t id = 0; id < body_.size(); ++id)
       if (late[id] == last) lines.push_back(statement(int(id)));
   return lines;
-}
-
-std::vector<int> turnable_loads(const LoopNest& nest, const Dim& axis, const Dim& other) {
-  std::vector<int> ids;
-  for (size_t id = 0; id < nest.body.size(); ++id) {
-    const Instr& instr = nest.body[id];
-    if (instr.kind != InstrKind::kLoad || instr.dtype != kFloat32 || !instr.conditions.empty()) continue;
-    Movement along = movement(instr.offset, other);
-    bool beside = along == Movement::kUnit || (along == Movement::kStrided && !instr.offset.coefficient_of(other)->is_number());
-    if (movement(instr.offset, axis) == Movement::kStrided && beside) ids.push_back(int(id));
-  }
-  return ids;
 }
 
 }  // namespace sinter::codegen

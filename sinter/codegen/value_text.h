@@ -1,5 +1,5 @@
 #pragma once
-// The straight-line part of a CPU kernel: instructions of a nest's body as C++ text, scalar or in lanes.
+// The straight-line part of a kernel: the instructions of a sweep as C++ text, scalar or in lanes.
 #include <optional>
 #include <string>
 #include <vector>
@@ -34,10 +34,11 @@ std::string literal_text(const Scalar& value, DType compute);
 
 class BodyWriter {
  public:
-  BodyWriter(const LoopNest& nest, const Dim& vector_axis, LaneMode mode) : nest_(nest), axis_(vector_axis), mode_(mode) {}
+  BodyWriter(const LoopNest& nest, const Sweep& sweep, const Dim& vector_axis, LaneMode mode)
+      : nest_(nest), body_(sweep.body), sweep_(sweep), axis_(vector_axis), mode_(mode) {}
 
   // Writes the instructions that do (or do not) depend on the symbols in `inside`; the others must be written already by
-  // another BodyWriter of the same nest in an enclosing scope.
+  // another BodyWriter of the same sweep in an enclosing scope.
   std::vector<std::string> write(const std::vector<Dim>& inside, bool dependent);
 
   // All instructions. Coordinates read from memory, and what needs them, come last: until then nothing waits for them.
@@ -52,12 +53,15 @@ class BodyWriter {
   // Loads of vectors that have conditions are written load_if<…>(condition, …), where a dialect has it: what follows need
   // not wait behind a branch.
   void guard_loads() { guards_ = true; }
-  // Whether it holds one number for all lanes.
-  bool uniform(int id) const;
+  // Every lane has a row of its own: row values are in lanes too.
+  void take_rows_in_lanes() { rows_in_lanes_ = true; }
 
   static std::string variable(int id) { return local_text("t" + std::to_string(id)); }
 
  private:
+  // Whether it holds one number for all lanes.
+  bool uniform(int id) const;
+  bool depends_on_rows(int id) const;
   std::string load(const Instr& instr) const;
   std::string apply(const Instr& instr, bool uniform) const;
   std::string statement(int id) const;
@@ -65,15 +69,13 @@ class BodyWriter {
   std::string conditions(const Instr& instr) const;
 
   const LoopNest& nest_;
+  const std::vector<Instr>& body_;
+  const Sweep& sweep_;
   Dim axis_;
   LaneMode mode_;
   std::vector<int> turned_;
   std::optional<Dim> place_;
-  bool guards_ = false;
+  bool guards_ = false, rows_in_lanes_ = false;
 };
-
-// The loads of f32 that lanes along `axis` gather, but that lie side by side along `other`, or may do so: then several
-// steps of `other` at once can load whole vectors and turn them.
-std::vector<int> turnable_loads(const LoopNest& nest, const Dim& axis, const Dim& other);
 
 }  // namespace sinter::codegen

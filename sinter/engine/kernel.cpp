@@ -3,14 +3,9 @@
 #include <algorithm>
 
 #include "sinter/base/hash.h"
-#include "sinter/base/log.h"
-#include "sinter/base/planted.h"
 #include "sinter/base/stage_times.h"
 #include "sinter/base/thread_pool.h"
-#include "sinter/codegen/cpu/emit.h"
 #include "sinter/engine/cuda/loops.h"
-#include "sinter/engine/kernel_text.h"
-#include "sinter/loops/schedule.h"
 #include "sinter/runtime/cpu/cpu_features.h"
 #include "sinter/runtime/cpu/toolchain.h"
 
@@ -31,31 +26,45 @@ std::string kernel_name(const LoopNest& nest) {
   return "k_" + name;
 }
 
+int vector_lanes() { return runtime::host_target().vector_bytes / 4; }
+
 }  // namespace
+
+WrittenKernel write_kernel(const LoopNest& nest, const std::string& name, const CpuFacts& facts) {
+  WrittenKernel out;
+  out.plan = schedule(nest, facts);
+  out.emitted = codegen::emit_cpu(nest, out.plan, name);
+  Kernel& kernel = out.kernel;
+  kernel.name = name;
+  kernel.granule = std::max<int64_t>(1, int64_t(vector_lanes()) * out.plan.piece_vectors);
+  kernel.parameters = nest.parameters;
+  for (auto& axis : out.plan.range) kernel.range_dims.push_back(axis.dim);
+  kernel.split_last = out.plan.range.size() < nest.rows.size() + (nest.is_map() ? nest.inner.size() : 0);
+  if (kernels_are_noted()) note_kernel(stages_of(nest, out));
+  return out;
+}
+
+KernelStages stages_of(const LoopNest& nest, const WrittenKernel& written) {
+  return {written.kernel.name, nest.text(), to_string(written.plan), written.emitted.text};
+}
+
+std::shared_ptr<const Kernel> WrittenKernel::compile() const {
+  auto out = std::make_shared<Kernel>(kernel);
+  auto code = runtime::compile_cpu(emitted.text, out->name, codegen::cpu_prelude(vector_lanes()));
+  out->function = code->function<Kernel::Function>(out->name);
+  out->code = code;
+  return out;
+}
 
 std::shared_ptr<const Kernel> compile_kernel(const LoopNest& nest, Device device, KernelOptions options) {
   StageTimer timer(CompileStage::kSchedule);
+  const std::string name = kernel_name(nest);
+  if (device.is_cpu()) return write_kernel(nest, name, {.stream = options.stream}).compile();
   auto kernel = std::make_shared<Kernel>();
-  kernel->name = kernel_name(nest);
-  kernel->params = nest.params();
-  // Coordinates are named i0, i1, … by lowering.
-  for (auto& axis : nest.parallel) kernel->parallel_axes.push_back(std::stoi(to_string(axis.symbol).substr(1)));
-  if (device.is_cuda()) {
-    kernel->cuda = compile_cuda_loops(nest, kernel->name, device, {.wide = options.wide, .turn = options.turn});
-    return kernel;
-  }
-  auto plan = schedule(nest, options.stream);
-  let_plant(plan);
-  auto emitted = codegen::emit_cpu(nest, plan, kernel->name);
-  kernel->split_last = emitted.split_last;
-  if (log_enabled(LogTopic::kCode)) log(LogTopic::kCode, "{}schedule: {}\n{}", nest.text(), plan, emitted.text);
-  if (auto* texts = KernelTexts::current()) texts->add({kernel->name, nest.text(), to_string(plan), emitted.text});
-  int lanes = runtime::host_target().vector_bytes / 4;
-  kernel->granule = plan.mode != VectorMode::kColumns || emitted.split_last ? 1 : int64_t(lanes) * emitted.lanes_per_step;
-  if (emitted.rows_in_lanes) kernel->granule = lanes;
-  auto code = runtime::compile_cpu(emitted.text, kernel->name, codegen::cpu_prelude(lanes));
-  kernel->function = code->function<Kernel::Function>(kernel->name);
-  kernel->code = code;
+  const GpuFacts facts{.wide = options.wide, .turn = options.turn};
+  kernel->name = name;
+  kernel->parameters = nest.parameters;
+  kernel->cuda = compile_cuda_loops(nest, name, device, facts);
   return kernel;
 }
 

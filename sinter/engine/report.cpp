@@ -5,11 +5,13 @@
 #include <nlohmann/json.hpp>
 
 #include "sinter/base/table.h"
+#include "sinter/engine/device/device_engine.h"
 #include "sinter/engine/eager/eager.h"
 #include "sinter/engine/executable/plan.h"
 #include "sinter/ops/contract.h"
 #include "sinter/ops/fused.h"
 #include "sinter/runtime/cuda/ceilings.h"
+#include "sinter/tensor/tracer.h"
 
 namespace sinter {
 
@@ -94,7 +96,18 @@ std::string list_text(const std::vector<std::string>& names) {
   return out;
 }
 
-}  // namespace
+// The kernels that were generated for a step: those of its prologue, of its siblings and of what follows its products are
+// apart. None where an op's eager kernel or a library runs it. Texts are made anew: what runs keeps none of them.
+std::vector<KernelStages> stages_of(const Plan& plan, const Step& step) {
+  auto geometry = [&](int slot) { return &plan.slots[size_t(slot)].geometry.impl(); };
+  std::vector<const TensorImpl*> inputs, outputs;
+  for (auto& operand : step.inputs) inputs.push_back(operand.slot < 0 ? nullptr : geometry(operand.slot));
+  for (int result : step.results) outputs.push_back(geometry(result));
+  TracerScope none(nullptr);
+  KernelList kernels;
+  engine_of(plan.device).make_step(step.attrs.as<FusedAttrs>(), inputs, outputs);  // nothing is compiled
+  return kernels.take();
+}
 
 // The texts of each kernel, which equal kernels share.
 void add_texts(const Plan& plan, PlanReport& report) {
@@ -106,7 +119,7 @@ void add_texts(const Plan& plan, PlanReport& report) {
     if (!step.code) continue;
     auto [place, fresh] = known.try_emplace(step.code.get());
     if (fresh)
-      for (auto& text : texts_of(plan, step)) {
+      for (auto& text : stages_of(plan, step)) {
         auto at = std::find(report.texts.begin(), report.texts.end(), text);
         place->second.push_back(int(at - report.texts.begin()));
         if (at == report.texts.end()) report.texts.push_back(std::move(text));
@@ -158,6 +171,8 @@ std::vector<ValueReport> values_of(const Plan& plan) {
 const char* place_name(ValueReport::Place place) {
   return place == ValueReport::Place::kArena ? "arena" : place == ValueReport::Place::kResult ? "result" : "outside";
 }
+
+}  // namespace
 
 KernelReport report_of(const Plan& plan, const Step& step) { return Reader(plan).read(step); }
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "sinter/engine/cost.h"
-#include "sinter/engine/kernel_text.h"
+#include "sinter/engine/kernel_stages.h"
 
 namespace sinter {
 
@@ -37,7 +37,7 @@ struct PlanReport {
   Device device;
   std::string graph;                  // after the passes, as it was planned
   std::vector<KernelReport> kernels;  // in the order in which they run
-  std::vector<KernelText> texts;      // equal ones once
+  std::vector<KernelStages> texts;      // equal ones once
   std::vector<ValueReport> values;
   int64_t arena_bytes = 0;   // of temporaries
   int64_t live_bytes = 0;    // the largest live set: no arena can be smaller

@@ -4,7 +4,7 @@
 #include <map>
 #include <set>
 
-#include "sinter/base/error.h"
+#include "sinter/loops/instr_builder.h"
 #include "sinter/loops/sweep_builder.h"
 #include "sinter/ops/contract.h"
 
@@ -22,12 +22,6 @@ Index coordinates(const Shape& shape, std::optional<int> pair = {}) {
     at.push_back(shape[d].same_as(1) ? Dim(0) : Dim::symbol("i" + std::to_string(d)));
   if (pair) at.back() = at.back() * 2 + *pair;
   return at;
-}
-
-Dim offset_in(const Layout& layout, const Index& at) {
-  Dim offset = 0;
-  for (size_t d = 0; d < at.size(); ++d) offset += at[d] * layout.strides[d];
-  return offset;
 }
 
 // What a sweep that needs these values computes: everything behind them up to reductions, and up to `kept`.
@@ -66,17 +60,18 @@ std::pair<KeptValue, size_t> find_kept(const FusedAttrs& attrs, std::span<const 
     if (reads_operands) continue;
     for (size_t j = 0; j < body.outputs().size(); ++j) {
       Value out = body.outputs()[j];
-      if (out.node == &node || out.node->op->kind == OpKind::kScatter || !full(out) || out.type().dtype != node.types[0].dtype) continue;
+      if (out.node == &node || out.node->op->kind == OpKind::kScatter) continue;
+      if (!full(out) || out.type().dtype != node.types[0].dtype) continue;
       size_t operand = body.inputs().size() + j;
       Index at = coordinates(attrs.domain);
-      return {{&node, at, int(operand), offset_in(layouts[operand], at)}, sweeps[0]};
+      return {{&node, at, int(operand), layouts[operand].offset_of(at)}, sweeps[0]};
     }
   }
   return {};
 }
 
 template <class F>
-void each_offset(FusedNest& nest, F f) {
+void each_offset(LoopNest& nest, F f) {
   for (auto& sweep : nest.sweeps) {
     for (auto& instr : sweep.body)
       if (instr.kind == InstrKind::kLoad || instr.kind == InstrKind::kIndex) f(instr.offset);
@@ -85,7 +80,7 @@ void each_offset(FusedNest& nest, F f) {
 }
 
 // Joins two neighbouring axes where every access walks them as one.
-bool try_join(FusedNest& nest, Axis& outer, Axis& inner) {
+bool try_join(LoopNest& nest, Axis& outer, Axis& inner) {
   bool fits = true;
   each_offset(nest, [&](Dim& offset) {
     auto a = offset.coefficient_of(outer.symbol), b = offset.coefficient_of(inner.symbol);
@@ -103,13 +98,13 @@ bool try_join(FusedNest& nest, Axis& outer, Axis& inner) {
   return true;
 }
 
-void join_axes(FusedNest& nest, std::vector<Axis>& axes) {
+void join_axes(LoopNest& nest, std::vector<Axis>& axes) {
   for (size_t d = axes.size(); d-- > 1;)
     if (try_join(nest, axes[d - 1], axes[d])) axes.erase(axes.begin() + int64_t(d) - 1);
 }
 
 // The columns of a convolution's result are the positions of a plane in row-major order: one axis.
-void flatten_columns(FusedNest& nest) {
+void flatten_columns(LoopNest& nest) {
   auto& axes = nest.inner;
   for (size_t d = axes.size(); d-- > 0 && axes.size() > 1;)
     if (axes[d].extent.same_as(1)) axes.erase(axes.begin() + int64_t(d));
@@ -142,7 +137,7 @@ std::string name_of(const Graph& body) {
 }
 
 // Whether lanes along the last axis move by a stride, if at all, everywhere.
-bool is_regular(const FusedNest& nest) {
+bool is_regular(const LoopNest& nest) {
   Dim axis = nest.inner.back().symbol;
   for (auto& sweep : nest.sweeps)
     for (auto& instr : sweep.body) {
@@ -161,108 +156,197 @@ void drop_unreached(const std::vector<Axis>& axes, Sweep& sweep) {
     if (instr.kind == InstrKind::kLoadIndex) found.insert(to_string(instr.symbol));
     instr = {.kind = InstrKind::kConstant, .dtype = instr.dtype, .value = 0};
   }
-  for (auto& store : sweep.stores)
-    store.offset = store.offset.substitute([&](const std::string& name) { return found.contains(name) ? Dim(0) : Dim::symbol(name); });
+  auto place = [&](const std::string& name) { return found.contains(name) ? Dim(0) : Dim::symbol(name); };
+  for (auto& store : sweep.stores) store.offset = store.offset.substitute(place);
 }
 
-FusedNest lower_places(const FusedAttrs& attrs, std::span<const Layout> layouts, const IntList& order, bool pairs) {
-  const Graph& body = *attrs.body;
-  FusedNest nest;
-  nest.name = name_of(body);
-  for (size_t i = 0; i < body.inputs().size(); ++i)
-    nest.operands.push_back({.dtype = body.inputs()[i].type().dtype, .scalar = layouts[i].scalar});
-  for (auto& v : body.outputs()) nest.operands.push_back({.dtype = v.type().dtype, .output = true});
-
-  size_t rank = attrs.domain.size(), inner = size_t(attrs.inner);
-  auto contractions = contractions_of(body);
-  nest.tiles = int(contractions.size());
-  const bool planes = nest.tiles && contractions[0]->op == &convolution_op();
-  // Without reductions the last axis takes the lanes.
-  size_t lanes = planes ? rank - 2 : inner ? inner : std::min<size_t>(rank, 1);
-  for (size_t n = 0; n < rank; ++n) {
-    size_t d = inner || order.empty() ? n : size_t(order[n]);
-    (n + lanes < rank ? nest.rows : nest.inner).push_back({Dim::symbol("i" + std::to_string(d)), attrs.domain[d]});
+// A fused node's nest in the making. `pairs`: even and odd places of the last axis apart.
+class FusedLowering {
+ public:
+  FusedLowering(const FusedAttrs& attrs, std::span<const Layout> layouts, bool pairs)
+      : attrs_(attrs), body_(*attrs.body), layouts_(layouts), pairs_(pairs), inputs_(body_.inputs().size()) {
+    nest_.name = name_of(body_);
+    for (size_t i = 0; i < inputs_; ++i)
+      nest_.operands.push_back({.dtype = body_.inputs()[i].type().dtype, .scalar = layouts[i].scalar});
+    for (auto& v : body_.outputs()) nest_.operands.push_back({.dtype = v.type().dtype, .output = true});
   }
-  if (pairs) nest.inner.back().extent = nest.inner.back().extent / 2;
+
+  LoopNest rows_and_elements(const IntList& order) {
+    contractions_ = contractions_of(body_);
+    nest_.tiles = int(contractions_.size());
+    const bool planes = nest_.tiles && contractions_[0]->op == &convolution_op();
+    domain(order, planes);
+    find_reductions();
+    reductions();
+    results();
+    if (planes) flatten_columns(nest_);
+    if (nest_.tiles) return std::move(nest_);
+    for (auto& sweep : nest_.sweeps)
+      if (!sweep.once) drop_unreached(nest_.inner, sweep);
+    join_axes(nest_, nest_.inner);
+    join_axes(nest_, nest_.rows);
+    if (!attrs_.inner && !nest_.rows.empty() && !nest_.inner.empty())
+      if (try_join(nest_, nest_.rows.back(), nest_.inner.front())) nest_.rows.pop_back();
+    return std::move(nest_);
+  }
+
+  // Of a node whose only result is a reduction over other than the last dimensions, a search or a scan: everything before it
+  // is computed where it is read.
+  LoopNest one_combination() {
+    const Node& sink = *body_.outputs()[0].node;
+    const bool scan = sink.op->kind == OpKind::kScan;
+    std::vector<Type> types{sink.inputs[0].type()};
+    OpCall call{*sink.op, types, sink.attrs};
+    auto& shape = sink.types[0].shape;
+    Index at = coordinates(shape), k;
+    for (size_t d = 0; d < shape.size(); ++d)
+      if (bool along = scan && d == size_t(sink.op->scan_dim(call)); along || !at[d].is_number())
+        (along ? nest_.inner : nest_.rows).push_back({Dim::symbol("i" + std::to_string(d)), shape[d], int(d)});
+    if (!scan)
+      for (auto& extent : sink.op->reduction(call)) {
+        k.push_back(Dim::symbol("k" + std::to_string(k.size())));
+        nest_.inner.push_back({k.back(), extent});
+      }
+    Sweep sweep;
+    SweepBuilder builder(body_, nest_, layouts_, outers_, sweep);
+    const Combine combine = sink.op->combine;
+    const DType result = sink.types[0].dtype;
+    const int value = builder.reduced(sink, at, k);
+    RowReduction r{0, value, combine, accumulator_dtype(combine, scan ? result : builder.dtype_of(value), result), result};
+    if (sink.op->payload) r.payload = builder.payload(sink, at, k);
+    sweep.reductions.push_back(r);
+    Store store{.operand = int(inputs_), .offset = layouts_.back().offset_of(at), .value = -1};
+    if (scan) {
+      store.running = 0;
+      sweep.stores.push_back(store);
+    }
+    drop_unreached(nest_.inner, sweep);
+    nest_.sweeps.push_back(std::move(sweep));
+    if (!scan) store_row(nest_, r, store);
+    if (!scan) join_axes(nest_, nest_.inner);
+    join_axes(nest_, nest_.rows);
+    return std::move(nest_);
+  }
+
+ private:
+  // Without reductions the last axis takes the lanes.
+  void domain(const IntList& order, bool planes) {
+    size_t rank = attrs_.domain.size(), inner = size_t(attrs_.inner);
+    size_t lanes = planes ? rank - 2 : inner ? inner : std::min<size_t>(rank, 1);
+    for (size_t n = 0; n < rank; ++n) {
+      size_t d = inner || order.empty() ? n : size_t(order[n]);
+      auto& axes = n + lanes < rank ? nest_.rows : nest_.inner;
+      axes.push_back({Dim::symbol("i" + std::to_string(d)), attrs_.domain[d], int(d)});
+    }
+    if (pairs_) nest_.inner.back().extent = nest_.inner.back().extent / 2;
+  }
 
   // Reductions by how many others they wait for: those of one depth share a sweep.
-  std::map<const Node*, int> depth, outers;
-  int deepest = 0;
-  for (auto& node : body.nodes()) {
-    int d = 0;
-    for (auto& v : node.inputs) d = std::max(d, depth[v.node]);
-    if (is_reduction(node)) {
-      outers[&node] = int(outers.size());
-      deepest = std::max(deepest, ++d);
-    }
-    depth[&node] = d;
-  }
-  std::vector<std::vector<const Node*>> wanted(size_t(deepest) + 1);
-  for (auto& [node, outer] : outers) wanted[size_t(depth[node]) - 1].push_back(node->inputs[0].node);
-  for (auto& v : body.outputs()) wanted.back().push_back(v.node);
-  auto [kept, kept_by] = find_kept(attrs, layouts, wanted);
-
-  Index inner_at;
-  for (auto& axis : nest.inner) inner_at.push_back(axis.symbol);
-  for (int d = 1; d <= deepest; ++d) {
-    Sweep sweep;
-    SweepBuilder builder(body, nest, layouts, outers, sweep);
-    if (kept.node && size_t(d) - 1 > kept_by) builder.read_kept(kept);
-    for (auto& [node, outer] : outers) {
-      if (depth[node] != d) continue;
-      DType result = node->types[0].dtype;
-      int value = builder.reduced(*node, coordinates(node->types[0].shape), inner_at);
-      sweep.reductions.push_back({outer, value, node->op->combine, accumulator_dtype(node->op->combine, builder.dtype_of(value), result), result});
-    }
-    std::sort(sweep.reductions.begin(), sweep.reductions.end(), [](auto& a, auto& b) { return a.outer < b.outer; });
-    if (kept.node && size_t(d) - 1 == kept_by)
-      sweep.stores.push_back({kept.operand, kept.offset, builder.element(kept.node->result(), coordinates(attrs.domain))});
-    nest.sweeps.push_back(std::move(sweep));
-  }
-  Sweep elements, once;
-  once.once = true;
-  SweepBuilder element_builder(body, nest, layouts, outers, elements), row_builder(body, nest, layouts, outers, once);
-  if (kept.node) element_builder.read_kept(kept);
-  for (size_t j = 0; j < body.outputs().size(); ++j) {
-    Value v = body.outputs()[j];
-    auto& shape = v.type().shape;
-    bool full = shape.same_as(attrs.domain);
-    auto& layout = layouts[body.inputs().size() + j];
-    int operand = int(body.inputs().size() + j);
-    if (v.node->op->kind == OpKind::kScatter) {
-      for (int place = 0; place < (pairs ? 2 : 1); ++place) {
-        Index at = coordinates(attrs.domain, pairs ? std::optional(place) : std::nullopt);
-        Dim offset = offset_in(layout, element_builder.target(*v.node, at));
-        elements.stores.push_back({operand, offset, element_builder.scattered(*v.node, at)});
+  void find_reductions() {
+    int deepest = 0;
+    for (auto& node : body_.nodes()) {
+      int d = 0;
+      for (auto& v : node.inputs) d = std::max(d, depth_[v.node]);
+      if (is_reduction(node)) {
+        outers_[&node] = int(outers_.size());
+        deepest = std::max(deepest, ++d);
       }
-      continue;
+      depth_[&node] = d;
     }
-    for (int place = 0; pairs && place < 2; ++place) {
-      Index at = coordinates(shape, place);
-      elements.stores.push_back({int(body.inputs().size() + j), offset_in(layout, at), element_builder.element(v, at)});
-    }
-    if (pairs) continue;
-    Index at = coordinates(shape);
-    Dim offset = offset_in(layout, at);
-    // A contraction's result as it is, its rows counted in one.
-    if (nest.tiles && !full) offset = Dim::symbol("r") * attrs.domain[rank - 1] + nest.inner.back().symbol;
-    if (nest.tiles && nest.back < 0 && holds_product(v.type().dtype, contractions[0]->types[0].dtype)) nest.back = operand;
-    if (full || nest.tiles)
-      elements.stores.push_back({operand, offset, element_builder.element(v, at)});
-    else
-      once.stores.push_back({operand, offset, row_builder.element(v, at)});
+    std::vector<std::vector<const Node*>> wanted(size_t(deepest) + 1);
+    for (auto& [node, outer] : outers_) wanted[size_t(depth_[node]) - 1].push_back(node->inputs[0].node);
+    for (auto& v : body_.outputs()) wanted.back().push_back(v.node);
+    std::tie(kept_, kept_by_) = find_kept(attrs_, layouts_, wanted);
+    nest_.sweeps.resize(size_t(deepest));
   }
-  if (!elements.stores.empty()) nest.sweeps.push_back(std::move(elements));
-  if (!once.stores.empty()) nest.sweeps.push_back(std::move(once));
-  if (planes) flatten_columns(nest);
-  if (nest.tiles) return nest;
-  for (auto& sweep : nest.sweeps)
-    if (!sweep.once) drop_unreached(nest.inner, sweep);
-  join_axes(nest, nest.inner);
-  join_axes(nest, nest.rows);
-  if (!inner && !nest.rows.empty() && !nest.inner.empty())
-    if (try_join(nest, nest.rows.back(), nest.inner.front())) nest.rows.pop_back();
-  return nest;
+
+  void reductions() {
+    Index inner_at;
+    for (auto& axis : nest_.inner) inner_at.push_back(axis.symbol);
+    for (size_t n = 0; n < nest_.sweeps.size(); ++n) {
+      Sweep& sweep = nest_.sweeps[n];
+      SweepBuilder builder(body_, nest_, layouts_, outers_, sweep);
+      if (kept_.node && n > kept_by_) builder.read_kept(kept_);
+      // In the body's order: equal bodies have equal texts.
+      for (auto& node : body_.nodes()) {
+        if (!is_reduction(node) || size_t(depth_[&node]) != n + 1) continue;
+        const Combine combine = node.op->combine;
+        const DType result = node.types[0].dtype;
+        int value = builder.reduced(node, coordinates(node.types[0].shape), inner_at);
+        sweep.reductions.push_back(
+            {outers_.at(&node), value, combine, accumulator_dtype(combine, builder.dtype_of(value), result), result});
+      }
+      if (kept_.node && n == kept_by_)
+        sweep.stores.push_back({kept_.operand, kept_.offset, builder.element(kept_.node->result(), coordinates(attrs_.domain))});
+    }
+  }
+
+  // Elements, and what there is one of a row.
+  void results() {
+    Sweep elements, once;
+    once.once = true;
+    SweepBuilder element(body_, nest_, layouts_, outers_, elements), row(body_, nest_, layouts_, outers_, once);
+    if (kept_.node) element.read_kept(kept_);
+    for (size_t j = 0; j < body_.outputs().size(); ++j) {
+      Value v = body_.outputs()[j];
+      auto& shape = v.type().shape;
+      auto& layout = layouts_[inputs_ + j];
+      const int operand = int(inputs_ + j);
+      const bool scatters = v.node->op->kind == OpKind::kScatter;
+      if (scatters || pairs_) {
+        for (int place = 0; place < (pairs_ ? 2 : 1); ++place) {
+          Index at = coordinates(scatters ? attrs_.domain : shape, pairs_ ? std::optional(place) : std::nullopt);
+          Dim offset = layout.offset_of(scatters ? element.target(*v.node, at) : at);
+          elements.stores.push_back({operand, offset, scatters ? element.scattered(*v.node, at) : element.element(v, at)});
+        }
+        continue;
+      }
+      const bool full = shape.same_as(attrs_.domain);
+      Index at = coordinates(shape);
+      Dim offset = layout.offset_of(at);
+      // A contraction's result as it is, its rows counted in one.
+      if (nest_.tiles && !full)
+        offset = Dim::symbol("r") * attrs_.domain[attrs_.domain.size() - 1] + nest_.inner.back().symbol;
+      const bool goes_back = nest_.tiles && holds_product(v.type().dtype, contractions_[0]->types[0].dtype);
+      if (goes_back && nest_.back < 0) nest_.back = operand;
+      if (full || nest_.tiles)
+        elements.stores.push_back({operand, offset, element.element(v, at)});
+      else
+        once.stores.push_back({operand, offset, row.element(v, at)});
+    }
+    if (!elements.stores.empty()) nest_.sweeps.push_back(std::move(elements));
+    if (!once.stores.empty()) nest_.sweeps.push_back(std::move(once));
+  }
+
+  const FusedAttrs& attrs_;
+  const Graph& body_;
+  const std::span<const Layout> layouts_;
+  const bool pairs_;
+  const size_t inputs_;
+  LoopNest nest_;
+  std::vector<const Node*> contractions_;
+  std::map<const Node*, int> depth_, outers_;
+  KeptValue kept_;
+  size_t kept_by_ = 0;
+};
+
+bool is_one_combination(const FusedAttrs& attrs) {
+  auto& outputs = attrs.body->outputs();
+  return !attrs.inner && outputs.size() == 1 && (outputs[0].node->op->kind == OpKind::kScan || is_reduction(*outputs[0].node));
+}
+
+LoopNest lower_places(const FusedAttrs& attrs, std::span<const Layout> layouts, const IntList& order) {
+  if (is_one_combination(attrs)) return FusedLowering(attrs, layouts, false).one_combination();
+  LoopNest nest = FusedLowering(attrs, layouts, false).rows_and_elements(order);
+  // Where neighbours take turns, each of the two is regular by itself.
+  bool even = !attrs.inner && !nest.tiles && !attrs.domain.empty();
+  even = even && (attrs.domain[attrs.domain.size() - 1] % 2).same_as(0);
+  if (!even || nest.inner.empty() || is_regular(nest)) return nest;
+  for (auto& v : attrs.body->outputs())
+    even = even && (v.type().shape.same_as(attrs.domain) || v.node->op->kind == OpKind::kScatter);
+  if (!even) return nest;
+  LoopNest apart = FusedLowering(attrs, layouts, true).rows_and_elements({});
+  return is_regular(apart) ? apart : nest;
 }
 
 }  // namespace
@@ -276,66 +360,10 @@ std::vector<const Node*> contractions_of(const Graph& body) {
   return out;
 }
 
-FusedNest lower_fused(const FusedAttrs& attrs, std::span<const Layout> layouts, const IntList& order) {
-  FusedNest nest = lower_places(attrs, layouts, order, false);
-  // Where neighbours take turns, each of the two is regular by itself.
-  bool even = !attrs.inner && !nest.tiles && !attrs.domain.empty();
-  even = even && (attrs.domain[attrs.domain.size() - 1] % 2).same_as(0);
-  if (!even || nest.inner.empty() || is_regular(nest)) return nest;
-  for (auto& v : attrs.body->outputs())
-    even = even && (v.type().shape.same_as(attrs.domain) || v.node->op->kind == OpKind::kScatter);
-  if (!even) return nest;
-  FusedNest apart = lower_places(attrs, layouts, {}, true);
-  return is_regular(apart) ? apart : nest;
-}
-
-std::optional<SinkNest> lower_sink(const FusedAttrs& attrs, std::span<const Layout> layouts) {
-  const Graph& body = *attrs.body;
-  const Node& sink = *body.outputs()[0].node;
-  bool scan = sink.op->kind == OpKind::kScan;
-  if (attrs.inner || body.outputs().size() != 1 || (!scan && !is_reduction(sink))) return std::nullopt;
-  // As a fused nest of one sweep, for what they share.
-  FusedNest whole;
-  for (size_t i = 0; i < body.inputs().size(); ++i)
-    whole.operands.push_back({.dtype = body.inputs()[i].type().dtype, .scalar = layouts[i].scalar});
-  whole.operands.push_back({.dtype = sink.types[0].dtype, .output = true});
-  std::vector<Type> types{sink.inputs[0].type()};
-  OpCall call{*sink.op, types, sink.attrs};
-  auto& shape = sink.types[0].shape;
-  Index at = coordinates(shape), k;
-  for (size_t d = 0; d < shape.size(); ++d)
-    if (bool along = scan && d == size_t(sink.op->scan_dim(call)); along || !at[d].is_number())
-      (along ? whole.inner : whole.rows).push_back({Dim::symbol("i" + std::to_string(d)), shape[d]});
-  if (!scan) {
-    auto extents = sink.op->reduction(call);
-    for (size_t d = 0; d < extents.size(); ++d) {
-      k.push_back(Dim::symbol("k" + std::to_string(d)));
-      whole.inner.push_back({k[d], extents[d]});
-    }
-  }
-  Sweep sweep;
-  const std::map<const Node*, int> outers;
-  SweepBuilder builder(body, whole, layouts, outers, sweep);
-  LoopNest nest;
-  nest.kind = scan ? NestKind::kScan : NestKind::kReduce;
-  nest.value = builder.reduced(sink, at, k);
-  nest.combine = sink.op->combine;
-  DType result = sink.types[0].dtype;
-  nest.accumulator = accumulator_dtype(nest.combine, scan ? result : builder.dtype_of(nest.value), result);
-  if (sink.op->payload) nest.payload = builder.payload(sink, at, k);
-  nest.output = int(body.inputs().size());
-  sweep.stores.push_back({nest.output, offset_in(layouts.back(), at), nest.value});
-  drop_unreached(whole.inner, sweep);
-  whole.sweeps.push_back(std::move(sweep));
-  if (!scan) join_axes(whole, whole.inner);
-  join_axes(whole, whole.rows);
-  nest.name = name_of(body);
-  nest.operands = whole.operands;
-  nest.parallel = whole.rows;
-  nest.sequential = whole.inner;
-  nest.body = std::move(whole.sweeps[0].body);
-  nest.offset = whole.sweeps[0].stores[0].offset;
-  return SinkNest{std::move(nest), whole.indexing};
+LoopNest lower_fused(const FusedAttrs& attrs, std::span<const Layout> layouts, const Parameters& named, const IntList& order) {
+  LoopNest nest = lower_places(attrs, layouts, order);
+  nest.take_parameters(named);
+  return nest;
 }
 
 std::vector<bool> read_elsewhere(const Graph& body) {
@@ -350,59 +378,6 @@ std::vector<bool> read_elsewhere(const Graph& body) {
   auto behind = computed_for(moved);
   std::vector<bool> out;
   for (auto& v : body.inputs()) out.push_back(behind.count(v.node) != 0);
-  return out;
-}
-
-LoopNest FusedNest::as_nest(const Sweep& sweep) const {
-  LoopNest out;
-  out.name = name;
-  out.operands = operands;
-  out.parallel = rows;
-  if (!sweep.once) out.sequential = inner;
-  out.body = sweep.body;
-  return out;
-}
-
-std::vector<std::string> FusedNest::params() const {
-  std::vector<std::string> out;
-  auto add = [&](const std::string& name) {
-    if (std::find(out.begin(), out.end(), name) == out.end()) out.push_back(name);
-  };
-  for (auto& sweep : sweeps) {
-    LoopNest nest = as_nest(sweep);
-    nest.sequential = inner;
-    for (auto& name : nest.params()) add(name);
-    for (auto& store : sweep.stores)
-      for (auto& name : store.offset.symbols()) {
-        bool axis = tiles && name == "r";
-        for (auto& instr : sweep.body) axis = axis || (instr.kind == InstrKind::kLoadIndex && to_string(instr.symbol) == name);
-        for (auto* axes : {&rows, &inner})
-          for (auto& a : *axes) axis = axis || to_string(a.symbol) == name;
-        if (!axis) add(name);
-      }
-  }
-  std::sort(out.begin(), out.end());
-  return out;
-}
-
-std::string FusedNest::text() const {
-  std::string out = "kernel " + name + "\n", indent = "  ";
-  for (auto& axis : rows) {
-    out += indent + format("for {} < {} (parallel)\n", axis.symbol, axis.extent);
-    indent += "  ";
-  }
-  for (auto& sweep : sweeps) {
-    std::string axes;
-    if (!sweep.once)
-      for (auto& axis : inner) axes += format(" {} < {}", axis.symbol, axis.extent);
-    out += indent + (sweep.once ? "once" : "sweep" + axes) + "\n";
-    LoopNest nest = as_nest(sweep);
-    for (size_t i = 0; i < sweep.body.size(); ++i) out += indent + "  " + instr_text(nest, sweep.body[i], int(i)) + "\n";
-    for (auto& r : sweep.reductions)
-      out += indent + format("  row value {} = {} %{}\n", r.outer, combine_name(r.combine), r.value);
-    for (auto& s : sweep.stores)
-      out += indent + format("  store {} out{}[{}] = %{}\n", operands[size_t(s.operand)].dtype, s.operand, s.offset, s.value);
-  }
   return out;
 }
 

@@ -1,39 +1,56 @@
 #include "sinter/loops/loop_nest.h"
 
+#include <algorithm>
 #include <set>
 
 #include "sinter/base/format.h"
 
 namespace sinter {
 
-std::vector<std::string> LoopNest::params() const {
+void LoopNest::take_parameters(const Parameters& named) {
   std::set<std::string> free, bound;
   auto add = [&](const Dim& d) {
     for (auto& name : d.symbols()) free.insert(name);
   };
-  auto add_conditions = [&](const Conditions& conditions) {
-    for (auto& c : conditions) {
-      add(c.value);
-      add(c.extent);
-    }
-  };
-  for (auto* axes : {&parallel, &sequential})
+  for (auto* axes : {&rows, &inner})
     for (auto& axis : *axes) {
       add(axis.extent);
       bound.insert(to_string(axis.symbol));
     }
-  for (auto& instr : body) {
-    add(instr.offset);
-    add(instr.extent);
-    add_conditions(instr.conditions);
-    if (instr.kind == InstrKind::kLoadIndex) bound.insert(to_string(instr.symbol));
+  if (tiles) bound.insert("r");
+  for (auto& sweep : sweeps) {
+    for (auto& instr : sweep.body) {
+      add(instr.offset);
+      add(instr.extent);
+      for (auto& c : instr.conditions) {
+        add(c.value);
+        add(c.extent);
+      }
+      if (instr.kind == InstrKind::kLoadIndex) bound.insert(to_string(instr.symbol));
+    }
+    for (auto& store : sweep.stores) add(store.offset);
   }
-  add(offset);
-  std::vector<std::string> out;
+  parameters.clear();
   for (auto& name : free)
-    if (!bound.contains(name)) out.push_back(name);
-  return out;
+    if (!bound.contains(name)) parameters.push_back(named.named(name));
 }
+
+bool LoopNest::reduces() const {
+  return std::any_of(sweeps.begin(), sweeps.end(), [](auto& sweep) { return !sweep.reductions.empty(); });
+}
+
+bool LoopNest::reads_index() const {
+  for (auto& sweep : sweeps)
+    for (auto& instr : sweep.body)
+      if (instr.kind == InstrKind::kLoadIndex) return true;
+  return false;
+}
+
+bool LoopNest::is_map() const {
+  return sweeps.size() == 1 && !reduces() && !sweeps[0].once && !sweeps[0].scatters() && !inner.empty();
+}
+
+bool LoopNest::reduces_own_axes() const { return reduces() && (inner.empty() || inner.back().dim < 0); }
 
 namespace {
 
@@ -46,6 +63,43 @@ std::string conditions_text(const Conditions& conditions) {
     if (c.multiple != 1) out += format(" and {} divides it", c.multiple);
   }
   return out;
+}
+
+std::string operand_name(const LoopNest& nest, int operand) {
+  return (nest.operands[size_t(operand)].output ? "out" : "in") + std::to_string(operand);
+}
+
+std::string instr_text(const LoopNest& nest, const Instr& instr, size_t id) {
+  std::string out = format("%{} = ", id), args;
+  for (int a : instr.args) args += format("{}%{}", args.empty() ? "" : ", ", a);
+  auto place = [&] { return format("{}[{}]", operand_name(nest, instr.operand), instr.offset); };
+  switch (instr.kind) {
+    case InstrKind::kLoad:
+      out += format("load {} {}", instr.dtype, place());
+      if (!instr.conditions.empty()) out += conditions_text(instr.conditions) + " else " + to_string(instr.value);
+      return out;
+    case InstrKind::kLoadIndex:
+      return out + format("{} = index {} < {}", instr.symbol, instr.args.empty() ? place() : args, instr.extent);
+    case InstrKind::kConstant: return out + format("constant {} {}", instr.dtype, instr.value);
+    case InstrKind::kIndex: return out + format("coordinate {}", instr.offset);
+    case InstrKind::kApply: return out + format("{} {}({}) in {}", instr.dtype, instr.op->name, args, instr.compute);
+    case InstrKind::kSelect: return out + format("select {}{}", args, conditions_text(instr.conditions));
+    case InstrKind::kTile: return out + format("element of tile {}", instr.operand);
+    case InstrKind::kOuter: return out + format("row value {}", instr.operand);
+  }
+  return out;
+}
+
+std::string reduction_text(const RowReduction& r) {
+  std::string out = format("row value {} = {} %{}", r.outer, combine_name(r.combine), r.value);
+  return r.payload < 0 ? out : out + format(" keeping %{}", r.payload);
+}
+
+std::string store_text(const LoopNest& nest, const Store& s) {
+  std::string value = s.running >= 0 ? format("row value {} so far", s.running) : format("%{}", s.value);
+  if (s.combine == Combine::kReplace) value += " in order";
+  else if (s.combine != Combine::kNone) value = format("{} with {}", combine_name(s.combine), value);
+  return format("store {} {}[{}] = {}", nest.operands[size_t(s.operand)].dtype, operand_name(nest, s.operand), s.offset, value);
 }
 
 }  // namespace
@@ -66,53 +120,22 @@ const char* combine_name(Combine c) {
   return "replace";
 }
 
-namespace {
-
-std::string operand_name(const LoopNest& nest, int operand) {
-  if (!nest.operands[size_t(operand)].output) return "in" + std::to_string(operand);
-  return nest.output >= 0 ? "out" : "out" + std::to_string(operand);
-}
-
-}  // namespace
-
-std::string instr_text(const LoopNest& nest, const Instr& instr, int id) {
-  std::string out = format("%{} = ", id);
-  std::string args;
-  for (int a : instr.args) args += format("{}%{}", args.empty() ? "" : ", ", a);
-  switch (instr.kind) {
-    case InstrKind::kLoad:
-      out += format("load {} {}[{}]", instr.dtype, operand_name(nest, instr.operand), instr.offset);
-      if (!instr.conditions.empty()) out += conditions_text(instr.conditions) + " else " + to_string(instr.value);
-      return out;
-    case InstrKind::kLoadIndex:
-      if (!instr.args.empty()) return out + format("{} = index {} < {}", instr.symbol, args, instr.extent);
-      return out + format("{} = index {}[{}] < {}", instr.symbol, operand_name(nest, instr.operand), instr.offset, instr.extent);
-    case InstrKind::kConstant: return out + format("constant {} {}", instr.dtype, instr.value);
-    case InstrKind::kIndex: return out + format("coordinate {}", instr.offset);
-    case InstrKind::kApply: return out + format("{} {}({}) in {}", instr.dtype, instr.op->name, args, instr.compute);
-    case InstrKind::kSelect: return out + format("select {}{}", args, conditions_text(instr.conditions));
-    case InstrKind::kTile: return out + format("element of tile {}", instr.operand);
-    case InstrKind::kOuter: return out + format("row value {}", instr.operand);
-  }
-  return out;
-}
-
 std::string LoopNest::text() const {
   std::string out = "kernel " + name + "\n", indent = "  ";
-  for (auto& axis : parallel) {
+  for (auto& axis : rows) {
     out += indent + format("for {} < {} (parallel)\n", axis.symbol, axis.extent);
     indent += "  ";
   }
-  std::string outer = indent;
-  for (auto& axis : sequential) {
-    out += indent + format("for {} < {} ({})\n", axis.symbol, axis.extent, combine_name(combine));
-    indent += "  ";
+  for (auto& sweep : sweeps) {
+    std::string axes;
+    if (!sweep.once)
+      for (auto& axis : inner) axes += format(" {} < {}", axis.symbol, axis.extent);
+    out += indent + (sweep.once ? "once" : "sweep" + axes) + "\n";
+    auto line = [&](const std::string& text) { out += indent + "  " + text + "\n"; };
+    for (size_t i = 0; i < sweep.body.size(); ++i) line(instr_text(*this, sweep.body[i], i));
+    for (auto& r : sweep.reductions) line(reduction_text(r));
+    for (auto& s : sweep.stores) line(store_text(*this, s));
   }
-  for (size_t i = 0; i < body.size(); ++i) out += indent + instr_text(*this, body[i], int(i)) + "\n";
-  bool once = kind == NestKind::kReduce;
-  std::string stored = format("{}%{}", combine == Combine::kNone ? "" : std::string(combine_name(combine)) + " ", value);
-  if (payload >= 0) stored += format(" keeping %{}", payload);
-  out += (once ? outer : indent) + format("store {} {}[{}] = {}\n", operands[size_t(output)].dtype, operand_name(*this, output), offset, stored);
   return out;
 }
 

@@ -1,19 +1,28 @@
 #pragma once
-// LoopNest: one kernel as data. Axes with symbolic extents, a straight-line scalar body in SSA form, one store.
+// LoopNest: one kernel as data, of one op or of a fused group of them. For every row, sweeps over the inner axes one after
+// the other: straight-line scalar bodies in SSA form that find the row's values, which later sweeps read, or store elements.
 //
 //   for i0 < n0 (parallel)
-//     for k0 < n1 (sum)
+//     sweep k0 < n1
 //       %0 = load f32 in0[i0*n1 + k0]
-//     store f32 out[i0] = sum %0
+//       row value 0 = sum %0
+//     once
+//       %0 = row value 0
+//       store f32 out1[i0] = %0
+//
+// A map is one sweep that stores; a reduction is a sweep that combines and one that stores once; a search keeps something
+// of the winner; a scan stores what it has combined so far; a scatter combines into memory.
 #include <string>
 #include <vector>
 
 #include "sinter/graph/op.h"
+#include "sinter/loops/parameters.h"
 
 namespace sinter {
 
 struct Axis {
   Dim symbol, extent;
+  int dim = -1;  // the dimension of the domain that it counts; -1: an op's own, such as what a reduction of one op runs over
 };
 
 // A tensor (by pointer) or a plain number (by value) that the kernel is given.
@@ -25,14 +34,14 @@ struct KernelOperand {
 
 enum class InstrKind : uint8_t {
   kLoad,       // an element of `operand` at `offset`; `value` instead where a condition fails
-  kLoadIndex,  // an integer element as a coordinate: wrapped when negative, checked against `extent`, bound to `symbol`;
-               // in a fused kernel it is args[0], where the conditions hold, else 0
+  kLoadIndex,  // an integer as a coordinate, wrapped when negative, checked against `extent`, bound to `symbol`: an element of
+               // `operand` at `offset`, or args[0] where the conditions hold, else 0
   kConstant,   // `value`
   kIndex,      // the coordinate `offset` as an i64
   kApply,      // `op`'s body, computing in `compute`
   kSelect,     // args[0] where the conditions hold, else args[1]
   kTile,       // the element that is being finished of a contraction's result: `operand` counts contractions
-  kOuter       // the number that an earlier sweep of a fused kernel has found for this row: `operand` counts them
+  kOuter       // the number that an earlier sweep has found for this row: `operand` counts them
 };
 
 struct Instr {
@@ -47,35 +56,63 @@ struct Instr {
   SmallVector<int, 4> args = {};
 };
 
-enum class NestKind : uint8_t {
-  kMap,      // store the value at every point of the parallel axes
-  kReduce,   // combine over the sequential axes, store once per point of the parallel axes
-  kScan,     // combine along the sequential axis, store every step
-  kScatter   // combine the value into memory at every point; sequential axes may collide
+// Over all steps of a sweep.
+struct RowReduction {
+  int outer;  // the row value that it becomes
+  int value;
+  Combine combine;
+  DType accumulator;
+  DType dtype;       // of the result
+  int payload = -1;  // argmax, argmin: what is kept of the winner, and is the result
+};
+
+struct Store {
+  int operand;
+  Dim offset;
+  int value;
+  // Other than none: with what is there already, step after step in the order of the inner axes.
+  Combine combine = Combine::kNone;
+  DType accumulator = kFloat32;
+  int running = -1;  // instead of `value`: what this row value has come to so far
+};
+
+struct Sweep {
+  bool once = false;  // for the row as a whole: no inner axes
+  std::vector<Instr> body;
+  std::vector<RowReduction> reductions;
+  std::vector<Store> stores;
+
+  bool scans() const { return !stores.empty() && stores[0].running >= 0; }
+  bool searches() const { return !reductions.empty() && reductions[0].payload >= 0; }
+  // Elements meet in memory.
+  bool scatters() const { return !stores.empty() && stores[0].combine != Combine::kNone; }
 };
 
 struct LoopNest {
   std::string name;
-  NestKind kind = NestKind::kMap;
-  std::vector<KernelOperand> operands;  // inputs, then the output
-  std::vector<Axis> parallel, sequential;
-  std::vector<Instr> body;
-  int value = -1;      // the instruction whose result is stored or combined
-  int payload = -1;    // argmax, argmin: what is kept of the winner
-  Combine combine = Combine::kNone;
-  DType accumulator = kFloat32;
-  int output = -1;     // operand stored to
-  Dim offset;          // where, in elements
+  std::string indexing;  // the ops of a fused group that read by an index, for the message when one is out of range
+  int tiles = 0;  // contractions whose results it works on, piece by piece: rows are counted by `r`
+  int back = -1;  // the output that goes back into the first tile
+  std::vector<KernelOperand> operands;  // inputs, then outputs
+  std::vector<Axis> rows, inner;        // rows are independent of each other
+  std::vector<Sweep> sweeps;
+  std::vector<Parameter> parameters;    // in the order in which the kernel takes their values, after its operands
 
-  // Free symbols (sizes and strides) in text order: the kernel takes their values after its operands.
-  std::vector<std::string> params() const;
   std::string text() const;
+
+  // Lists the symbols that nothing in the nest binds, by name.
+  void take_parameters(const Parameters& named);
+
+  bool reduces() const;     // some sweep finds a row value
+  bool reads_index() const;  // some coordinate is read from memory
+  // Elements are stored, each by itself: the inner axes run in any order too.
+  bool is_map() const;
+  // A reduction that an op defines over axes of its own.
+  bool reduces_own_axes() const;
 };
 
 // "sum"; empty for none.
 const char* combine_name(Combine combine);
-// One instruction of the nest's body as a line.
-std::string instr_text(const LoopNest& nest, const Instr& instr, int id);
 
 // The type a pointwise op computes in, given the promoted type of its operands and its result type.
 DType pointwise_compute_dtype(Typing typing, DType operands, DType result);

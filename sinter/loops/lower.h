@@ -1,6 +1,6 @@
 #pragma once
-// Lowering: one application of an op → LoopNest, by running the op's definition with symbols for coordinates.
-#include "sinter/graph/op.h"
+// Lowering: one application of an op → LoopNest, by running the op's definition with symbols for coordinates. fused.h does
+// the same for a group of them.
 #include "sinter/loops/loop_nest.h"
 
 namespace sinter {
@@ -9,6 +9,8 @@ namespace sinter {
 struct Layout {
   bool scalar = false;  // a plain number, passed by value
   SmallVector<Dim, 6> strides;
+
+  Dim offset_of(const Index& at) const;
 };
 
 // Row-major strides of a shape with symbolic sizes.
@@ -17,8 +19,9 @@ Layout contiguous_layout(const Shape& shape);
 // What a combination adds up in, given the dtypes of a value and of the result.
 DType accumulator_dtype(Combine combine, DType value, DType result);
 
-// The nest of `call`, whose result has type `result`. `layouts` are those of the inputs, then of the output.
+// The nest of `call`, whose result has type `result`. `layouts` are those of the inputs, then of the output; `named` has what
+// their symbols and those of sizes stand for.
 // Only ops that are loops can be lowered: pointwise, view, loop, reduce, scatter, scan.
-LoopNest lower(const OpCall& call, const Type& result, std::span<const Layout> layouts);
+LoopNest lower(const OpCall& call, const Type& result, std::span<const Layout> layouts, const Parameters& named = {});
 
 }  // namespace sinter

@@ -1,6 +1,9 @@
 #include "sinter/loops/schedule.h"
 
+#include <algorithm>
 #include <atomic>
+
+#include "sinter/base/format.h"
 
 namespace sinter {
 
@@ -11,87 +14,94 @@ Movement movement(const Dim& offset, const Dim& axis) {
   return stride->same_as(1) ? Movement::kUnit : Movement::kStrided;
 }
 
-namespace {
-
-struct AxisFit {
-  bool possible = true;
-  int unit = 0, strided = 0;
-};
-
-// Whether the instruction's value differs along the axis.
-bool varies(const LoopNest& nest, int id, const Dim& axis) {
-  auto& instr = nest.body[size_t(id)];
-  if (movement(instr.offset, axis) != Movement::kFixed) return true;
-  for (int a : instr.args)
-    if (varies(nest, a, axis)) return true;
-  return false;
+bool is_uniform(const Sweep& sweep, int id, const Dim& axis) {
+  const Instr& instr = sweep.body[size_t(id)];
+  switch (instr.kind) {
+    case InstrKind::kTile: return false;
+    case InstrKind::kConstant:
+    case InstrKind::kOuter: return true;
+    default: break;
+  }
+  if (movement(instr.offset, axis) != Movement::kFixed) return false;
+  return std::all_of(instr.args.begin(), instr.args.end(), [&](int a) { return is_uniform(sweep, a, axis); });
 }
 
-// Whether lanes along `axis` can run the body: every access regular, every condition and index the same for all lanes.
-AxisFit fit(const LoopNest& nest, const Dim& axis) {
-  AxisFit out;
-  for (auto& instr : nest.body) {
-    for (auto& c : instr.conditions)
-      if (movement(c.value, axis) != Movement::kFixed) out.possible = false;
-    if (instr.kind != InstrKind::kLoad && instr.kind != InstrKind::kLoadIndex && instr.kind != InstrKind::kIndex) continue;
-    Movement m = movement(instr.offset, axis);
-    if (m == Movement::kIrregular) out.possible = false;
-    if (instr.kind == InstrKind::kLoadIndex && m != Movement::kFixed) out.possible = false;
-    if (instr.kind == InstrKind::kLoadIndex)
-      for (int a : instr.args)
-        if (varies(nest, a, axis)) out.possible = false;
-    if (instr.kind == InstrKind::kLoad) {
-      out.unit += m == Movement::kUnit;
-      out.strided += m == Movement::kStrided;
-    }
+bool is_interval(const Condition& c, const Dim& axis) {
+  auto step = c.value.coefficient_of(axis);
+  return step && (step->same_as(1) || step->same_as(-1)) && c.multiple == 1 && !c.extent.depends_on(axis);
+}
+
+bool moves(const Condition& c, const Dim& axis) {
+  return movement(c.value, axis) != Movement::kFixed || c.extent.depends_on(axis);
+}
+
+Dim points_of(const std::vector<Axis>& axes) {
+  Dim out = 1;
+  for (auto& axis : axes) out = out * axis.extent;
+  return out;
+}
+
+Dim Schedule::points() const { return points_of(range); }
+
+namespace {
+
+std::atomic<int> forbidding_lanes{0};
+
+std::string lanes_text(const Schedule& s) {
+  std::string out;
+  switch (s.mode) {
+    case VectorMode::kScalar: return "scalar";
+    case VectorMode::kMap: out = "map"; break;
+    case VectorMode::kRows: out = "rows"; break;
+    case VectorMode::kColumns: out = "columns"; break;
   }
+  return out + " lanes " + to_string(s.vector_axis);
+}
+
+std::string spread_text(const Schedule& s) {
+  std::string lanes = s.lanes > 1 ? format(", {} at a time", s.lanes) : "";
+  switch (s.part) {
+    case KernelPart::kElement: return "one element of a contraction";
+    case KernelPart::kRun: return "neighbours of a contraction" + lanes;
+    case KernelPart::kRows: return "rows of another kernel" + lanes;
+    case KernelPart::kKernel: break;
+  }
+  switch (s.spread) {
+    case Spread::kElements: return "elements" + lanes;
+    case Spread::kPoints: return "points";
+    case Spread::kRows: return "rows" + lanes + (s.along ? ", along memory" : "");
+    case Spread::kColumns: return "columns";
+    case Spread::kTiles: break;
+  }
+  return "squares";
+}
+
+std::string sweep_text(const SweepSchedule& sweep) {
+  std::string out;
+  for (auto& place : sweep.cuts) out += (out.empty() ? " cut at " : ", ") + to_string(place);
+  if (!sweep.pairs.empty()) out += " storing pairs";
+  if (sweep.single_tail) out += " with a tail one by one";
+  if (sweep.run) out += format(" adding up {} at a time", sweep.run);
+  if (sweep.unroll) out += format(" unrolled {} times", sweep.unroll);
   return out;
 }
 
 }  // namespace
 
-namespace {
-std::atomic<int> forbidding_lanes{0};
+std::string to_string(const Schedule& s) {
+  std::string out = s.gpu ? spread_text(s) : lanes_text(s);
+  if (s.stream) out += " streaming";
+  for (size_t i = 0; i < s.turned.size(); ++i)
+    out += (i ? ", %" : format(" turned along {}: %", s.turn_axis.symbol)) + std::to_string(s.turned[i]);
+  if (s.items) out += format(", {} under way", s.items);
+  for (auto& kept : s.kept) out += format(", {} vectors kept of in{}[{}]", s.keep, kept.operand, kept.offset);
+  for (size_t i = 0; i < s.sweeps.size(); ++i)
+    if (std::string text = sweep_text(s.sweeps[i]); !text.empty()) out += format("; sweep {}{}", i, text);
+  return out;
 }
 
 NoLanes::NoLanes() { ++forbidding_lanes; }
 NoLanes::~NoLanes() { --forbidding_lanes; }
 bool lanes_allowed() { return forbidding_lanes.load(std::memory_order_relaxed) == 0; }
-
-Schedule schedule(const LoopNest& nest, bool stream) {
-  if (!lanes_allowed()) return {};
-  bool arg = nest.combine == Combine::kArgMax || nest.combine == Combine::kArgMin;
-  if (nest.kind == NestKind::kMap && !nest.parallel.empty()) {
-    Dim axis = nest.parallel.back().symbol;
-    auto f = fit(nest, axis);
-    Movement store = movement(nest.offset, axis);
-    if (f.possible && store != Movement::kIrregular && store != Movement::kFixed)
-      return {VectorMode::kMap, axis, stream && store == Movement::kUnit};
-  }
-  if (nest.kind == NestKind::kReduce) {
-    AxisFit rows, columns;
-    rows.possible = columns.possible = false;
-    if (!nest.sequential.empty()) rows = fit(nest, nest.sequential.back().symbol);
-    if (!nest.parallel.empty()) {
-      columns = fit(nest, nest.parallel.back().symbol);
-      Movement store = movement(nest.offset, nest.parallel.back().symbol);
-      columns.possible = columns.possible && store != Movement::kIrregular && store != Movement::kFixed;
-    }
-    // Unit-stride loads decide; lanes along a strided axis cost a gather per load.
-    if (rows.possible && rows.unit > 0 && rows.strided == 0) return {VectorMode::kRows, nest.sequential.back().symbol, false};
-    if (!arg && columns.possible && columns.unit > 0 && columns.strided == 0) return {VectorMode::kColumns, nest.parallel.back().symbol, false};
-  }
-  return {};
-}
-
-std::string to_string(const Schedule& s) {
-  switch (s.mode) {
-    case VectorMode::kScalar: return "scalar";
-    case VectorMode::kMap: return "map lanes " + to_string(s.vector_axis) + (s.stream ? " streaming" : "");
-    case VectorMode::kColumns: return "columns lanes " + to_string(s.vector_axis);
-    case VectorMode::kRows: break;
-  }
-  return "rows lanes " + to_string(s.vector_axis);
-}
 
 }  // namespace sinter

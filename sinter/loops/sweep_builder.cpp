@@ -1,19 +1,11 @@
 #include "sinter/loops/sweep_builder.h"
 
 #include "sinter/base/error.h"
+#include "sinter/loops/instr_builder.h"
 
 namespace sinter {
 
 namespace {
-
-// What is known of a condition without knowing the coordinates.
-std::optional<bool> decided(const Condition& c) {
-  if (!c.value.is_number()) return std::nullopt;
-  int64_t value = c.value.number();
-  if (value < 0 || value % c.multiple != 0) return false;
-  if (!c.extent.is_number()) return std::nullopt;
-  return value < c.extent.number();
-}
 
 // The half-precision values that the kernel stores and goes on with.
 std::set<const Node*> stored_and_used(const Graph& body) {
@@ -40,15 +32,10 @@ std::string text_of(const Conditions& conditions) {
 
 }  // namespace
 
-SweepBuilder::SweepBuilder(const Graph& body, FusedNest& nest, std::span<const Layout> layouts,
+SweepBuilder::SweepBuilder(const Graph& body, LoopNest& nest, std::span<const Layout> layouts,
                            const std::map<const Node*, int>& outers, Sweep& sweep)
     : body_(body), nest_(nest), layouts_(layouts), outers_(outers), sweep_(sweep), stored_(stored_and_used(body)) {
   for (size_t i = 0; i < body.inputs().size(); ++i) input_of_[body.inputs()[i].node] = int(i);
-}
-
-int SweepBuilder::push(Instr instr) {
-  sweep_.body.push_back(std::move(instr));
-  return int(sweep_.body.size()) - 1;
 }
 
 int SweepBuilder::element(Value v, const Index& at) {
@@ -69,25 +56,22 @@ int SweepBuilder::make(Value v, const Index& at) {
     bool own = at.size() == kept_->at.size();
     for (size_t d = 0; own && d < at.size(); ++d) own = at[d].same_as(kept_->at[d]);
     if (own) {
-      Instr instr{.kind = InstrKind::kLoad, .dtype = v.type().dtype};
-      instr.operand = kept_->operand;
-      instr.offset = kept_->offset;
-      return push(std::move(instr));
+      return add_instr(sweep_, {.kind = InstrKind::kLoad,
+                                .dtype = v.type().dtype,
+                                .operand = kept_->operand,
+                                .offset = kept_->offset});
     }
   }
   switch (node.op->kind) {
     case OpKind::kInput: return load(input_of_.at(&node), at);
-    case OpKind::kScalar: return constant(node.attrs.as<ScalarAttrs>().value, v.type().dtype);
+    case OpKind::kScalar: return add_constant(sweep_, node.attrs.as<ScalarAttrs>().value, v.type().dtype);
     case OpKind::kPointwise: return pointwise(node, at);
     case OpKind::kView:
       if (is_tile(&node)) return tile(node);
       return by_definition(node, at, {});
-    case OpKind::kReduce: {
-      Instr instr{.kind = InstrKind::kOuter, .dtype = v.type().dtype};
-      instr.operand = outers_.at(&node);
+    case OpKind::kReduce:
       check_row(at);
-      return push(std::move(instr));
-    }
+      return add_instr(sweep_, {.kind = InstrKind::kOuter, .dtype = v.type().dtype, .operand = outers_.at(&node)});
     default:
       return is_contraction(node) ? tile(node) : by_definition(node, at, {});
   }
@@ -103,9 +87,9 @@ int SweepBuilder::tile(const Node& node) {
   const Node* from = &node;
   while (from->op->kind == OpKind::kView) from = from->inputs[0].node;
   auto all = contractions_of(body_);
-  Instr instr{.kind = InstrKind::kTile, .dtype = node.types[0].dtype};
-  instr.operand = int(std::find(all.begin(), all.end(), from) - all.begin());
-  return push(std::move(instr));
+  return add_instr(sweep_, {.kind = InstrKind::kTile,
+                            .dtype = node.types[0].dtype,
+                            .operand = int(std::find(all.begin(), all.end(), from) - all.begin())});
 }
 
 int SweepBuilder::load(int operand, const Index& at) {
@@ -113,19 +97,11 @@ int SweepBuilder::load(int operand, const Index& at) {
   instr.operand = operand;
   auto& layout = layouts_[size_t(operand)];
   if (!layout.scalar) {
-    SINTER_INTERNAL_ASSERT(at.size() == layout.strides.size(), "{} coordinates for {} strides", at.size(),
-                           layout.strides.size());
-    for (size_t d = 0; d < at.size(); ++d) instr.offset += at[d] * layout.strides[d];
+    instr.offset = layout.offset_of(at);
     instr.conditions = guards_;
     instr.value = 0;
   }
-  return push(std::move(instr));
-}
-
-int SweepBuilder::constant(const Scalar& value, DType dtype) {
-  Instr instr{.kind = InstrKind::kConstant, .dtype = dtype};
-  instr.value = value;
-  return push(std::move(instr));
+  return add_instr(sweep_, std::move(instr));
 }
 
 // What decides something (compares, searches, counts) sees its operands as others do: the largest of some numbers, which was
@@ -147,11 +123,7 @@ int SweepBuilder::rounded(int id) {
 }
 
 int SweepBuilder::cast(int id, DType dtype) {
-  Instr instr{.kind = InstrKind::kApply, .dtype = dtype};
-  instr.op = &cast_op();
-  instr.compute = pointwise_compute_dtype(instr.op->pointwise->typing, dtype_of(id), dtype);
-  instr.args = {id};
-  return push(std::move(instr));
+  return add_apply(sweep_, cast_op(), dtype_of(id), dtype, {id});
 }
 
 int SweepBuilder::pointwise(const Node& node, const Index& at) {
@@ -166,18 +138,14 @@ int SweepBuilder::pointwise(const Node& node, const Index& at) {
     types.push_back(v.type());
   }
   DType result = node.types[0].dtype, operands = types.empty() ? result : promote_operands(types);
-  Instr instr{.kind = InstrKind::kApply, .dtype = result};
-  instr.op = node.op;
-  instr.compute = pointwise_compute_dtype(node.op->pointwise->typing, operands, result);
-  instr.args = args;
-  return push(std::move(instr));
+  return add_apply(sweep_, *node.op, operands, result, std::move(args));
 }
 
 // A view, a copy, a creation or the inside of a reduction: by the op's own definition, operands being values of the body.
-class SweepBuilder::Definition final : public ElementBuilder {
+class SweepBuilder::Definition final : public InstrBuilder {
  public:
   Definition(const OpCall& call, SweepBuilder& builder, const Node& node)
-      : ElementBuilder(call), builder_(builder), node_(node) {}
+      : InstrBuilder(call, builder.sweep_), builder_(builder), node_(node) {}
 
   Elem load(int operand, const Index& at) override {
     return {builder_.operand_of(node_, node_.inputs[size_t(operand)], at)};
@@ -188,7 +156,7 @@ class SweepBuilder::Definition final : public ElementBuilder {
     Conditions open;
     for (auto& c : inside) {
       auto holds = decided(c);
-      if (holds && !*holds) return {builder_.constant(otherwise, dtype)};
+      if (holds && !*holds) return {add_constant(sweep_, otherwise, dtype)};
       if (!holds) open.push_back(c);
     }
     if (open.empty()) return load(operand, at);
@@ -196,7 +164,7 @@ class SweepBuilder::Definition final : public ElementBuilder {
     builder_.guards_.append({open.data(), open.size()});
     int value = load(operand, at).id;
     builder_.guards_ = before;
-    return select(open, {value}, {builder_.constant(otherwise, dtype)});
+    return select(open, {value}, {add_constant(sweep_, otherwise, dtype)});
   }
 
   Dim load_index(int operand, const Index& at, const Dim& extent) override {
@@ -204,12 +172,12 @@ class SweepBuilder::Definition final : public ElementBuilder {
     instr.args = {load(operand, at).id};
     instr.extent = extent;
     instr.conditions = builder_.guards_;
-    instr.symbol = Dim::symbol("x" + std::to_string(builder_.sweep_.body.size()));
+    instr.symbol = next_index();
     Dim symbol = instr.symbol;
     std::string& names = builder_.nest_.indexing;
     std::string name(call.op.name);
     if (names.find(name) == std::string::npos) names += (names.empty() ? "" : " or ") + name;
-    builder_.push(std::move(instr));
+    add_instr(sweep_, std::move(instr));
     return symbol;
   }
 
@@ -222,30 +190,10 @@ class SweepBuilder::Definition final : public ElementBuilder {
     }
     if (open.empty()) return yes;
     // What is chosen under the same conditions already: its first choice.
-    auto& chosen = builder_.sweep_.body[size_t(yes.id)];
+    auto& chosen = sweep_.body[size_t(yes.id)];
     if (chosen.kind == InstrKind::kSelect && text_of(chosen.conditions) == text_of(open)) yes = {chosen.args[0]};
-    Instr instr{.kind = InstrKind::kSelect, .dtype = builder_.dtype_of(yes.id)};
-    instr.conditions = open;
-    instr.args = {yes.id, no.id};
-    return {builder_.push(std::move(instr))};
+    return {add_select(sweep_, open, yes.id, no.id)};
   }
-
-  Elem apply(const Op& op, DType dtype, std::initializer_list<Elem> args) override {
-    Typing typing = op.pointwise->typing;
-    Instr instr{.kind = InstrKind::kApply, .dtype = typing == Typing::kCompare || typing == Typing::kBool ? kBool : dtype};
-    instr.op = &op;
-    instr.compute = pointwise_compute_dtype(typing, dtype, instr.dtype);
-    for (auto& a : args) instr.args.push_back(a.id);
-    return {builder_.push(std::move(instr))};
-  }
-
-  Elem number(const Dim& value) override {
-    Instr instr{.kind = InstrKind::kIndex, .dtype = kInt64};
-    instr.offset = value;
-    return {builder_.push(std::move(instr))};
-  }
-
-  Elem constant(const Scalar& value) override { return {builder_.constant(value, value.dtype())}; }
 
  private:
   SweepBuilder& builder_;

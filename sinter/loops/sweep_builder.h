@@ -21,7 +21,7 @@ struct KeptValue {
 class SweepBuilder {
  public:
   // `outers`: the number of each reduction's row value.
-  SweepBuilder(const Graph& body, FusedNest& nest, std::span<const Layout> layouts, const std::map<const Node*, int>& outers,
+  SweepBuilder(const Graph& body, LoopNest& nest, std::span<const Layout> layouts, const std::map<const Node*, int>& outers,
                Sweep& sweep);
 
   // The instruction that has the value's element.
@@ -40,10 +40,8 @@ class SweepBuilder {
  private:
   class Definition;
 
-  int push(Instr instr);
   int make(Value v, const Index& at);
   int load(int operand, const Index& at);
-  int constant(const Scalar& value, DType dtype);
   int pointwise(const Node& node, const Index& at);
   int operand_of(const Node& reader, Value v, const Index& at);
   int rounded(int id);
@@ -55,7 +53,7 @@ class SweepBuilder {
   int tile(const Node& node);
 
   const Graph& body_;
-  FusedNest& nest_;
+  LoopNest& nest_;
   std::span<const Layout> layouts_;
   const std::map<const Node*, int>& outers_;
   Sweep& sweep_;

@@ -76,7 +76,7 @@ TEST_F(Bisect, FindsAWrongRule) {
 }
 
 TEST_F(Bisect, FindsAWrongLowering) {
-  PlantedFault<FusedNest> fault([](FusedNest& nest) {
+  PlantedFault<LoopNest> fault([](LoopNest& nest) {
     for (auto& sweep : nest.sweeps)
       for (auto& instr : sweep.body)
         if (instr.kind == InstrKind::kApply && instr.op->name == "sub") instr.op = find_op("add");
@@ -149,7 +149,7 @@ TEST_F(Bisect, FindsASlowKernel) {
 }
 
 TEST_F(Bisect, TakesCompiledFunctionsAndSymbolicSizes) {
-  PlantedFault<FusedNest> fault([](FusedNest& nest) {
+  PlantedFault<LoopNest> fault([](LoopNest& nest) {
     for (auto& sweep : nest.sweeps)
       for (auto& instr : sweep.body)
         if (instr.kind == InstrKind::kApply && instr.op->name == "sub") instr.op = find_op("add");
@@ -163,7 +163,7 @@ TEST_F(Bisect, TakesCompiledFunctionsAndSymbolicSizes) {
 
 TEST_F(Bisect, FindsAWrongKernelOfTheBackward) {
   // 1 - y * y, the gradient of tanh.
-  PlantedFault<FusedNest> fault([](FusedNest& nest) {
+  PlantedFault<LoopNest> fault([](LoopNest& nest) {
     for (auto& sweep : nest.sweeps)
       for (auto& instr : sweep.body)
         if (instr.kind == InstrKind::kApply && instr.op->name == "sub") instr.op = find_op("add");

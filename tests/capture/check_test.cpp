@@ -13,7 +13,7 @@ namespace {
 const CompileOptions kThrowing{.options = {{"check", int64_t(1)}, {"throw", true}}};
 
 // Every generated kernel adds where it should subtract.
-void add_for_sub(FusedNest& nest) {
+void add_for_sub(LoopNest& nest) {
   for (auto& sweep : nest.sweeps)
     for (auto& instr : sweep.body)
       if (instr.kind == InstrKind::kApply && instr.op->name == "sub") instr.op = find_op("add");
@@ -32,7 +32,7 @@ void lose_doubling(PassOutcome& outcome) {
 std::string warning_of(const std::function<void()>& f) { return logged("", f); }
 
 TEST(Check, NamesTheKernelItsOpsAndTheLine) {
-  PlantedFault<FusedNest> fault(add_for_sub);
+  PlantedFault<LoopNest> fault(add_for_sub);
   std::string line;
   auto f = compile(
       [&](const Tensor& x, const Tensor& y) {
@@ -53,7 +53,7 @@ TEST(Check, NamesTheKernelItsOpsAndTheLine) {
 }
 
 TEST(Check, SaysBothValues) {
-  PlantedFault<FusedNest> fault(add_for_sub);
+  PlantedFault<LoopNest> fault(add_for_sub);
   auto f = compile([](const Tensor& x) { return (x - 1.0).abs(); }, kThrowing);
   std::string text = error_of([&] { f(full({3}, 4.0)); });
   EXPECT_TRUE(has(text, "is 5 instead of 3"));
@@ -61,7 +61,7 @@ TEST(Check, SaysBothValues) {
 }
 
 TEST(Check, ThrowsOnceTheCallIsOver) {
-  PlantedFault<FusedNest> fault(add_for_sub);
+  PlantedFault<LoopNest> fault(add_for_sub);
   auto f = compile([](Tensor x, const Tensor& y) { x.copy_(exp(x - y)); }, kThrowing);
   Tensor x = wave({8}), y = wave({8}, 1), want = exp(x + y);
   EXPECT_TRUE(has(error_of([&] { f(x, y); }), "is wrong"));
@@ -69,7 +69,7 @@ TEST(Check, ThrowsOnceTheCallIsOver) {
 }
 
 TEST(Check, ChecksEveryNthCall) {
-  PlantedFault<FusedNest> fault(add_for_sub);
+  PlantedFault<LoopNest> fault(add_for_sub);
   auto f = compile([](const Tensor& x) { return exp(x - 1); }, {.options = {{"check", int64_t(3)}, {"throw", true}}});
   Tensor x = wave({4});
   int thrown = 0;
@@ -115,7 +115,7 @@ TEST(Check, FindsAWrongBackward) {
   Tensor x = wave({16}).requires_grad_();
   f(x).sum().backward();  // right
   // The gradient of tanh is 1 - y * y.
-  PlantedFault<FusedNest> fault(add_for_sub);
+  PlantedFault<LoopNest> fault(add_for_sub);
   compiler::reset();
   Tensor y = f(x).sum();
   std::string text = error_of([&] { y.backward(); });
@@ -184,7 +184,7 @@ TEST(Check, TakesOverflowAndNan) {
 }
 
 TEST(Check, WorksInTheBackground) {
-  PlantedFault<FusedNest> fault(add_for_sub);
+  PlantedFault<LoopNest> fault(add_for_sub);
   CompileOptions options = kThrowing;
   options.options["background"] = true;
   auto f = compile([](const Tensor& x) { return exp(x - 1); }, options);

@@ -13,19 +13,17 @@
 namespace sinter {
 namespace {
 
-using codegen::CudaEmitOptions;
 using codegen::CudaGeometry;
 using codegen::CudaKernelText;
 using codegen::CudaLaunch;
-using codegen::CudaSpread;
 using testing::Sample;
 
 // ---- texts ----
 TEST(CudaDialect, MapInVectors) {
-  auto kernel = codegen::emit_cuda(nest_of("add", "x[3, 10], x[3, 10]", kBFloat16), "add");
+  auto kernel = cuda_text(nest_of("add", "x[3, 10], x[3, 10]", kBFloat16), "add");
   EXPECT_EQ(kernel.lanes, 8);
   EXPECT_EQ(kernel.slots, 4);
-  EXPECT_EQ(kernel.spread, CudaSpread::kElements);
+  EXPECT_EQ(kernel.spread, Spread::kElements);
   EXPECT_TRUE(kernel.range.same_as(30));
   EXPECT_EQ(kernel.text, R"(namespace k {
 struct add_kernel : Vectors<8> {
@@ -67,8 +65,8 @@ extern "C" __global__ void __launch_bounds__(256) add(const __grid_constant__ Ar
 }
 
 TEST(CudaDialect, RowReduction) {
-  auto kernel = codegen::emit_cuda(nest_of("sum", "x[5, 9] | dims=[1]", kFloat32), "sum", {.wide = true});
-  EXPECT_EQ(kernel.spread, CudaSpread::kRows);
+  auto kernel = cuda_text(nest_of("sum", "x[5, 9] | dims=[1]", kFloat32), "sum", {.wide = true});
+  EXPECT_EQ(kernel.spread, Spread::kRows);
   EXPECT_TRUE(kernel.along);
   EXPECT_EQ(kernel.members, R"(template <class A_>
 static __device__ __forceinline__ void run_(const A_& a_, i64 begin_, i64 end_, const Rows& b_) {
@@ -111,8 +109,8 @@ static __device__ __forceinline__ void run_(const A_& a_, i64 begin_, i64 end_, 
 }
 
 TEST(CudaDialect, FusedSoftmax) {
-  auto kernel = codegen::emit_cuda(softmax_nest(kFloat32), "softmax", {.lanes = false});
-  EXPECT_EQ(kernel.spread, CudaSpread::kRows);
+  auto kernel = cuda_text(softmax_nest(kFloat32), "softmax", {.lanes = false});
+  EXPECT_EQ(kernel.spread, Spread::kRows);
   EXPECT_EQ(to_string(kernel.range), "n0");
   EXPECT_EQ(to_string(kernel.work), "n1");
   EXPECT_NE(kernel.text.find("row0_ = join<Max>(b_, tail0_,"), std::string::npos) << kernel.text;
@@ -121,7 +119,7 @@ TEST(CudaDialect, FusedSoftmax) {
 }
 
 TEST(CudaDialect, RowsStayInRegisters) {
-  auto kernel = codegen::emit_cuda(softmax_nest(kFloat32), "softmax", {.keep = 4});
+  auto kernel = cuda_text(softmax_nest(kFloat32), "softmax", {.keep = 4});
   EXPECT_NE(kernel.text.find("Kept<k::f32> kept0_[4];"), std::string::npos) << kernel.text;
   EXPECT_NE(kernel.text.find("kept0_[turn_] = keep<k::f32>(in0_, "), std::string::npos) << kernel.text;
   EXPECT_NE(kernel.text.find("const Kept<k::f32>& turned0_ = kept0_[turn_];"), std::string::npos) << kernel.text;
@@ -129,55 +127,53 @@ TEST(CudaDialect, RowsStayInRegisters) {
 
 // A vector that lies on one side of every cut is taken whole; the others element by element.
 TEST(CudaDialect, VectorsBetweenCuts) {
-  auto kernel = codegen::emit_cuda(rotary_nest(kBFloat16), "rope");
+  auto kernel = cuda_text(rotary_nest(kBFloat16), "rope");
   EXPECT_EQ(kernel.lanes, 8);
   for (auto* part : {"&& alike(i1_ - n1_, n1_) && alike(i1_, n1_) &&",
                      "(!((u64)(i1_) < (u64)(n1_)) || fits<k::bf16>(in0_, i0_*n1_ + i1_))",
                      "load_if<k::bf16>((u64)(i1_) < (u64)(n1_), "})
     EXPECT_NE(kernel.text.find(part), std::string::npos) << part << "\n" << kernel.text;
   // A sum over such a row.
-  auto rows = codegen::emit_cuda(padded_sum_nest(), "rows", {.keep = 4});
+  auto rows = cuda_text(padded_sum_nest(), "rows", {.keep = 4});
   EXPECT_EQ(rows.lanes, 4);
   EXPECT_NE(rows.text.find("if (alike("), std::string::npos) << rows.text;
   EXPECT_EQ(rows.text.find("kept0_"), std::string::npos) << rows.text;
 }
 
 TEST(CudaDialect, SearchInVectors) {
-  auto kernel = codegen::emit_cuda(nest_of("argmax", "x[5, 9] | dims=[1]", kFloat32), "f");
+  auto kernel = cuda_text(nest_of("argmax", "x[5, 9] | dims=[1]", kFloat32), "f");
   EXPECT_EQ(kernel.lanes, 4);
   EXPECT_EQ(kernel.most, 1024);
   EXPECT_NE(kernel.text.find("__launch_bounds__(1024)"), std::string::npos);
   EXPECT_NE(kernel.text.find("const f32v t0_ = load<k::f32>(in0_, "), std::string::npos) << kernel.text;
   EXPECT_NE(kernel.text.find("if (!may_beat<true>(values_[u_], best_)) continue;"), std::string::npos) << kernel.text;
-  EXPECT_EQ(codegen::emit_cuda(nest_of("argmax", "x[5, 9] | dims=[0]", kFloat32), "f").lanes, 1);
+  EXPECT_EQ(cuda_text(nest_of("argmax", "x[5, 9] | dims=[0]", kFloat32), "f").lanes, 1);
 }
 
 TEST(CudaDialect, WhatTurnsGoesThroughSquares) {
-  LoopNest nest = nest_of("add", "x[40, 50], x[40, 50]", kFloat32);
-  Dim i = nest.parallel[0].symbol, j = nest.parallel[1].symbol;
-  nest.body[1].offset = i + j * 40;
-  auto kernel = codegen::emit_cuda(nest, "turned");
-  EXPECT_EQ(kernel.spread, CudaSpread::kTiles);
+  LoopNest nest = turned_nest(kFloat32);
+  auto kernel = cuda_text(nest, "turned");
+  EXPECT_EQ(kernel.spread, Spread::kTiles);
   EXPECT_TRUE(kernel.work.same_as(4));
   // A stride that the nest does not know.
-  nest.body[1].offset = i * Dim::symbol("p") + j * 40;
-  EXPECT_EQ(codegen::emit_cuda(nest, "turned").spread, CudaSpread::kElements);
-  EXPECT_EQ(codegen::emit_cuda(nest, "turned", {.turn = 0}).spread, CudaSpread::kTiles);
+  nest.sweeps[0].body[1].offset = nest.rows[0].symbol * Dim::symbol("p") + nest.inner[0].symbol * 40;
+  EXPECT_EQ(cuda_text(nest, "turned").spread, Spread::kElements);
+  EXPECT_EQ(cuda_text(nest, "turned", {.turn = 0}).spread, Spread::kTiles);
 }
 
 TEST(CudaDialect, SpreadFollowsMemory) {
-  EXPECT_EQ(codegen::emit_cuda(nest_of("sum", "x[5, 9] | dims=[0]", kFloat32), "f").spread, CudaSpread::kColumns);
-  EXPECT_EQ(codegen::emit_cuda(nest_of("argmax", "x[5, 9] | dims=[1]", kFloat32), "f").spread, CudaSpread::kRows);
-  EXPECT_TRUE(codegen::emit_cuda(nest_of("cumsum", "x[5, 9] | dim=1", kFloat32), "f").along);
-  EXPECT_FALSE(codegen::emit_cuda(nest_of("cumsum", "x[5, 9] | dim=0", kFloat32), "f").along);
+  EXPECT_EQ(cuda_text(nest_of("sum", "x[5, 9] | dims=[0]", kFloat32), "f").spread, Spread::kColumns);
+  EXPECT_EQ(cuda_text(nest_of("argmax", "x[5, 9] | dims=[1]", kFloat32), "f").spread, Spread::kRows);
+  EXPECT_TRUE(cuda_text(nest_of("cumsum", "x[5, 9] | dim=1", kFloat32), "f").along);
+  EXPECT_FALSE(cuda_text(nest_of("cumsum", "x[5, 9] | dim=0", kFloat32), "f").along);
 }
 
 // ---- compiling ----
 // Kernels of several programs' worth, named apart.
 class Kernels {
  public:
-  void add(const LoopNest& nest, CudaEmitOptions options = {}) {
-    add_as([&](const std::string& name) { return codegen::emit_cuda(nest, name, options); });
+  void add(const LoopNest& nest, const GpuFacts& facts = {}) {
+    add_as([&](const std::string& name) { return cuda_text(nest, name, facts); });
   }
   void add_as(const std::function<CudaKernelText(const std::string& name)>& emit) {
     if (seen_.insert(emit("same").text).second) texts_.push_back(emit(format("k{}", texts_.size())).text);
@@ -232,25 +228,23 @@ TEST(CudaDialect, EveryKindCompilesForEveryArchitecture) {
   for (DType dtype : {kFloat32, kBFloat16, kInt64, kUInt8})
     for (Sample& sample : testing::samples_of(*find_op("scatter_add"), dtype))
       if (auto nest = nest_of(sample)) kernels.add(*nest);
-  LoopNest turned = nest_of("add", "x[40, 50], x[40, 50]", kFloat16);
-  turned.body[1].offset = turned.parallel[0].symbol + turned.parallel[1].symbol * 40;
-  kernels.add(turned);
-  const FusedNest softmax = softmax_nest(kBFloat16), epilogue = epilogue_nest();
+  kernels.add(turned_nest(kFloat16));
+  const LoopNest softmax = softmax_nest(kBFloat16), epilogue = epilogue_nest();
   for (DType dtype : {kBFloat16, kFloat32})
-    kernels.add_as([&](auto& name) { return codegen::emit_cuda(rotary_nest(dtype), name); });
-  kernels.add_as([&](auto& name) { return codegen::emit_cuda(padded_sum_nest(), name); });
-  for (int keep : {0, 2}) kernels.add_as([&](auto& name) { return codegen::emit_cuda(softmax, name, {.keep = keep}); });
+    kernels.add_as([&](auto& name) { return cuda_text(rotary_nest(dtype), name); });
+  kernels.add_as([&](auto& name) { return cuda_text(padded_sum_nest(), name); });
+  for (int keep : {0, 2}) kernels.add_as([&](auto& name) { return cuda_text(softmax, name, {.keep = keep}); });
   kernels.add_as([&](auto& name) {
-    auto columns = codegen::emit_cuda(nest_of("sum", "x[5, 9] | dims=[0]", kFloat32), "b");
-    return codegen::emit_cuda_siblings({codegen::emit_cuda(softmax, "a"), columns}, name);
+    auto columns = cuda_text(nest_of("sum", "x[5, 9] | dims=[0]", kFloat32), "b");
+    return codegen::emit_cuda_siblings({cuda_text(softmax, "a"), columns}, name);
   });
-  kernels.add_as([&](auto& name) { return codegen::emit_cuda_epilogue(epilogue, kBFloat16, name); });
+  kernels.add_as([&](auto& name) { return cuda_text(epilogue, name, {.memory = kBFloat16}); });
   // Parts of other kernels, called by one.
   kernels.add_as([&](auto& name) {
-    auto rows = codegen::emit_cuda_rows(softmax, name + "_rows");
-    auto element = codegen::emit_cuda_epilogue(epilogue, name + "_element");
+    auto rows = cuda_text(softmax, name + "_rows", {.part = KernelPart::kRows});
+    auto element = cuda_text(epilogue, name + "_element", {.part = KernelPart::kElement});
     CudaKernelText out;
-    auto run = codegen::emit_cuda_epilogue_run(epilogue, name + "_neighbours");
+    auto run = cuda_text(epilogue, name + "_neighbours", {.part = KernelPart::kRun});
     EXPECT_EQ(run.lanes, 8);
     EXPECT_EQ(run.slots, element.slots);
     out.text = rows.text + element.text + run.text +
@@ -265,7 +259,7 @@ TEST(CudaDialect, EveryKindCompilesForEveryArchitecture) {
 
 // ---- geometry ----
 TEST(CudaGeometry, ElementsGetAThreadAVector) {
-  const CudaLaunch map{CudaSpread::kElements, 8, false};
+  const CudaLaunch map{Spread::kElements, 8, false};
   EXPECT_EQ(codegen::cuda_geometry(map, 8 << 20, 1, 132), (CudaGeometry{4096, {256, 1}, 0}));
   EXPECT_EQ(codegen::cuda_geometry(map, int64_t(1) << 40, 1, 132), (CudaGeometry{132 * 64, {256, 1}, 0}));
   // Few elements: smaller blocks on more multiprocessors.
@@ -274,14 +268,14 @@ TEST(CudaGeometry, ElementsGetAThreadAVector) {
 }
 
 TEST(CudaGeometry, RowsAreSharedAsTheyAreLong) {
-  const CudaLaunch rows{CudaSpread::kRows, 4, true};
+  const CudaLaunch rows{Spread::kRows, 4, true};
   EXPECT_EQ(codegen::cuda_geometry(rows, 100000, 64, 132), (CudaGeometry{6250, {16, 16}, 0}));
   EXPECT_EQ(codegen::cuda_geometry(rows, 8192, 4096, 132), (CudaGeometry{8192, {256, 1}, 0}));
   EXPECT_EQ(codegen::cuda_geometry(rows, 1, 1 << 20, 132), (CudaGeometry{1, {512, 1}, 0}));
-  const CudaLaunch strided{CudaSpread::kRows, 1, false};
+  const CudaLaunch strided{Spread::kRows, 1, false};
   EXPECT_EQ(codegen::cuda_geometry(strided, 1 << 20, 64, 132), (CudaGeometry{4096, {1, 256}, 0}));
   // A search takes more threads.
-  EXPECT_EQ(codegen::cuda_geometry({CudaSpread::kRows, 4, true, 1024}, 1, 128256, 132), (CudaGeometry{1, {1024, 1}, 0}));
+  EXPECT_EQ(codegen::cuda_geometry({Spread::kRows, 4, true, 1024}, 1, 128256, 132), (CudaGeometry{1, {1024, 1}, 0}));
   for (int64_t range : {1, 3, 100, 5000, 1000000})
     for (int64_t work : {1, 5, 100, 3000, 100000}) {
       auto g = codegen::cuda_geometry(rows, range, work, 132);
@@ -292,7 +286,7 @@ TEST(CudaGeometry, RowsAreSharedAsTheyAreLong) {
 }
 
 TEST(CudaGeometry, SiblingsHaveOneSizeOfBlock) {
-  for (CudaSpread spread : {CudaSpread::kElements, CudaSpread::kPoints, CudaSpread::kRows, CudaSpread::kColumns})
+  for (Spread spread : {Spread::kElements, Spread::kPoints, Spread::kRows, Spread::kColumns})
     for (int64_t range : {1, 77, 100000}) {
       auto g = codegen::cuda_sibling_geometry({spread, 4, true}, range, 3000, 132);
       EXPECT_EQ(g.threads[0] * g.threads[1], unsigned(codegen::kSiblingThreads));

@@ -167,14 +167,12 @@ std::vector<LoopNest> nests_of_all_ops() {
       }
   }
   // Strides that lanes and squares turn.
-  LoopNest turned = nest_of("add", "x[40, 50], x[40, 50]", kFloat32);
-  turned.body[1].offset = turned.parallel[0].symbol + turned.parallel[1].symbol * 40;
-  out.push_back(turned);
+  out.push_back(turned_nest(kFloat32));
   return out;
 }
 
-std::vector<FusedNest> fused_nests() {
-  std::vector<FusedNest> out;
+std::vector<LoopNest> fused_nests() {
+  std::vector<LoopNest> out;
   for (DType dtype : {kFloat32, kBFloat16}) {
     out.push_back(softmax_nest(dtype));
     out.push_back(rotary_nest(dtype));
@@ -191,7 +189,7 @@ TEST(Names, KernelsOfTheCpu) {
     EXPECT_EQ(misplaced(kernel.text, prelude, "k_test"), "") << kernel.text;
   }
   for (auto& nest : fused_nests()) {
-    auto kernel = codegen::emit_cpu(nest, "k_test");
+    auto kernel = codegen::emit_cpu(nest, schedule(nest), "k_test");
     EXPECT_EQ(misplaced(kernel.text, prelude, "k_test"), "") << kernel.text;
   }
 }
@@ -202,18 +200,16 @@ TEST(Names, KernelsOfTheGpu) {
     EXPECT_EQ(misplaced(kernel.text, prelude, "k_test"), "") << kernel.text;
   };
   for (auto& nest : nests_of_all_ops())
-    for (bool lanes : {true, false}) expect_right(codegen::emit_cuda(nest, "k_test", {.lanes = lanes}));
+    for (bool lanes : {true, false}) expect_right(cuda_text(nest, "k_test", {.lanes = lanes}));
   for (auto& nest : fused_nests()) {
     if (nest.tiles) {
-      expect_right(codegen::emit_cuda_epilogue(nest, "k_test"));
-      expect_right(codegen::emit_cuda_epilogue_run(nest, "k_test"));
-      expect_right(codegen::emit_cuda_epilogue(nest, kBFloat16, "k_test"));
+      for (KernelPart part : {KernelPart::kElement, KernelPart::kRun, KernelPart::kKernel})
+        expect_right(cuda_text(nest, "k_test", {.part = part, .memory = kBFloat16}));
       continue;
     }
-    for (int keep : {0, 4}) expect_right(codegen::emit_cuda(nest, "k_test", {.keep = keep}));
-    expect_right(codegen::emit_cuda_rows(nest, "k_test"));
-    expect_right(codegen::emit_cuda_siblings(
-        {codegen::emit_cuda(nest, "k_test_a"), codegen::emit_cuda(nest, "k_test_b")}, "k_test"));
+    for (int keep : {0, 4}) expect_right(cuda_text(nest, "k_test", {.keep = keep}));
+    expect_right(cuda_text(nest, "k_test", {.part = KernelPart::kRows}));
+    expect_right(codegen::emit_cuda_siblings({cuda_text(nest, "k_test_a"), cuda_text(nest, "k_test_b")}, "k_test"));
   }
 }
 

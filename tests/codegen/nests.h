@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 
+#include "sinter/codegen/cuda/emit.h"
 #include "sinter/engine/step/kernel_parameters.h"
 #include "sinter/graph/trace.h"
 #include "sinter/loops/lower.h"
@@ -46,7 +47,7 @@ inline std::optional<LoopNest> nest_of(const testing::Sample& sample) {
                                                 : contiguous_layout(types[i].shape));
   layouts.push_back(contiguous_layout(result.shape));
   LoopNest nest = lower(call, result, layouts);
-  for (auto* axes : {&nest.parallel, &nest.sequential})
+  for (auto* axes : {&nest.rows, &nest.inner})
     for (auto& axis : *axes)
       if (axis.extent.same_as(0)) return std::nullopt;
   return nest;
@@ -57,42 +58,55 @@ inline LoopNest nest_of(std::string_view op, std::string_view text, DType dtype)
 }
 
 // The nest of a program that fuses into one kernel, with names for its sizes.
-inline FusedNest fused_nest(const std::function<TensorList(const TensorList&)>& f, const std::vector<Type>& types) {
+inline LoopNest fused_nest(const std::function<TensorList(const TensorList&)>& f, const std::vector<Type>& types) {
   FuseOptions options;
   options.takes_epilogue = [](const Node& node) { return is_contraction(node); };
   Graph graph = fuse(run_passes(trace(f, types), PipelineOptions()), options);
   for (auto& node : graph.nodes()) {
     if (node.op != &fused_op()) continue;
     KernelParameters parameters;
+    parameters.relate_products(*node.attrs.as<FusedAttrs>().body);
     Attrs named = node.attrs.map_dims([&](const Dim& d) { return parameters.size(d); });
     auto& attrs = named.as<FusedAttrs>();
     std::vector<Layout> layouts;
     for (auto& v : attrs.body->inputs()) layouts.push_back(contiguous_layout(v.type().shape));
     for (auto& v : attrs.body->outputs()) layouts.push_back(contiguous_layout(v.type().shape));
-    return lower_fused(attrs, layouts);
+    return lower_fused(attrs, layouts, parameters.names());
   }
   ADD_FAILURE() << "nothing was fused in\n" << graph.text();
   return {};
 }
 
-inline FusedNest softmax_nest(DType dtype) {
+// A nest as text for a GPU.
+inline codegen::CudaKernelText cuda_text(const LoopNest& nest, const std::string& name, const GpuFacts& facts = {}) {
+  return codegen::emit_cuda(nest, schedule(nest, facts), name);
+}
+
+// A sum of a matrix and the transpose of another, which lanes and squares turn.
+inline LoopNest turned_nest(DType dtype) {
+  LoopNest nest = nest_of("add", "x[40, 50], x[40, 50]", dtype);
+  nest.sweeps[0].body[1].offset = nest.rows[0].symbol + nest.inner[0].symbol * 40;
+  return nest;
+}
+
+inline LoopNest softmax_nest(DType dtype) {
   return fused_nest([](const TensorList& x) { return TensorList{x[0].softmax(-1)}; }, {{dtype, {7, 264}, Device()}});
 }
-inline FusedNest rotary_nest(DType dtype) {
+inline LoopNest rotary_nest(DType dtype) {
   auto program = [](const TensorList& x) {
     auto halves = x[0].chunk(2, -1);
     return TensorList{x[0] * x[1] + cat({-halves[1], halves[0]}, -1) * x[2]};
   };
   return fused_nest(program, std::vector<Type>(3, {dtype, {7, 64}, Device()}));
 }
-inline FusedNest padded_sum_nest() {
+inline LoopNest padded_sum_nest() {
   auto program = [](const TensorList& x) {
     Tensor row = cat({x[0], x[1] * 2}, -1);
     return TensorList{row / row.sum({-1}, true)};
   };
   return fused_nest(program, std::vector<Type>(2, {kFloat32, {7, 61}, Device()}));
 }
-inline FusedNest epilogue_nest() {
+inline LoopNest epilogue_nest() {
   auto program = [](const TensorList& x) { return TensorList{gelu(matmul(x[0], x[1]) + x[2])}; };
   return fused_nest(program,
                     {{kBFloat16, {16, 64}, Device()}, {kBFloat16, {64, 48}, Device()}, {kBFloat16, {48}, Device()}});

@@ -136,18 +136,19 @@ TEST(Reduce, HalfSumsOfManyElementsDoNotStall) {
 // Sums of columns stored a stride apart, as the last chunk of a cut row is: a tail of lanes stays within its elements.
 TEST(Reduce, ColumnSumsStoredWithAStrideStayInside) {
   constexpr int64_t kRows = 5, kColumns = 19, kStride = 3;
-  Dim n0 = Dim::symbol("n0"), n1 = Dim::symbol("n1"), p0 = Dim::symbol("p0_0"), p1 = Dim::symbol("p1_0");
+  Parameters named;
+  Dim n0 = named.size(0), n1 = named.size(1), p0 = named.stride(0, 0), p1 = named.stride(1, 0);
   Type types[] = {{kFloat32, Shape{n1, n0}, Device(), false}};
   ReduceAttrs reduce;
   reduce.dims = {0};
   Attrs attrs(reduce);
   OpCall call{*find_op("sum"), types, attrs};
   Layout layouts[] = {{.strides = {p0, 1}}, {.strides = {p1}}};
-  auto kernel = compile_kernel(lower(call, Type{kFloat32, Shape{n0}, Device(), false}, layouts));
+  auto kernel = compile_kernel(lower(call, Type{kFloat32, Shape{n0}, Device(), false}, layouts, named));
   std::vector<float> in(kRows * kColumns, 1), out((kColumns + 32) * kStride, -7);
   std::vector<int64_t> args{int64_t(in.data()), int64_t(out.data())};
-  for (auto& name : kernel->params)
-    args.push_back(name == "n0" ? kColumns : name == "n1" ? kRows : name == "p0_0" ? kColumns : kStride);
+  const int64_t sizes[] = {kColumns, kRows}, strides[] = {kColumns, kStride};
+  for (auto& p : kernel->parameters) args.push_back(p.operand < 0 ? sizes[p.axis] : strides[p.operand]);
   args.push_back(0);
   kernel->function(args.data(), 0, kColumns);
   for (int64_t i = 0; i < int64_t(out.size()); ++i) {

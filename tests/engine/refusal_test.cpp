@@ -218,7 +218,7 @@ TEST(Refusal, SingleOpsAreComputedByTheReferee) {
       "k_index_copy", [&] { return index_copy(x, 0, at, x.slice(0, 0, 2) * 2); }, "index_copy f32[5, 7]");
   // Into memory that is there, of other strides and another type; what lies between stays.
   expect_same(
-      "k::i16>(out_",
+      "k::i16>(out1_",
       [&] {
         Tensor out = full({7, 10}, 3, kInt16);
         out.slice(1, 0, 10, 2).t().copy_(x * 100);

@@ -61,7 +61,7 @@ TEST(FusionMaps, RotaryKernelsKeepToTheirLanes) {
       std::vector<Layout> layouts;
       for (auto& v : attrs.body->inputs()) layouts.push_back(contiguous_layout(v.type().shape));
       for (auto& v : attrs.body->outputs()) layouts.push_back(contiguous_layout(v.type().shape));
-      FusedNest nest = lower_fused(attrs, layouts);
+      LoopNest nest = lower_fused(attrs, layouts);
       for (auto& instr : nest.sweeps[0].body) {
         EXPECT_TRUE(instr.offset.coefficient_of(nest.inner.back().symbol)) << nest.text();
         for (auto& c : instr.conditions) EXPECT_TRUE(c.value.coefficient_of(nest.inner.back().symbol)) << nest.text();

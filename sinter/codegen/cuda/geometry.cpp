@@ -27,9 +27,9 @@ CudaGeometry cuda_geometry(const CudaLaunch& kernel, int64_t range, int64_t work
   range = std::max<int64_t>(range, 1);
   work = std::max<int64_t>(work, 1);
   switch (kernel.spread) {
-    case CudaSpread::kElements:
-    case CudaSpread::kPoints: {
-      int64_t steps = ceil_div(range, kernel.spread == CudaSpread::kElements ? kernel.lanes : 1);
+    case Spread::kElements:
+    case Spread::kPoints: {
+      int64_t steps = ceil_div(range, kernel.spread == Spread::kElements ? kernel.lanes : 1);
       int64_t threads = std::min<int64_t>(kBlockThreads, most);
       // Few steps: small blocks, so that more multiprocessors take part.
       while (threads > 64 && steps < threads * multiprocessors) threads /= 2;
@@ -37,7 +37,7 @@ CudaGeometry cuda_geometry(const CudaLaunch& kernel, int64_t range, int64_t work
       out.blocks = blocks_for(ceil_div(steps, threads), multiprocessors);
       return out;
     }
-    case CudaSpread::kRows: {
+    case Spread::kRows: {
       const int64_t steps = ceil_div(work, kernel.lanes);
       int64_t members = 1;
       // Where a row does not lie along memory, several threads share it only if there are too few rows.
@@ -56,7 +56,7 @@ CudaGeometry cuda_geometry(const CudaLaunch& kernel, int64_t range, int64_t work
       out.blocks = blocks_for(ceil_div(range, rows), multiprocessors);
       return out;
     }
-    case CudaSpread::kColumns: {
+    case Spread::kColumns: {
       int64_t members = 8;
       while (members > 1 && members > work) members /= 2;
       while (32 * members * 2 <= std::min<int64_t>(work * 32, most) && range * members < full) members *= 2;
@@ -66,7 +66,7 @@ CudaGeometry cuda_geometry(const CudaLaunch& kernel, int64_t range, int64_t work
       out.blocks = blocks_for(ceil_div(range, 32), multiprocessors);
       return out;
     }
-    case CudaSpread::kTiles: break;
+    case Spread::kTiles: break;
   }
   out.threads[0] = 32;
   out.threads[1] = 8;
@@ -78,13 +78,13 @@ CudaGeometry cuda_sibling_geometry(const CudaLaunch& kernel, int64_t range, int6
   CudaLaunch beside = kernel;
   beside.most = kSiblingThreads;
   CudaGeometry out = cuda_geometry(beside, range, work, multiprocessors);
-  if (kernel.spread == CudaSpread::kElements || kernel.spread == CudaSpread::kPoints) {
-    int64_t steps = ceil_div(std::max<int64_t>(range, 1), kernel.spread == CudaSpread::kElements ? kernel.lanes : 1);
+  if (kernel.spread == Spread::kElements || kernel.spread == Spread::kPoints) {
+    int64_t steps = ceil_div(std::max<int64_t>(range, 1), kernel.spread == Spread::kElements ? kernel.lanes : 1);
     out.threads[0] = kSiblingThreads;
     out.blocks = blocks_for(ceil_div(steps, kSiblingThreads), multiprocessors);
     return out;
   }
-  int64_t rows = kernel.spread == CudaSpread::kColumns ? out.threads[0] : kSiblingThreads / out.threads[0];
+  int64_t rows = kernel.spread == Spread::kColumns ? out.threads[0] : kSiblingThreads / out.threads[0];
   out.threads[1] = kSiblingThreads / out.threads[0];
   out.blocks = blocks_for(ceil_div(std::max<int64_t>(range, 1), rows), multiprocessors);
   return out;

@@ -15,12 +15,13 @@ struct CudaGeometry {
 
 // What of a kernel decides; the texts need not be kept.
 struct CudaLaunch {
-  CudaSpread spread = CudaSpread::kElements;
+  Spread spread = Spread::kElements;
   int lanes = 1;
   bool along = false;
   int most = 512;
 
-  static CudaLaunch of(const CudaKernelText& kernel) { return {kernel.spread, kernel.lanes, kernel.along, kernel.most}; }
+  // Of a text, or of a schedule.
+  static CudaLaunch of(const auto& kernel) { return {kernel.spread, kernel.lanes, kernel.along, kernel.most}; }
 };
 
 // `range` and `work`: the numbers of CudaKernelText. Results do not depend on how many multiprocessors there are, but for

@@ -40,7 +40,7 @@ struct TileSpec {
     int64_t n = 0;
     int b_slot = -1;
     int64_t b_stride = 0;  // in elements: between rows of what is stored
-    // Finishes runs of `lanes` neighbours (emit_cuda_epilogue_run); empty: they are stored to c. Slot i of the epilogue is
+    // Finishes runs of `lanes` neighbours (KernelPart::kRun); empty: they are stored to c. Slot i of the epilogue is
     // slot epilogue_slot + i of the kernel. Of parts that advance together the first has the epilogue of all.
     std::string epilogue = {};
     int epilogue_slot = 0, lanes = 8;

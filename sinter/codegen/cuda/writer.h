@@ -1,85 +1,92 @@
 #pragma once
-// What the writers of CUDA kernels share: arguments, positions, and the text around a kernel's body.
+// The writer of CUDA kernels: elements, points or rows, spread as the schedule says.
 #include "sinter/codegen/combine_text.h"
 #include "sinter/codegen/cuda/emit.h"
 #include "sinter/codegen/text_writer.h"
 
 namespace sinter::codegen {
 
+class CudaWriter : TextWriter {
+ public:
+  CudaWriter(const LoopNest& nest, const Schedule& plan)
+      : nest_(nest), plan_(plan), in_lanes_(plan.mode != VectorMode::kScalar) {}
+
+  CudaKernelText write(const std::string& name);
+
+ private:
+  // writer.cpp: arguments, positions, and what several kinds of kernels share.
+  void arguments();
+  void take_operands();
+  void unpack_position(const std::vector<Axis>& axes, const std::string& at);
+  void open_run();
+  void open_rows();
+  void open_tail(const std::string& end);
+  void accumulate(const RowReduction& r, const std::string& acc, const std::string& value) {
+    line(format("{} = {};", acc, combine_text(r.combine, acc, value)));
+  }
+  void store_one(const Store& store, const BodyWriter& body) { store_as("store1", store, body); }
+  void store_lanes(const Store& store, const BodyWriter& body) { store_as("store", store, body); }
+  void store_as(const char* function, const Store& store, const BodyWriter& body);
+
+  // maps.cpp: elements, and what follows contractions.
+  void map();
+  void elements(const Sweep& s, const std::string& n);
+  void turned_map();
+  void load_squares(const Sweep& s);
+  void open_square_steps(const std::string& along_last, const std::string& along_other);
+  void take_tiles();
+  void place_tiles(bool one_row);
+  void element(const std::string& name);
+
+  // rows.cpp: sweeps over rows that threads share.
+  void rows();
+  void sweep(size_t n);
+  void walk(size_t n, BodyWriter& scalar);
+  void walk_lanes(size_t n, BodyWriter& full, BodyWriter& scalar);
+  void walk_kept(size_t n, BodyWriter& full);
+  void step(const Sweep& s, BodyWriter& scalar);
+  void full_step(const Sweep& s, BodyWriter& full);
+  void unroll(size_t n);
+  int kept_at(const Instr& instr) const;
+  std::string first() const { return plan_.over_inner ? format("({})begin_ + ", index_type()) : ""; }
+  std::string stop(const std::string& extent) const {
+    return plan_.over_inner ? format("({})end_", index_type()) : format("valid_ ? ({})({}) : 0", index_type(), extent);
+  }
+
+  // search.cpp: searches, scans and scatters.
+  void search(const Sweep& s);
+  void search_vectors(const Sweep& s, BodyWriter& body, const std::string& largest);
+  void search_elements(const Sweep& s, const std::string& largest);
+  void scan();
+  void scatter();
+  void scatter_atomically(const Store& store, const BodyWriter& body);
+
+  std::string index_type() const { return plan_.wide ? "i64" : "i32"; }
+  std::string unsigned_type() const { return plan_.wide ? "u64" : "u32"; }
+  // Along which lanes lie, or a thread's places.
+  Dim axis() const { return nest_.inner.empty() ? Dim() : nest_.inner.back().symbol; }
+  std::vector<Dim> inside() const {
+    std::vector<Dim> symbols;
+    for (auto& a : nest_.inner) symbols.push_back(a.symbol);
+    return symbols;
+  }
+  BodyWriter scalar_body(const Sweep& s) const { return {nest_, s, axis(), LaneMode::kScalar}; }
+  BodyWriter full_body(const Sweep& s) const {
+    BodyWriter full(nest_, s, axis(), LaneMode::kFull);
+    full.guard_loads();
+    return full;
+  }
+  DType dtype_of(const Store& store) const { return nest_.operands[size_t(store.operand)].dtype; }
+
+  const LoopNest& nest_;
+  const Schedule& plan_;
+  const bool in_lanes_;
+  int slots_ = 0;
+};
+
+// "Rows": the prelude's name of the threads that share a point.
+std::string block_text(Spread spread);
 // "Sum": the prelude's name of a combination.
 const char* join_text(Combine combine);
-// The product of the extents.
-Dim points_of(const std::vector<Axis>& axes);
-// A map or a plain reduction as a fused nest of the same meaning, and as a kernel.
-FusedNest fused_of(const LoopNest& nest);
-CudaKernelText emit_map_or_reduction(const LoopNest& nest, const std::string& name, CudaEmitOptions options);
-// Puts the function `members` into a kernel. `bounds`: the most threads of a block.
-void finish_cuda(CudaKernelText& kernel, int bounds);
-std::string block_text(CudaSpread spread);
-
-class CudaWriter : protected TextWriter {
- protected:
-  explicit CudaWriter(CudaEmitOptions options) : options_(options) {}
-
-  std::string index_type() const { return options_.wide ? "i64" : "i32"; }
-  std::string unsigned_type() const { return options_.wide ? "u64" : "u32"; }
-
-  // Operands and parameters out of the slots of `a`; gives the number of slots.
-  int take_slots(const LoopNest& nest, const std::vector<std::string>& params, bool indexes) {
-    int slot = 0;
-    for (size_t i = 0; i < nest.operands.size(); ++i, ++slot) {
-      auto& operand = nest.operands[i];
-      std::string name = operand_text(nest, int(i)), type = type_text(compute_dtype(operand.dtype), false);
-      if (operand.scalar && is_floating(operand.dtype))
-        line(format("const {} {} = ({})from_bits((u64)a_[{}]);", type, name, type, slot));
-      else if (operand.scalar)
-        line(format("const {} {} = ({})a_[{}];", type, name, type, slot));
-      else
-        line(format("{}void* {} = ({}void*)a_[{}];", operand.output ? "" : "const ", name,
-                    operand.output ? "" : "const ", slot));
-    }
-    for (auto& name : params)
-      line(format("const {} {} = ({})a_.number({});", index_type(), local_text(name), index_type(), slot++));
-    if (indexes) line(format("i64* error_ = (i64*)a_.number({});", slot));
-    return slot + 1;
-  }
-
-  // The coordinates of flat position `at`.
-  void unpack_position(const std::vector<Axis>& axes, const std::string& at) {
-    if (axes.empty()) return;
-    std::string type = index_type();
-    if (axes.size() == 1) return line(format("const {} {} = ({}){};", type, index_text(axes[0].symbol), type, at));
-    std::string rest = "rest_of_" + at;
-    line(format("{} {} = ({}){};", unsigned_type(), rest, unsigned_type(), at));
-    for (size_t d = axes.size(); d-- > 1;) {
-      std::string extent = format("({})({})", unsigned_type(), index_text(axes[d].extent));
-      line(format("const {} {} = ({})({} % {});", type, index_text(axes[d].symbol), type, rest, extent));
-      line(format("{} /= {};", rest, extent));
-    }
-    line(format("const {} {} = ({}){};", type, index_text(axes[0].symbol), type, rest));
-  }
-
-  void open_run(CudaSpread spread) {
-    line("template <class A_>");
-    open(format("static __device__ __forceinline__ void run_(const A_& a_, i64 begin_, i64 end_, const {}& b_) {",
-                block_text(spread)));
-  }
-
-  // Rows of the range, several in a block; those behind the end take part without reading or writing anything.
-  void open_rows(const std::vector<Axis>& axes) {
-    open("for (i64 base_ = begin_ + (i64)b_.index * b_.rows; base_ < end_; base_ += (i64)b_.count * b_.rows) {");
-    line("const bool valid_ = base_ + b_.row < end_;");
-    line("const i64 at_ = valid_ ? base_ + b_.row : end_ - 1;");
-    unpack_position(axes, "at_");
-  }
-
-  static bool indexes(const std::vector<Instr>& body) {
-    for (auto& instr : body)
-      if (instr.kind == InstrKind::kLoadIndex) return true;
-    return false;
-  }
-
-  const CudaEmitOptions options_;
-};
 
 }  // namespace sinter::codegen

@@ -1,6 +1,5 @@
 #pragma once
 // Generated nests on the CPU: alone, or several side by side in one launch.
-#include "sinter/codegen/cpu/emit.h"
 #include "sinter/engine/kernel.h"
 #include "sinter/engine/step/compiled_step.h"
 #include "sinter/engine/step/kernel_parameters.h"
@@ -15,7 +14,7 @@ class CpuNestStep final : public CompiledStep {
 
   void load() override;
   bool is_loaded() const override { return kernel_ || range_ == 0; }
-  size_t code_length() const override { return emitted_.text.size(); }
+  size_t code_length() const override { return written_.emitted.text.size(); }
   void launch(const StepArguments& arguments) const override { launch(arguments.values()); }
   void launch(std::span<const int64_t> slots) const;
 
@@ -27,17 +26,10 @@ class CpuNestStep final : public CompiledStep {
   const std::string& indexing() const { return indexing_; }
 
  private:
-  void add_sink(SinkNest sink, const KernelParameters& parameters);
-  void add_nest(const FusedNest& nest, const KernelParameters& parameters);
-
-  std::optional<LoopNest> sink_;    // a reduction over other than the last dimensions, a search or a scan
-  codegen::KernelText emitted_;     // all others
-  std::string kernel_name_;
-  std::vector<int64_t> params_;     // sizes and strides, as the kernel takes them behind its operands
-  std::vector<std::string> names_;  // theirs
+  WrittenKernel written_;
+  std::vector<int64_t> params_;  // sizes and strides, as the kernel takes them behind its operands
   int64_t range_ = 0, work_ = 1;
-  int64_t granule_ = 1;
-  std::string indexing_;            // the ops that read by an index; "" when none does
+  std::string indexing_;         // the ops that read by an index; "" when none does
   std::shared_ptr<const Kernel> kernel_;
 };
 

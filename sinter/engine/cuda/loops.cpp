@@ -2,15 +2,15 @@
 
 #include "sinter/base/error.h"
 #include "sinter/base/hash.h"
-#include "sinter/base/log.h"
+#include "sinter/engine/kernel_stages.h"
 #include "sinter/runtime/cuda/device.h"
 
 namespace sinter {
 
-std::string cuda_name(const std::string& name, const std::string& text, const codegen::CudaEmitOptions& options) {
-  std::string form = format("{}{}", options.lanes ? "" : "s", options.wide ? "w" : "");
-  if (options.turn >= 0) form += format("t{}", options.turn);
-  if (options.keep > 0) form += format("k{}", options.keep);
+std::string cuda_name(const std::string& name, const std::string& text, const GpuFacts& facts) {
+  std::string form = format("{}{}", facts.lanes ? "" : "s", facts.wide ? "w" : "");
+  if (facts.turn >= 0) form += format("t{}", facts.turn);
+  if (facts.keep > 0) form += format("k{}", facts.keep);
   return format("{}_{}{}", name.substr(0, 96), hash_hex(text).substr(0, 12), form);
 }
 
@@ -25,16 +25,17 @@ runtime::CudaGrid grid_of(const codegen::CudaGeometry& geometry) {
 }
 
 std::shared_ptr<const CudaLoopKernel> compile_cuda_loops(const LoopNest& nest, const std::string& name, Device device,
-                                                         const codegen::CudaEmitOptions& options) {
-  auto text = codegen::emit_cuda(nest, cuda_name(name, nest.text(), options), options);
-  if (log_enabled(LogTopic::kCode)) log(LogTopic::kCode, "{}{}", nest.text(), text.text);
+                                                         const GpuFacts& facts) {
+  Schedule plan = schedule(nest, facts);
+  auto text = codegen::emit_cuda(nest, plan, cuda_name(name, nest.text(), facts));
+  if (kernels_are_noted()) note_kernel({text.name, nest.text(), to_string(plan), text.text});
   auto kernel = std::make_shared<CudaLoopKernel>();
   std::vector<runtime::CudaSource> sources{{text.name, text.text, 0}};
   kernel->function = runtime::load_cuda(sources, codegen::cuda_prelude(), device.index)[0];
   kernel->spread = codegen::CudaLaunch::of(text);
   kernel->range = text.range;
   kernel->work = text.work;
-  kernel->params = nest.params();
+  kernel->parameters = nest.parameters;
   for (auto& operand : nest.operands) kernel->is_address.push_back(!operand.scalar);
   kernel->device = device;
   return kernel;
@@ -46,15 +47,15 @@ void launch(const CudaLoopKernel& kernel, const int64_t* args) {
     if (d.is_number()) return d.number();
     return d
         .substitute([&](const std::string& name) {
-          for (size_t i = 0; i < kernel.params.size(); ++i)
-            if (kernel.params[i] == name) return Dim(args[operands + i]);
+          for (size_t i = 0; i < kernel.parameters.size(); ++i)
+            if (kernel.parameters[i].name == name) return Dim(args[operands + i]);
           SINTER_INTERNAL_ASSERT(false, "a kernel's range depends on {}", name);
         })
         .number();
   };
   StepArguments slots;
   for (size_t i = 0; i < operands; ++i) kernel.is_address[i] ? slots.add_address(args[i]) : slots.add_number(args[i]);
-  slots.add_numbers({args + operands, kernel.params.size() + 1});
+  slots.add_numbers({args + operands, kernel.parameters.size() + 1});
   int64_t range = evaluate(kernel.range);
   int processors = runtime::cuda_device_info(kernel.device.index).multiprocessors;
   auto geometry = codegen::cuda_geometry(kernel.spread, range, evaluate(kernel.work), processors);

@@ -11,17 +11,17 @@ struct CudaLoopKernel {
   runtime::CudaFunction function;
   codegen::CudaLaunch spread;
   Dim range, work;                  // of params
-  std::vector<std::string> params;  // symbols whose values follow the operands
+  std::vector<Parameter> parameters;  // their values follow the operands
   std::vector<bool> is_address;     // by operand
   Device device;
 };
 
 std::shared_ptr<const CudaLoopKernel> compile_cuda_loops(const LoopNest& nest, const std::string& name, Device device,
-                                                         const codegen::CudaEmitOptions& options);
+                                                         const GpuFacts& facts);
 // `args` as a CPU kernel takes them: operands, params, the error cell.
 void launch(const CudaLoopKernel& kernel, const int64_t* args);
 
 // A name that no other text has.
-std::string cuda_name(const std::string& name, const std::string& text, const codegen::CudaEmitOptions& options);
+std::string cuda_name(const std::string& name, const std::string& text, const GpuFacts& facts);
 runtime::CudaGrid grid_of(const codegen::CudaGeometry& geometry);
 }  // namespace sinter

@@ -7,6 +7,7 @@
 #include "sinter/base/log.h"
 #include "sinter/engine/cuda/loops.h"
 #include "sinter/engine/eager/kernel_cache.h"
+#include "sinter/engine/kernel_stages.h"
 #include "sinter/engine/step/make_step.h"
 #include "sinter/runtime/cuda/device.h"
 #include "sinter/runtime/cuda/errors.h"
@@ -25,39 +26,42 @@ bool is_wide(std::span<const TensorImpl* const> tensors) {
   return std::any_of(tensors.begin(), tensors.end(), [](auto* t) { return t && eager::is_wide(*t); });
 }
 
-int64_t product_of(const std::vector<Axis>& axes, const KernelParameters& parameters) {
-  int64_t out = 1;
-  for (auto& axis : axes) out *= parameters.evaluate(axis.extent);
-  return out;
-}
-
-// The numbers of a kernel whose text is written.
-void finish(CudaNest& out, const std::vector<std::string>& names, const KernelParameters& parameters) {
-  for (auto& name : names) out.params.push_back(parameters.value(name));
-  out.range = parameters.evaluate(out.kernel.range);
-  out.work = parameters.evaluate(out.kernel.work);
-  if (log_enabled(LogTopic::kCode)) log(LogTopic::kCode, "{}", out.kernel.text);
-}
-
 // As many as a thread has of a row, unless that is too long for its registers.
-int vectors_to_keep(const FusedNest& nest, int64_t rows, int64_t length, Device device) {
-  auto kernel = codegen::emit_cuda(nest, "rows");
-  if (kernel.lanes == 1) return 0;
-  auto geometry = codegen::cuda_geometry(kernel, rows, length, runtime::cuda_device_info(device.index).multiprocessors);
-  int64_t step = int64_t(geometry.threads[0]) * kernel.lanes, each = (length + step - 1) / step;
+int vectors_to_keep(const LoopNest& nest, int64_t rows, int64_t length, Device device) {
+  const Schedule plan = schedule(nest, GpuFacts());
+  if (plan.lanes == 1) return 0;
+  auto geometry = codegen::cuda_geometry(codegen::CudaLaunch::of(plan), rows, length,
+                                         runtime::cuda_device_info(device.index).multiprocessors);
+  int64_t step = int64_t(geometry.threads[0]) * plan.lanes, each = (length + step - 1) / step;
   return each <= kMostKept ? int(each) : 0;
 }
 
 struct Lowered {
   KernelParameters parameters;
-  FusedNest nest;
+  LoopNest nest;
 };
 Lowered lower_named(const FusedAttrs& attrs, std::span<const TensorImpl* const> inputs,
                     std::span<const TensorImpl* const> outputs) {
   Lowered out;
   NamedFused named = name_sizes(attrs, inputs, outputs, out.parameters);
-  out.nest = lower_fused(named.attrs.as<FusedAttrs>(), named.layouts, memory_order(attrs, outputs));
+  out.nest = lower_fused(named.attrs.as<FusedAttrs>(), named.layouts, out.parameters.names(), memory_order(attrs, outputs));
   if (log_enabled(LogTopic::kFusion)) log(LogTopic::kFusion, "{}", out.nest.text());
+  return out;
+}
+
+// The nest as text, and the numbers that it is launched with. Without a name it gets one that no other text has.
+CudaNest write(const Lowered& lowered, const GpuFacts& facts, std::string name = {}) {
+  auto& [parameters, nest] = lowered;
+  CudaNest out;
+  out.name = nest.name;
+  out.indexing = nest.indexing;
+  if (name.empty()) name = cuda_name(kernel_name(nest.name), (nest.tiles ? to_string(facts.memory) : "") + nest.text(), facts);
+  Schedule plan = schedule(nest, facts);
+  out.kernel = codegen::emit_cuda(nest, plan, name);
+  out.params = parameters.values_for(nest);
+  out.range = parameters.evaluate(out.kernel.range);
+  out.work = parameters.evaluate(out.kernel.work);
+  if (kernels_are_noted()) note_kernel({name, nest.text(), to_string(plan), out.kernel.text});
   return out;
 }
 
@@ -158,70 +162,43 @@ void CudaNest::add_rest(StepArguments& slots, Device device) const {
   slots.add_number(indexing.empty() ? 0 : runtime::cuda_error_cell(device.index, indexing));
 }
 
-CudaNest emit_cuda_nest(const FusedAttrs& concrete, std::span<const TensorImpl* const> inputs,
+CudaNest emit_cuda_nest(const FusedAttrs& attrs, std::span<const TensorImpl* const> inputs,
                         std::span<const TensorImpl* const> outputs) {
-  CudaNest out;
-  KernelParameters parameters;
-  codegen::CudaEmitOptions options{.wide = is_wide(inputs) || is_wide(outputs)};
-  NamedFused named = name_sizes(concrete, inputs, outputs, parameters);
-  auto& attrs = named.attrs.as<FusedAttrs>();
-  if (auto sink = lower_sink(attrs, named.layouts)) {
-    out.name = sink->nest.name;
-    out.indexing = sink->indexing;
-    out.kernel = codegen::emit_cuda(sink->nest, cuda_name(kernel_name(out.name), sink->nest.text(), options), options);
-    finish(out, sink->nest.params(), parameters);
+  Lowered lowered = lower_named(attrs, inputs, outputs);
+  auto& [parameters, nest] = lowered;
+  GpuFacts facts{.wide = is_wide(inputs) || is_wide(outputs)};
+  int64_t rows = parameters.product_of(nest.rows), inner = parameters.product_of(nest.inner);
+  const bool reduces = nest.reduces();
+  if (rows == 0 || (inner == 0 && !reduces)) {
+    CudaNest out;
+    out.name = nest.name;
+    out.indexing = nest.indexing;
     return out;
   }
-  FusedNest nest = lower_fused(attrs, named.layouts, memory_order(concrete, outputs));
-  if (log_enabled(LogTopic::kFusion)) log(LogTopic::kFusion, "{}", nest.text());
-  out.name = nest.name;
-  out.indexing = nest.indexing;
-  int64_t rows = product_of(nest.rows, parameters), inner = product_of(nest.inner, parameters);
-  bool reduces = std::any_of(nest.sweeps.begin(), nest.sweeps.end(), [](auto& s) { return !s.reductions.empty(); });
-  if (rows == 0 || (inner == 0 && !reduces)) return out;
-  options.lanes = reduces || rows * inner >= kFewElements;
-  if (reduces && nest.sweeps.size() > 1 && nest.inner.size() == 1)
-    options.keep = vectors_to_keep(nest, rows, inner, outputs[0]->device);
-  out.kernel = codegen::emit_cuda(nest, cuda_name(kernel_name(nest.name), nest.text(), options), options);
-  finish(out, nest.params(), parameters);
-  return out;
+  facts.lanes = reduces || rows * inner >= kFewElements;
+  if (reduces && nest.sweeps.size() > 1 && nest.inner.size() == 1 && !nest.reduces_own_axes())
+    facts.keep = vectors_to_keep(nest, rows, inner, outputs[0]->device);
+  return write(lowered, facts);
 }
 
 CudaNest emit_cuda_prologue(const FusedAttrs& attrs, std::span<const TensorImpl* const> inputs,
                             std::span<const TensorImpl* const> outputs, const std::string& name) {
-  auto [parameters, nest] = lower_named(attrs, inputs, outputs);
-  CudaNest out;
-  out.name = nest.name;
-  out.indexing = nest.indexing;
-  out.kernel = codegen::emit_cuda_rows(nest, name, {.wide = is_wide(inputs)});
-  finish(out, nest.params(), parameters);
-  return out;
+  return write(lower_named(attrs, inputs, outputs), {.wide = is_wide(inputs), .part = KernelPart::kRows}, name);
 }
 
 CudaNest emit_cuda_follow(const FusedAttrs& attrs, std::span<const TensorImpl* const> inputs,
                           std::span<const TensorImpl* const> outputs, const std::string& name, bool run) {
-  auto [parameters, nest] = lower_named(attrs, inputs, outputs);
-  CudaNest out;
-  out.name = nest.name;
-  out.indexing = nest.indexing;
-  codegen::CudaEmitOptions options{.wide = is_wide(inputs) || is_wide(outputs)};
-  out.kernel = run ? codegen::emit_cuda_epilogue_run(nest, name, options) : codegen::emit_cuda_epilogue(nest, name, options);
-  finish(out, nest.params(), parameters);
-  return out;
+  const bool wide = is_wide(inputs) || is_wide(outputs);
+  return write(lower_named(attrs, inputs, outputs), {.wide = wide, .part = run ? KernelPart::kRun : KernelPart::kElement}, name);
 }
 
 CudaNest emit_cuda_follow(const FusedAttrs& attrs, std::span<const TensorImpl* const> inputs,
                           std::span<const TensorImpl* const> outputs, DType memory) {
-  auto [parameters, nest] = lower_named(attrs, inputs, outputs);
-  CudaNest out;
-  out.name = nest.name;
-  out.indexing = nest.indexing;
-  codegen::CudaEmitOptions options{.wide = is_wide(inputs) || is_wide(outputs)};
-  options.lanes = product_of(nest.rows, parameters) * product_of(nest.inner, parameters) >= kFewElements;
-  out.kernel = codegen::emit_cuda_epilogue(
-      nest, memory, cuda_name(kernel_name(nest.name), to_string(memory) + nest.text(), options), options);
-  finish(out, nest.params(), parameters);
-  return out;
+  Lowered lowered = lower_named(attrs, inputs, outputs);
+  GpuFacts facts{.wide = is_wide(inputs) || is_wide(outputs), .memory = memory};
+  facts.lanes =
+      lowered.parameters.product_of(lowered.nest.rows) * lowered.parameters.product_of(lowered.nest.inner) >= kFewElements;
+  return write(lowered, facts);
 }
 
 std::unique_ptr<CudaStep> make_nest_step(CudaNest nest, Device device) {
@@ -246,7 +223,7 @@ std::unique_ptr<CudaStep> make_sibling_step(const FusedAttrs& attrs, std::span<c
                                  : own_outputs.push_back(outputs[size_t(at) - inputs.size()]);
     CudaNest nest = emit_cuda_nest(node.attrs.as<FusedAttrs>(), own_inputs, own_outputs);
     if (nest.range == 0) continue;
-    if (nest.kernel.spread == codegen::CudaSpread::kTiles)
+    if (nest.kernel.spread == Spread::kTiles)
       alone.push_back({make_nest_step(std::move(nest), device), operands});
     else
       beside.push_back({std::move(nest), operands, {}});

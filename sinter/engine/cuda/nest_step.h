@@ -22,7 +22,7 @@ struct CudaNest {
 CudaNest emit_cuda_nest(const FusedAttrs& attrs, std::span<const TensorImpl* const> inputs,
                         std::span<const TensorImpl* const> outputs);
 
-// Such a node as rows of another kernel: see emit_cuda_rows.
+// Such a node as rows of another kernel (KernelPart::kRows).
 CudaNest emit_cuda_prologue(const FusedAttrs& attrs, std::span<const TensorImpl* const> inputs,
                             std::span<const TensorImpl* const> outputs, const std::string& name);
 // What follows contractions: of one element or of a run of neighbours, or as a kernel over results of dtype `memory`.

@@ -1,16 +1,14 @@
 #include "sinter/engine/eager/kernel_cache.h"
 
 #include "sinter/base/error.h"
-#include "sinter/loops/parameter_names.h"
 
 namespace sinter::eager {
 
 std::vector<ParamSource> param_sources(const Kernel& kernel) {
   std::vector<ParamSource> sources;
-  for (auto& name : kernel.params) {
-    auto known = parse_parameter_name(name);
-    SINTER_INTERNAL_ASSERT(known, "kernel {} has an unknown parameter {}", kernel.name, name);
-    sources.push_back({int8_t(known->operand), int8_t(known->axis)});
+  for (auto& p : kernel.parameters) {
+    SINTER_INTERNAL_ASSERT(p.axis >= 0, "kernel {} has an unknown parameter {}", kernel.name, p.name);
+    sources.push_back({int8_t(p.operand), int8_t(p.axis)});
   }
   return sources;
 }

@@ -11,13 +11,11 @@
 
 namespace sinter::eager {
 
-// Where the value of a kernel parameter comes from at each call.
+// Where the value of a kernel parameter comes from at each call: its Parameter without the name.
 struct ParamSource {
   int8_t operand;  // -1: the size of an axis; else a stride of this operand
   int8_t axis;
 };
-
-// What the kernel's parameters are, by their names (loops/parameter_names.h).
 std::vector<ParamSource> param_sources(const Kernel& kernel);
 
 // Kernels of the same class on another device are others.

@@ -8,7 +8,6 @@
 #include "sinter/engine/eager/last_resort.h"
 #include "sinter/engine/step/kernel_parameters.h"
 #include "sinter/loops/lower.h"
-#include "sinter/loops/parameter_names.h"
 #include "sinter/tensor/tracer.h"
 
 namespace sinter::eager {
@@ -21,7 +20,8 @@ class SizeHints : public Tracer {
  public:
   struct NeedsNumber {};
 
-  explicit SizeHints(const IntList& values) : values_(values) {}
+  // `values`: of the sizes that `named` numbers.
+  SizeHints(const Parameters& named, const IntList& values) : named_(named), values_(values) {}
 
   std::vector<Tensor> record(const Op& op, std::span<const TensorArg>, const Attrs&) override {
     SINTER_INTERNAL_ASSERT(false, "{} is called by a shape rule", op.name);
@@ -34,10 +34,11 @@ class SizeHints : public Tracer {
 
  private:
   int64_t number(const Dim& d) const {
-    return d.substitute([&](const std::string& name) { return Dim(values_[size_t(parse_parameter_name(name)->axis)]); })
+    return d.substitute([&](const std::string& name) { return Dim(values_[size_t(named_.named(name).axis)]); })
         .number();
   }
 
+  const Parameters& named_;
   const IntList& values_;
 };
 
@@ -126,20 +127,22 @@ class Call {
     return on_device(h, device_, wide_);
   }
 
-  Layout layout_of(size_t i, const Shape& shape) const {
+  Layout layout_of(size_t i, const Shape& shape, Parameters& named) const {
     if (inputs_[i].is_scalar()) return {.scalar = true, .strides = {}};
     auto& impl = inputs_[i].tensor().impl();
     if (impl.contiguous) return contiguous_layout(shape);
     Layout layout;
     for (size_t d = 0; d < impl.strides.size(); ++d) {
       bool known = impl.strides[d] == 0 || impl.strides[d] == 1;
-      layout.strides.push_back(known ? Dim(impl.strides[d]) : stride_symbol(int64_t(i), int64_t(d)));
+      layout.strides.push_back(known ? Dim(impl.strides[d]) : named.stride(int64_t(i), int64_t(d)));
     }
     return layout;
   }
 
   CachedKernel compile(bool symbolic_sizes) {
-    SizeHints hints(sizes_);
+    Parameters named;
+    for (size_t n = 0; n < sizes_.size(); ++n) named.size(int64_t(n));
+    SizeHints hints(named, sizes_);
     TracerScope scope(&hints);
     std::vector<Type> types = types_;
     for (auto& type : types)
@@ -149,11 +152,11 @@ class Call {
     OpCall symbolic{op_, types, attrs};
     Type type = op_.infer(symbolic)[0];
     std::vector<Layout> layouts;
-    for (size_t i = 0; i < inputs_.size(); ++i) layouts.push_back(layout_of(i, types[i].shape));
+    for (size_t i = 0; i < inputs_.size(); ++i) layouts.push_back(layout_of(i, types[i].shape, named));
     layouts.push_back(contiguous_layout(type.shape));
     CachedKernel entry;
     entry.result = type.dtype;
-    entry.kernel = compile_kernel(lower(symbolic, type, layouts), device_, {.wide = wide_});
+    entry.kernel = compile_kernel(lower(symbolic, type, layouts, named), device_, {.wide = wide_});
     entry.sources = param_sources(*entry.kernel);
     return entry;
   }
@@ -169,11 +172,9 @@ class Call {
     IndexError error(name, device_);
     args.push_back(error.cell());
 
-    // Range and work, from the axes that the nest runs in parallel.
     int64_t range = 1, all = reduced;
-    const auto& parallel = cached.kernel->parallel_axes;
-    for (size_t d = 0; d < steps.size(); ++d) all *= steps[d];
-    for (size_t j = 0; j + (cached.kernel->split_last ? 1 : 0) < parallel.size(); ++j) range *= steps[size_t(parallel[j])];
+    for (int64_t size : steps) all *= size;
+    for (int d : cached.kernel->range_dims) range *= steps[size_t(d)];
     launch(*cached.kernel, args.data(), range, all / range);
     error.check();
   }

@@ -8,7 +8,6 @@
 #include "sinter/engine/eager/kernel_cache.h"
 #include "sinter/engine/eager/last_resort.h"
 #include "sinter/loops/lower.h"
-#include "sinter/loops/parameter_names.h"
 #include "sinter/tensor/memory_format.h"
 
 namespace sinter::eager {
@@ -231,29 +230,30 @@ class Call {
   }
 
   // The layout of an operand in the kernel: known strides on the innermost axis where the class says so.
-  Layout layout(int operand) const {
+  Layout layout(int operand, Parameters& named) const {
     Layout layout;
     for (int d = 0; d < geometry_.axes; ++d) {
       uint64_t inner = d + 1 == geometry_.axes ? stride_class(operand) : 2;
-      layout.strides.push_back(inner < 2 ? Dim(int64_t(inner)) : stride_symbol(operand, d));
+      layout.strides.push_back(inner < 2 ? Dim(int64_t(inner)) : named.stride(operand, d));
     }
     return layout;
   }
 
   CachedKernel compile(const Tensor* out, bool stream) {
     DType dtype = infer();
+    Parameters named;
     Shape axes;
-    for (int d = 0; d < geometry_.axes; ++d) axes.push_back(size_symbol(d));
+    for (int d = 0; d < geometry_.axes; ++d) axes.push_back(named.size(d));
     std::vector<Type> types;
     std::vector<Layout> layouts;
     for (size_t i = 0; i < inputs_.size(); ++i) {
       auto standing = operands_[i].standing;
       types.push_back({operands_[i].dtype, standing == Standing::kSized ? axes : Shape(), Device(), standing == Standing::kNumber});
-      layouts.push_back(standing == Standing::kSized ? layout(int(i)) : Layout{.scalar = standing == Standing::kNumber, .strides = {}});
+      layouts.push_back(standing == Standing::kSized ? layout(int(i), named) : Layout{.scalar = standing == Standing::kNumber, .strides = {}});
     }
-    layouts.push_back(layout(int(inputs_.size())));
+    layouts.push_back(layout(int(inputs_.size()), named));
     OpCall call{op_, types, attrs_};
-    LoopNest nest = lower(call, Type{dtype, axes, Device(), false}, layouts);
+    LoopNest nest = lower(call, Type{dtype, axes, Device(), false}, layouts, named);
     // Written into a tensor of another dtype: the value is converted at the store.
     if (out) nest.operands.back().dtype = out->dtype();
     CachedKernel entry;

@@ -5,7 +5,6 @@
 #include "sinter/engine/eager/kernel_cache.h"
 #include "sinter/engine/eager/last_resort.h"
 #include "sinter/loops/lower.h"
-#include "sinter/loops/parameter_names.h"
 #include "sinter/ops/define.h"
 
 namespace sinter::eager {
@@ -34,6 +33,7 @@ uint64_t stride_class(int64_t stride) { return stride == 1 ? 0 : 1; }
 // The collapsed problem as a call of the same op: kept axes first, reduced axes last.
 CachedKernel compile(const Op& op, const Problem& p, DType input, DType result, std::optional<DType> dtype_attr,
                      Device device, bool wide) {
+  Parameters named;
   Shape shape, out_shape;
   Layout in, out;
   ReduceAttrs attrs;
@@ -44,9 +44,9 @@ CachedKernel compile(const Op& op, const Problem& p, DType input, DType result, 
       bool last = d + 1 == g.axes;
       auto stride = [&](int operand) {
         bool unit = last && g.strides[size_t(operand)][size_t(d)] == 1;
-        return unit ? Dim(1) : stride_symbol(operand, axis);
+        return unit ? Dim(1) : named.stride(operand, axis);
       };
-      Dim size = size_symbol(axis);
+      Dim size = named.size(axis);
       shape.push_back(size);
       in.strides.push_back(stride(0));
       if (reduced) {
@@ -65,7 +65,7 @@ CachedKernel compile(const Op& op, const Problem& p, DType input, DType result, 
   Layout layouts[] = {in, out};
   CachedKernel entry;
   entry.result = result;
-  entry.kernel = compile_kernel(lower(call, Type{result, out_shape, Device(), false}, layouts), device, {.wide = wide});
+  entry.kernel = compile_kernel(lower(call, Type{result, out_shape, Device(), false}, layouts, named), device, {.wide = wide});
   entry.sources = param_sources(*entry.kernel);
   return entry;
 }

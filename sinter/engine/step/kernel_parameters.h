@@ -1,27 +1,21 @@
 #pragma once
-// The sizes and strides of one kernel, as its text and its caller name them.
+// The sizes and strides of one kernel: what they are called, and what they are.
 #include <map>
 #include <string>
 #include <vector>
 
 #include "sinter/loops/fused.h"
-#include "sinter/loops/parameter_names.h"
 #include "sinter/tensor/tensor.h"
 
 namespace sinter {
 
-// Numbers by the names that the kernel's text has for them.
 class KernelParameters {
  public:
   // 0 and 1 mean something to the text; other sizes are symbols, equal ones the same.
   Dim size(const Dim& d) {
     if (!d.is_number() || d.number() < 2) return d;
     auto [it, fresh] = sizes_.try_emplace(d.number(), Dim());
-    if (fresh) {
-      std::string name = size_name(int64_t(sizes_.size()) - 1);
-      it->second = Dim::symbol(name);
-      values_[name] = d.number();
-    }
+    if (fresh) it->second = with_value(names_.size(int64_t(sizes_.size()) - 1), d.number());
     return it->second;
   }
   // Sizes that a body splits or joins are products of each other, so that what the text does with coordinates cancels.
@@ -30,19 +24,36 @@ class KernelParameters {
 
   Dim stride(int operand, size_t axis, int64_t value) {
     if (value == 0 || value == 1 || (value == 2 && two_is_text_)) return value;
-    std::string name = stride_name(operand, int64_t(axis));
-    values_[name] = value;
-    return Dim::symbol(name);
+    return with_value(names_.stride(operand, int64_t(axis)), value);
   }
-  int64_t value(const std::string& name) const { return values_.at(name); }
+  // For lowering.
+  const Parameters& names() const { return names_; }
+
   int64_t evaluate(const Dim& d) const {
-    return d.substitute([&](const std::string& name) { return Dim(value(name)); }).number();
+    return d.substitute([&](const std::string& name) { return Dim(values_.at(name)); }).number();
+  }
+  int64_t product_of(const std::vector<Axis>& axes) const {
+    int64_t out = 1;
+    for (auto& axis : axes) out *= evaluate(axis.extent);
+    return out;
+  }
+  // Those that the nest's kernel takes, in its order.
+  std::vector<int64_t> values_for(const LoopNest& nest) const {
+    std::vector<int64_t> out;
+    for (auto& p : nest.parameters) out.push_back(values_.at(p.name));
+    return out;
   }
 
  private:
+  Dim with_value(const Dim& symbol, int64_t value) {
+    values_[to_string(symbol)] = value;
+    return symbol;
+  }
+
   std::map<int64_t, Dim> sizes_;
   bool two_is_text_ = false;
-  std::map<std::string, int64_t> values_;
+  Parameters names_;
+  std::map<std::string, int64_t> values_;  // by name
 };
 
 // The layout of an operand (null: a number) whose shape has been named.
