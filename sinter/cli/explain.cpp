@@ -1,4 +1,5 @@
 // `sinter explain`: what compile() makes of a model.
+#include <algorithm>
 #include <fstream>
 #include <iostream>
 
@@ -12,6 +13,7 @@
 #include "sinter/cli/commands.h"
 #include "sinter/cli/model_options.h"
 #include "sinter/cli/sample_inputs.h"
+#include "sinter/cli/stages.h"
 #include "sinter/engine/profile.h"
 #include "sinter/engine/report.h"
 
@@ -23,6 +25,7 @@ struct Flags : ModelOptions {
   int64_t prompt_length = 32, batch = 1;
   bool json = false, time = false;
   std::string html;
+  std::string stage;  // of the kernels; empty: the report
 };
 
 // What its kernels take, once everything is compiled.
@@ -54,6 +57,25 @@ Explanation explain_forward(const std::shared_ptr<models::Model>& model, const F
   return compiler::explain(run, inputs);
 }
 
+// Each kernel once, at one stage or all.
+void print_kernels(const std::vector<Explanation>& explanations, const std::string& stage) {
+  std::vector<KernelStages> printed;
+  auto print = [&](const std::vector<std::shared_ptr<const PlanReport>>& reports) {
+    for (auto& report : reports)
+      for (auto& kernel : report ? report->texts : std::vector<KernelStages>()) {
+        if (std::find(printed.begin(), printed.end(), kernel) != printed.end()) continue;
+        printed.push_back(kernel);
+        std::cout << "=== " << kernel.name << "\n";
+        print_stages(stage, kernel);
+      }
+  };
+  for (auto& explanation : explanations)
+    for (auto& program : explanation.programs) {
+      print(program.reports);
+      print(program.backward_reports);
+    }
+}
+
 void run_explain(const Flags& flags) {
   std::ofstream page;
   if (!flags.html.empty()) {
@@ -70,6 +92,7 @@ void run_explain(const Flags& flags) {
     check(bool(page.flush()), "explain: '{}' cannot be written", flags.html);
     if (!flags.json) std::cout << "wrote " << flags.html << ", " << bytes_text(double(text.size())) << "\n";
   }
+  if (!flags.stage.empty()) return print_kernels(explanations, flags.stage);
   if (flags.json) {
     auto list = nlohmann::json::array();
     for (auto& explanation : explanations) list.push_back(nlohmann::json::parse(explanation.json()));
@@ -97,10 +120,15 @@ void add_explain(CLI::App& app) {
   command->add_flag("--json", flags->json, "Print a JSON list, one object a compiled function");
   command->add_option("--html", flags->html, "Write it as one page to look at in a browser, and print none of it")
       ->type_name("FILE");
+  command->add_option("--stage", flags->stage, "Print this stage of every generated kernel instead")
+      ->check(CLI::IsMember({"all", "loops", "schedule", "code"}))
+      ->excludes("--json")
+      ->excludes("--time");
   command->footer(
       "Examples:\n"
       "  sinter explain --prompt-length 100\n"
       "  sinter explain --device cuda --time\n"
+      "  sinter explain --stage loops\n"
       "  sinter explain --model ~/models/bert --json\n"
       "  sinter explain --html explain.html\n"
       "A language model is compiled as `sinter generate` does it, the prompt padded to its bucket: prefill and decode\n"

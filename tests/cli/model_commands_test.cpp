@@ -185,6 +185,17 @@ TEST(CliExplain, WritesAPage) {
   EXPECT_TRUE(contains(wrong.err, "page.html' cannot be written")) << wrong.err;
 }
 
+TEST(CliExplain, PrintsEveryKernelAtEveryStage) {
+  const std::string command = "explain --model " + fixture("llama-gqa") + " --prompt-length 10 --stage ";
+  auto all = run_command(command + "all");
+  ASSERT_EQ(all.code, 0) << all.err;
+  for (auto part : {"=== k_", "--- loops\nkernel ", "--- schedule\n", "--- code\nextern \"C\" void k_"})
+    EXPECT_TRUE(contains(all.out, part)) << part;
+  auto loops = run_command(command + "loops");
+  EXPECT_TRUE(contains(loops.out, "row value 0 = sum")) << loops.out;
+  EXPECT_FALSE(contains(loops.out, "extern"));
+}
+
 TEST(CliInfo, TellsWhatACheckpointNeeds) {
   auto report = json::parse(run_command("info " SINTER_SOURCE_DIR "/assets/whale-5m --json").out);
   EXPECT_EQ(report["architecture"], "LlamaForCausalLM");
