@@ -34,12 +34,16 @@ void add_show(CLI::App& app, cli::ShowOptions& options, std::string& dtype) {
   show->add_option("--stage", options.stage, "Only this stage; `source` is the kernel with the prelude it stands on")
       ->check(CLI::IsMember({"all", "graph", "loops", "schedule", "code", "source"}))
       ->capture_default_str();
+  show->add_option("--device", options.device, "Whose kernel; the device need not be there")
+      ->check(CLI::IsMember({"cpu", "cuda"}))
+      ->capture_default_str();
   show->add_flag("--fixed-sizes", options.fixed_sizes, "Put the sizes into the kernel as numbers");
   show->footer(
       "Examples:\n"
       "  sinter show gelu --dtype bf16\n"
       "  sinter show sum --on 'x[64, 1000] | dims=[1]'\n"
       "  sinter show index_select --on 'x[8, 3], i64[5]<8 | dim=0' --stage loops\n"
+      "  sinter show argmax --device cuda --stage schedule\n"
       "Operands are written as in the op's samples: x[2, 3] is of --dtype, i64[5]<8 holds integers below 8,\n"
       "bool[2] is a mask, a plain number is a number. Equal sizes become one symbol, as in an eager call.");
   show->callback([&] {

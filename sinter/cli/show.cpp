@@ -6,6 +6,7 @@
 #include "sinter/cli/commands.h"
 #include "sinter/cli/op_lookup.h"
 #include "sinter/cli/stages.h"
+#include "sinter/codegen/cuda/emit.h"
 #include "sinter/engine/kernel.h"
 #include "sinter/graph/trace.h"
 #include "sinter/loops/lower.h"
@@ -101,6 +102,11 @@ std::string no_loops_because(const Op& op) {
   return "";
 }
 
+KernelStages cuda_stages(const LoopNest& nest, const std::string& name) {
+  const Schedule plan = schedule(nest, GpuFacts());
+  return {name, nest.text(), to_string(plan), codegen::emit_cuda(nest, plan, name).text};
+}
+
 }  // namespace
 
 void show_op(const ShowOptions& options) {
@@ -112,11 +118,12 @@ void show_op(const ShowOptions& options) {
     std::cout << "--- no loops: " << reason << "\n";
     return;
   }
+  const bool cuda = options.device == "cuda";
   LoopNest nest = application.loops();
-  auto kernel = write_kernel(nest, "k_" + options.op);
-  print_stages(options.stage, stages_of(nest, kernel));
-  if (options.stage == "source")
-    std::cout << codegen::cpu_prelude(runtime::host_target().vector_bytes / 4) << kernel.emitted.text;
+  KernelStages kernel = cuda ? cuda_stages(nest, "k_" + options.op) : stages_of(nest, write_kernel(nest, "k_" + options.op));
+  print_stages(options.stage, kernel);
+  if (options.stage != "source") return;
+  std::cout << (cuda ? codegen::cuda_prelude() : codegen::cpu_prelude(runtime::host_target().vector_bytes / 4)) << kernel.code;
 }
 
 }  // namespace sinter::cli

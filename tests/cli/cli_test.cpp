@@ -114,6 +114,14 @@ TEST(Cli, ShowPrintsEachStage) {
   EXPECT_TRUE(contains(fixed.out, "777")) << fixed.out;
 }
 
+TEST(Cli, ShowPrintsTheSameLoopsForADeviceThatIsNotThere) {
+  const std::string command = "show sum --on 'x[64, 1000] | dims=[1]' ";
+  EXPECT_EQ(run_command(command + "--stage loops --device cuda").out, run_command(command + "--stage loops").out);
+  EXPECT_EQ(run_command(command + "--stage schedule --device cuda").out,
+            "rows, 4 at a time, along memory; sweep 0 unrolled 2 times\n");
+  EXPECT_TRUE(contains(run_command(command + "--stage code --device cuda").out, "__global__"));
+}
+
 TEST(Cli, ShownSourceCompiles) {
   auto result = run_command("show gelu --stage source --dtype f16");
   ASSERT_EQ(result.code, 0) << result.err;
