@@ -7,7 +7,9 @@
 
 #include "bench/support/report.h"
 #include "bench/support/timing.h"
+#include "sinter/capture/call.h"
 #include "sinter/capture/compile.h"
+#include "sinter/capture/entry.h"
 #include "sinter/engine/eager/eager.h"
 #include "sinter/runtime/cpu/cpu_features.h"
 #include "sinter/sinter.h"
@@ -81,7 +83,7 @@ class Stages {
   }
   Tensor segment(const Frame& frame) const {
     capture::Call call(frame);
-    capture::run(entry_->root, call);
+    capture::run(*entry_->root, call);
     return call.slots.back();
   }
   const std::shared_ptr<Executable>& executable() const { return entry_->root->run; }

@@ -1,4 +1,5 @@
 // An op of your own: its result's type, a kernel, a gradient. It then works eagerly, under autograd and compiled.
+#include <sinter/ops/custom.h>
 #include <sinter/sinter.h>
 
 #include <cmath>

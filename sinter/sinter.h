@@ -2,6 +2,7 @@
 // Everything a program needs: #include <sinter/sinter.h>.
 #include "sinter/autograd/autograd.h"
 #include "sinter/base/error.h"
+#include "sinter/base/fields.h"
 #include "sinter/base/thread_pool.h"
 #include "sinter/capture/bisect.h"
 #include "sinter/capture/buckets.h"
@@ -21,7 +22,6 @@
 #include "sinter/ops/control.h"
 #include "sinter/ops/conv.h"
 #include "sinter/ops/creation.h"
-#include "sinter/ops/custom.h"
 #include "sinter/ops/einsum.h"
 #include "sinter/ops/indexing.h"
 #include "sinter/ops/interpolate.h"
@@ -29,7 +29,6 @@
 #include "sinter/ops/loss.h"
 #include "sinter/ops/matmul.h"
 #include "sinter/ops/norm.h"
-#include "sinter/ops/pad.h"
 #include "sinter/ops/pool.h"
 #include "sinter/ops/random.h"
 #include "sinter/ops/reduce.h"

@@ -1,6 +1,7 @@
 #include "sinter/base/stage_times.h"
 
 #include <atomic>
+#include <chrono>
 
 #include "sinter/base/table.h"
 

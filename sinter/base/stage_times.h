@@ -1,6 +1,5 @@
 #pragma once
 // Where compile time goes: seconds by stage, summed over all threads of the process.
-#include <chrono>
 #include <cstdint>
 #include <string>
 #include <utility>

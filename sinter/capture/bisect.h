@@ -2,7 +2,6 @@
 // compiler::bisect(): who is at fault where a compiled function gives other results than it should.
 #include "sinter/capture/compile.h"
 #include "sinter/engine/bisect/bisect.h"
-#include "sinter/engine/bisect/run_text.h"
 
 namespace sinter::compiler {
 
@@ -51,16 +50,17 @@ void call_and_differentiate(bool backward, const F& compiled, A&&... arguments) 
 // Kernels are tried in child processes, except on a GPU. `f` may be compiled or not.
 template <class F, class... A>
 Bisection bisect(const BisectOptions& options, const F& f, A&&... arguments) {
-  bisection::Witness witness;
-  if constexpr (requires { f.target(); f.function(); }) {
-    CompileOptions same = f.function().options();
-    same.options.erase("background");
-    same.name = f.function().name();
-    detail::call_and_differentiate(options.backward, compile(*f.target(), same), std::forward<A>(arguments)...);
-  } else {
-    detail::call_and_differentiate(options.backward, compile(f, {.name = "f"}), std::forward<A>(arguments)...);
-  }
-  return bisection::bisect(witness.calls(), options);
+  auto call = [&] {
+    if constexpr (requires { f.target(); f.function(); }) {
+      CompileOptions same = f.function().options();
+      same.options.erase("background");
+      same.name = f.function().name();
+      detail::call_and_differentiate(options.backward, compile(*f.target(), same), std::forward<A>(arguments)...);
+    } else {
+      detail::call_and_differentiate(options.backward, compile(f, {.name = "f"}), std::forward<A>(arguments)...);
+    }
+  };
+  return bisection::bisect(call, options);
 }
 template <class F, class... A>
   requires(!std::same_as<F, BisectOptions>)

@@ -1,6 +1,7 @@
 #include "sinter/capture/buckets.h"
 
 #include <algorithm>
+#include <mutex>
 
 #include "sinter/capture/padding_plan.h"
 #include "sinter/ops/creation.h"
@@ -52,32 +53,50 @@ bool same_elements(const TensorImpl& a, const TensorImpl& b) {
 
 // --- the programs
 
+struct BucketPolicy::State {
+  State(const Function& compiled)
+      : options(compiled.options()), traced(Function::make(named(options, compiled.name()), {})) {
+    // What a bucket does not fix becomes symbolic when it varies, and the padded size never does.
+    if (options.dynamic == Dynamic::kTrue) options.dynamic = Dynamic::kAuto;
+  }
+
+  CompileOptions options;
+  const std::shared_ptr<Function> traced;
+  std::mutex mutex;
+  std::map<std::vector<int64_t>, std::shared_ptr<Function>> functions;
+};
+
 BucketPolicy::BucketPolicy(std::vector<Buckets> buckets, const Function& compiled)
-    : buckets_(checked(std::move(buckets))),
-      name_(compiled.name()),
-      options_(compiled.options()),
-      traced_(Function::make(named(options_, name_), {})) {
-  // What a bucket does not fix becomes symbolic when it varies, and the padded size never does.
-  if (options_.dynamic == Dynamic::kTrue) options_.dynamic = Dynamic::kAuto;
-}
+    : buckets_(checked(std::move(buckets))), name_(compiled.name()), state_(std::make_unique<State>(compiled)) {}
+
+BucketPolicy::~BucketPolicy() = default;
 
 std::shared_ptr<Function> BucketPolicy::function(const IntList& sizes) {
-  std::lock_guard lock(mutex_);
-  auto& function = functions_[{sizes.begin(), sizes.end()}];
-  if (!function) function = Function::make(named(options_, format("{}{}", name_, sizes)), {});
+  std::lock_guard lock(state_->mutex);
+  auto& function = state_->functions[{sizes.begin(), sizes.end()}];
+  if (!function) function = Function::make(named(state_->options, format("{}{}", name_, sizes)), {});
   return function;
 }
 
 std::map<std::vector<int64_t>, std::shared_ptr<Function>> BucketPolicy::functions() const {
-  std::lock_guard lock(mutex_);
-  return functions_;
+  std::lock_guard lock(state_->mutex);
+  return state_->functions;
+}
+
+bool BucketPolicy::is_ready() const {
+  auto all = functions();
+  return std::all_of(all.begin(), all.end(), [](auto& each) { return each.second->is_ready(); });
+}
+
+void BucketPolicy::wait() const {
+  for (auto& [sizes, function] : functions()) function->wait();
 }
 
 std::shared_ptr<const PaddingPlan> BucketPolicy::plan(Frame& frame, std::span<const TracedDim> dims,
                                                       SmallVector<int64_t, 8>& sizes) {
-  auto entry = traced_->trace(frame, dims, sizes);
+  auto entry = state_->traced->trace(frame, dims, sizes);
   if (!entry) return nullptr;
-  std::lock_guard lock(mutex_);
+  std::lock_guard lock(state_->mutex);
   if (!entry->plan) {
     entry->plan = plan_padding(name_, *entry, dims, buckets_.size());
     entry->trace = nullptr;

@@ -16,6 +16,8 @@
 //   - In-place writes to padded arguments reach the caller's tensors. A result is never memory of a padded argument.
 //   - A size of 0 or 1 is padded like any other.
 //   - Inside another compiled function, and while compiled functions are forced to be eager, nothing is padded.
+#include <map>
+
 #include "sinter/capture/compile.h"
 
 namespace sinter {
@@ -40,6 +42,7 @@ struct PaddingPlan;
 class BucketPolicy {
  public:
   BucketPolicy(std::vector<Buckets> buckets, const Function& compiled);
+  ~BucketPolicy();
 
   const std::vector<Buckets>& buckets() const { return buckets_; }
   const std::string& name() const { return name_; }
@@ -47,6 +50,9 @@ class BucketPolicy {
   std::shared_ptr<Function> function(const IntList& sizes);
   // The functions that exist, by their buckets.
   std::map<std::vector<int64_t>, std::shared_ptr<Function>> functions() const;
+  // Of all of them: see Function.
+  bool is_ready() const;
+  void wait() const;
   // Null where the call shall be made eagerly.
   std::shared_ptr<const PaddingPlan> plan(Frame& frame, std::span<const TracedDim> dims,
                                           SmallVector<int64_t, 8>& sizes);
@@ -54,10 +60,8 @@ class BucketPolicy {
  private:
   const std::vector<Buckets> buckets_;
   const std::string name_;
-  CompileOptions options_;
-  const std::shared_ptr<Function> traced_;
-  mutable std::mutex mutex_;
-  std::map<std::vector<int64_t>, std::shared_ptr<Function>> functions_;
+  struct State;
+  const std::unique_ptr<State> state_;
 };
 
 // One call. It visits the tensors of the arguments twice, to measure and to pad them, and those of the results once.
@@ -131,7 +135,7 @@ auto call_bucketed(BucketPolicy& policy, F& f, const Stored&... arguments) {
     std::tuple<Stored...> copy(arguments...);
     return std::apply([&](const auto&... argument) -> R { return std::invoke(f, argument...); }, copy);
   };
-  if (Tracer::current() || stance() == Stance::kForceEager) return plainly();
+  if (is_tracing() || stance() == Stance::kForceEager) return plainly();
   std::tuple<Stored...> padded(arguments...);
   BucketedCall call(policy);
   pad_arguments(call, padded);

@@ -479,7 +479,7 @@ int64_t Capture::finish(Recorder& recorder, Draft& draft) {
   std::shared_ptr<Segment> segment = find(draft);
   if (!segment) {
     SINTER_INTERNAL_ASSERT(purpose_ != Purpose::kCompare, "a segment was not recorded");
-    std::unique_lock building(function_.capturing_);
+    std::unique_lock building(function_.state_->capturing);
     // Another thread may have built it meanwhile.
     segment = find(draft);
     if (!segment) segment = make_within_limit(recorder, draft);

@@ -2,7 +2,10 @@
 // One run of a function under the recorder, and what becomes of its segments: they are new (built and run), known to have
 // been run in this call (compared by hash), or looked up by hash because the function is called every time.
 #include "sinter/base/host_effects.h"
-#include "sinter/capture/function.h"
+#include "sinter/capture/build.h"
+#include "sinter/capture/call.h"
+#include "sinter/capture/entry.h"
+#include "sinter/capture/function_state.h"
 
 namespace sinter::capture {
 

@@ -8,7 +8,6 @@
 // docs/guide.md for what is guarded and what is not.
 #include "sinter/capture/function.h"
 #include "sinter/capture/leaves.h"
-#include "sinter/tensor/tracer.h"
 
 namespace sinter {
 
@@ -52,7 +51,7 @@ class Compiled {
   Compiled(std::shared_ptr<F> f, std::shared_ptr<Function> function) : f_(std::move(f)), function_(std::move(function)) {}
 
   auto operator()(P... arguments) const {
-    if (Tracer::current()) return std::remove_cvref_t<std::invoke_result_t<F&, P...>>(std::invoke(*f_, arguments...));
+    if (is_tracing()) return std::remove_cvref_t<std::invoke_result_t<F&, P...>>(std::invoke(*f_, arguments...));
     return call_compiled<Stored<P>...>(*function_, *f_, arguments...);
   }
   Function& function() const { return *function_; }
@@ -74,7 +73,7 @@ class CompiledGeneric {
   template <class... A>
     requires std::invocable<F&, const std::decay_t<A>&...>
   auto operator()(A&&... arguments) const {
-    if (Tracer::current()) return std::invoke(*f_, std::as_const(arguments)...);
+    if (is_tracing()) return std::invoke(*f_, std::as_const(arguments)...);
     return call_compiled<std::decay_t<A>...>(*function_, *f_, arguments...);
   }
   Function& function() const { return *function_; }

@@ -3,7 +3,7 @@
 #include "sinter/base/stage_times.h"
 #include "sinter/capture/compile.h"
 #include "sinter/capture/explain.h"
-#include "sinter/engine/executable.h"
+#include "sinter/engine/backend.h"
 #include "sinter/engine/profile.h"
 
 namespace sinter::compiler {
@@ -33,23 +33,17 @@ void mark_static(const Tensor& tensor, int64_t dim, Where where = Where::current
 // op by op). Others are always ready.
 template <class F>
 bool is_ready(const F& f) {
-  if constexpr (requires { f.policy(); }) {
-    for (auto& [buckets, function] : f.policy().functions())
-      if (auto& tasks = function->tasks(); tasks && !tasks->idle()) return false;
-    return true;
-  } else {
-    auto& tasks = f.function().tasks();
-    return !tasks || tasks->idle();
-  }
+  if constexpr (requires { f.policy(); })
+    return f.policy().is_ready();
+  else
+    return f.function().is_ready();
 }
 template <class F>
 void wait(const F& f) {
-  if constexpr (requires { f.policy(); }) {
-    for (auto& [buckets, function] : f.policy().functions())
-      if (auto& tasks = function->tasks()) tasks->wait();
-  } else if (auto& tasks = f.function().tasks()) {
-    tasks->wait();
-  }
+  if constexpr (requires { f.policy(); })
+    f.policy().wait();
+  else
+    f.function().wait();
 }
 
 namespace detail {
@@ -89,18 +83,16 @@ class Disabled {
     // Numbers that the program does not know yet are asked for before it is left.
     capture::step_aside("a function kept out by compiler::disable()");
     std::apply([&](auto&... argument) { (capture::detail::walk(outward, argument), ...); }, copy);
-    auto run = [&] {
-      TracerScope none(nullptr);
-      return std::apply([&](const auto&... argument) -> R { return std::invoke(f_, argument...); }, copy);
-    };
+    auto run = [&] { return std::apply([&](const auto&... argument) -> R { return std::invoke(f_, argument...); }, copy); };
     if constexpr (std::is_void_v<R>) {
-      run();
+      capture::run_untraced(run);
     } else {
-      R result = run();
+      std::optional<R> result;
+      capture::run_untraced([&] { result.emplace(run()); });
       ToTraced to_traced;
       capture::detail::Forward inward{to_traced};
-      capture::detail::walk<capture::Role::kResult>(inward, result);
-      return result;
+      capture::detail::walk<capture::Role::kResult>(inward, *result);
+      return R(std::move(*result));
     }
   }
 

@@ -7,6 +7,7 @@
 
 #include "sinter/base/table.h"
 #include "sinter/capture/captures.h"
+#include "sinter/capture/entry.h"
 #include "sinter/capture/explain_html.h"
 #include "sinter/capture/function.h"
 #include "sinter/engine/report.h"

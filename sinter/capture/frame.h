@@ -25,6 +25,9 @@ enum class LeafKind : uint8_t {
 // The value of an exact leaf of one word as people write it; empty for an object.
 std::string exact_text(LeafKind kind, int64_t bits);
 
+// A hash of bytes, for what is seen of a function object.
+uint64_t hash_state(const void* data, size_t bytes, uint64_t seed);
+
 // Walks over the leaves of arguments or results in order; may replace them.
 class LeafVisitor {
  public:

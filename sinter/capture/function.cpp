@@ -40,11 +40,27 @@ void set_stance(Stance stance) {
 }
 Stance stance() { return current_stance; }
 
+bool is_tracing() { return Tracer::current() != nullptr; }
+
+void run_untraced(FunctionRef<void()> host_code) {
+  TracerScope none(nullptr);
+  host_code();
+}
+
 Function::Function(CompileOptions options, std::string name)
     : options_(std::move(options)),
       name_(std::move(name)),
       tasks_(int_option(options_, "background") ? BackgroundTasks::make(tunes(options_.mode)) : nullptr),
-      captures_(std::make_shared<Captures>()) {}
+      captures_(std::make_shared<Captures>()),
+      state_(std::make_unique<State>()) {}
+
+Function::~Function() = default;
+
+bool Function::is_ready() const { return !tasks_ || tasks_->idle(); }
+
+void Function::wait() const {
+  if (tasks_) tasks_->wait();
+}
 
 std::shared_ptr<Function> Function::make(CompileOptions options, const std::string& where) {
   options = checked(std::move(options));
@@ -71,23 +87,23 @@ std::vector<std::shared_ptr<Function>> all_functions() {
 }
 
 std::vector<std::shared_ptr<Entry>> Function::entries() const {
-  std::lock_guard lock(list_);
-  return *entries_;
+  std::lock_guard lock(state_->list);
+  return *state_->entries;
 }
 
 void Function::reset() {
-  std::lock_guard capturing(capturing_);
-  std::lock_guard lock(list_);
-  entries_ = std::make_shared<const Entries>();
+  std::lock_guard capturing(state_->capturing);
+  std::lock_guard lock(state_->list);
+  state_->entries = std::make_shared<const Entries>();
   captures_->clear();
-  gave_up_ = false;
+  state_->gave_up = false;
 }
 
 std::shared_ptr<Entry> Function::find(const Signature& signature, Frame& frame, SmallVector<int64_t, 8>& sizes) const {
   std::shared_ptr<const Entries> entries;
   {
-    std::lock_guard lock(list_);
-    entries = entries_;
+    std::lock_guard lock(state_->list);
+    entries = state_->entries;
   }
   for (auto& entry : *entries) {
     std::shared_lock<std::shared_mutex> lock;
@@ -104,8 +120,8 @@ bool Function::call(Frame& frame, Results& results) {
   SmallVector<int64_t, 8> sizes;
   auto entry = find(signature, frame, sizes);
   if (!entry) {
-    if (gave_up_.load(std::memory_order_relaxed)) return false;
-    std::lock_guard capturing(capturing_);
+    if (state_->gave_up.load(std::memory_order_relaxed)) return false;
+    std::lock_guard capturing(state_->capturing);
     // Another thread may have captured it meanwhile.
     entry = find(signature, frame, sizes);
     if (!entry) return capture_new(signature, frame, {.results = &results});
@@ -120,11 +136,11 @@ void Function::prepare(Frame& frame, std::vector<std::function<void()>>& work) {
   Signature signature;
   sign(frame, signature);
   SmallVector<int64_t, 8> sizes;
-  std::lock_guard capturing(capturing_);
+  std::lock_guard capturing(state_->capturing);
   auto entry = find(signature, frame, sizes);
   if (!entry) {
     // A program that leaves tensors behind is good for one call: the second capture finds them made.
-    for (int captures = 0; captures < 2 && !gave_up_.load(std::memory_order_relaxed); ++captures) {
+    for (int captures = 0; captures < 2 && !state_->gave_up.load(std::memory_order_relaxed); ++captures) {
       std::vector<std::function<void()>> own;
       if (!capture_new(signature, frame, {.work = &own})) return;
       if (entries().back()->guards.is_spent()) continue;
@@ -194,7 +210,7 @@ bool Function::run_entry(const std::shared_ptr<Entry>& entry, Frame& frame, Smal
     if (grew) note(clock.stop({.kind = CaptureRecord::Kind::kBranch, .entry = entry, .asked = reason}));
   } else if (!last) {
     // An answer that was never seen: the function is called again, and what has been run is known.
-    std::lock_guard capturing(capturing_);
+    std::lock_guard capturing(state_->capturing);
     CaptureClock clock;
     auto& asked = *known.back().first;
     const Question question = asked.question;
@@ -286,11 +302,11 @@ void Function::note(CaptureRecord record) {
 }
 
 void Function::add(const std::shared_ptr<Entry>& entry) {
-  std::lock_guard lock(list_);
-  auto grown = std::make_shared<Entries>(*entries_);
+  std::lock_guard lock(state_->list);
+  auto grown = std::make_shared<Entries>(*state_->entries);
   if (!entry->guards.is_spent()) std::erase_if(*grown, [](auto& old) { return old->guards.is_spent(); });
   grown->push_back(entry);
-  entries_ = std::move(grown);
+  state_->entries = std::move(grown);
 }
 
 bool Function::capture_new(const Signature& signature, Frame& frame, const Wanted& wanted) {
@@ -302,7 +318,7 @@ bool Function::capture_new(const Signature& signature, Frame& frame, const Wante
     check(stance() != Stance::kFailOnRecompile, "compile: {} would be captured again: {}", name_, failure);
     if (stance() == Stance::kEagerOnRecompile) return false;
     if (int64_t(earlier.size()) >= int_option(options_, "recompile_limit")) {
-      gave_up_ = true;
+      state_->gave_up = true;
       note(CaptureClock().stop({.kind = CaptureRecord::Kind::kLimit,
                                 .entry = earlier.back(),
                                 .failed = failures(signature, words, frame)}));
@@ -394,7 +410,7 @@ bool Function::capture_with(const SizeTable& sizes, const Signature& signature, 
 // Traces again without running anything, and compares.
 void Function::recheck(const std::shared_ptr<Entry>& entry, Frame& frame) {
   if (entry->branches || !entry->eager_reason.empty()) return;
-  std::lock_guard capturing(capturing_);
+  std::lock_guard capturing(state_->capturing);
   Call call(frame);
   for (auto& symbol : entry->sizes.symbols())
     if (symbol.word >= 0) call.sizes.push_back(symbol.value);

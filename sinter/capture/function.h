@@ -1,15 +1,25 @@
 #pragma once
 // A compiled function with its types left out: the captured programs it has, and what happens in a call.
+#include <functional>
 #include <memory>
-#include <mutex>
 #include <span>
+#include <string>
+#include <vector>
 
-#include "sinter/capture/build.h"
-#include "sinter/capture/call.h"
-#include "sinter/capture/entry.h"
+#include "sinter/base/function_ref.h"
+#include "sinter/capture/frame.h"
 #include "sinter/capture/options.h"
 
-namespace sinter::capture {
+namespace sinter {
+
+class BackgroundTasks;
+
+namespace capture {
+
+struct Entry;
+struct Signature;
+struct Word;
+class SizeTable;
 
 class Captures;
 struct CaptureRecord;
@@ -19,9 +29,10 @@ struct TracedDim {
   int tensor, dim, group;
 };
 
-class Function : public std::enable_shared_from_this<Function> {
+class Function {
  public:
   static std::shared_ptr<Function> make(CompileOptions options, const std::string& where);
+  ~Function();
 
   // Runs the call; false when it shall be made eagerly by the caller.
   bool call(Frame& frame, Results& results);
@@ -30,6 +41,9 @@ class Function : public std::enable_shared_from_this<Function> {
   void prepare(Frame& frame, std::vector<std::function<void()>>& work);
   // What is compiled in the background ({"background", true}); null where nothing is.
   const std::shared_ptr<BackgroundTasks>& tasks() const { return tasks_; }
+  // Whether none of it is under way; waits until that is so, and throws what went wrong in between.
+  bool is_ready() const;
+  void wait() const;
   // The program of this call as Entry::trace, with the present values of its symbols. Nothing is built or run, and a
   // break is an Error. Null once the recompile limit is reached. A function that is traced is never called.
   std::shared_ptr<Entry> trace(Frame& frame, std::span<const TracedDim> dims, SmallVector<int64_t, 8>& sizes);
@@ -45,8 +59,6 @@ class Function : public std::enable_shared_from_this<Function> {
  private:
   friend class Capture;
   Function(CompileOptions options, std::string name);
-
-  using Entries = std::vector<std::shared_ptr<Entry>>;
 
   std::shared_ptr<Entry> find(const Signature& signature, Frame& frame, SmallVector<int64_t, 8>& sizes) const;
   bool run_entry(const std::shared_ptr<Entry>& entry, Frame& frame, SmallVector<int64_t, 8> sizes, Results& results);
@@ -72,10 +84,8 @@ class Function : public std::enable_shared_from_this<Function> {
   const std::string name_;
   const std::shared_ptr<BackgroundTasks> tasks_;
   const std::shared_ptr<Captures> captures_;
-  std::recursive_mutex capturing_;            // one capture at a time
-  mutable std::mutex list_;                   // of `entries_`, for the moment of copying it
-  std::shared_ptr<const Entries> entries_ = std::make_shared<const Entries>();
-  std::atomic<bool> gave_up_{false};
+  struct State;  // see function_state.h
+  const std::unique_ptr<State> state_;
 };
 
 // All compiled functions that exist.
@@ -86,10 +96,14 @@ enum class Stance : uint8_t { kDefault, kForceEager, kEagerOnRecompile, kFailOnR
 void set_stance(Stance stance);
 Stance stance();
 
+// Whether ops on this thread are recorded into a graph and not run: a function is being captured, or a graph traced.
+bool is_tracing();
 // Whether a function is being captured on this thread.
 bool is_capturing();
 // Ends the segment under way, so that host code can run on real tensors; no-op when nothing is captured.
 void step_aside(const char* what);
+// Calls it with nothing being traced.
+void run_untraced(FunctionRef<void()> host_code);
 // A number of the host's: read now, and in a captured program before every run of it. What `read` refers to must be guarded.
 Scalar host_number(std::function<double()> read);
 // The real tensor behind a traced one.
@@ -97,4 +111,6 @@ Tensor real_tensor(const Tensor& tensor);
 // A real tensor as one of the program under way.
 Tensor enter_tensor(const Tensor& tensor);
 
-}  // namespace sinter::capture
+}  // namespace capture
+
+}  // namespace sinter

@@ -8,7 +8,6 @@
 #include <unordered_map>
 
 #include "sinter/base/error.h"
-#include "sinter/base/hash.h"
 #include "sinter/capture/argument_types.h"
 #include "sinter/capture/frame.h"
 #include "sinter/capture/host_state.h"
@@ -216,15 +215,10 @@ struct HashState : IgnoreParts {
   void argument(TensorArg&) {}
   void size(Dim& d) { exact(LeafKind::kInt, d.to_int()); }
   void number(Scalar& s) { exact(LeafKind::kInt, s.is_floating() ? std::bit_cast<int64_t>(s.to_double()) : s.to_int()); }
-  void exact(LeafKind, int64_t bits) { hash = hash_mix(hash, uint64_t(bits)); }
+  void exact(LeafKind, int64_t bits) { hash = hash_state(&bits, sizeof(bits), hash); }
   void module(const void* module) { exact(LeafKind::kInt, int64_t(reinterpret_cast<uintptr_t>(module))); }
-  void text(std::string_view text) { hash = hash_text(text, hash); }
+  void text(std::string_view text) { hash = hash_state(text.data(), text.size(), hash); }
 };
-
-template <class F>
-int64_t bytes_of(F& f) {
-  return int64_t(hash_text(std::string_view(reinterpret_cast<const char*>(&f), sizeof(f))));
-}
 
 // What a guard can see of a function object: listed fields, else its bytes. What is reached by reference or pointer cannot
 // be seen, nor what containers among its members hold. Of the object behind a member function, which is the caller's and
@@ -244,7 +238,7 @@ int64_t state_of(F& f) {
     else
       return 0;
   } else if constexpr (!std::is_empty_v<U> && !std::is_pointer_v<U>) {
-    return bytes_of(f);
+    return int64_t(hash_state(&f, sizeof(f), 0));
   } else {
     return 0;
   }

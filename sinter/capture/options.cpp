@@ -4,7 +4,7 @@
 #include <charconv>
 #include <cstdlib>
 
-#include "sinter/engine/executable.h"
+#include "sinter/engine/backend.h"
 
 namespace sinter {
 

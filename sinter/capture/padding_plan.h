@@ -2,6 +2,7 @@
 // What a traced program does with padded arguments: that its results can be trusted, and where they are to be cut.
 #include <span>
 
+#include "sinter/capture/entry.h"
 #include "sinter/capture/function.h"
 
 namespace sinter::capture {

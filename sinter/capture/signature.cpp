@@ -6,6 +6,8 @@
 
 namespace sinter::capture {
 
+uint64_t hash_state(const void* data, size_t bytes, uint64_t seed) { return hash_bytes(data, bytes, seed); }
+
 namespace {
 
 constexpr int64_t kRowMajor = 0, kStrided = -1;

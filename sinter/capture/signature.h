@@ -10,7 +10,9 @@ namespace sinter::capture {
 
 // Of a tensor: a word of properties, one of the layout, its sizes, and its strides where the layout is no plain order of
 // the dimensions.
-using Signature = SmallVector<int64_t, 96>;
+struct Signature : SmallVector<int64_t, 96> {
+  using SmallVector<int64_t, 96>::SmallVector;
+};
 
 // Words before those of the frame. Among them: whether gradients are enabled; the types of the arguments and the state of
 // the function object, which differ from process to process.

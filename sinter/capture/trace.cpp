@@ -106,14 +106,14 @@ std::shared_ptr<Entry> Function::trace(Frame& frame, std::span<const TracedDim> 
   Signature signature;
   sign(frame, signature);
   if (auto entry = find(signature, frame, sizes)) return entry;
-  if (gave_up_.load(std::memory_order_relaxed)) return nullptr;
-  std::lock_guard capturing(capturing_);
+  if (state_->gave_up.load(std::memory_order_relaxed)) return nullptr;
+  std::lock_guard capturing(state_->capturing);
   // Another thread may have traced it meanwhile.
   if (auto entry = find(signature, frame, sizes)) return entry;
   std::vector<Word> words = describe(frame);
   auto earlier = entries();
   if (int64_t(earlier.size()) >= int_option(options_, "recompile_limit")) {
-    gave_up_ = true;
+    state_->gave_up = true;
     warn(
         "{} was traced {} times, which is its recompile_limit; calls that fit none of these run eagerly from now on. "
         "The "

@@ -8,7 +8,7 @@
 #include "sinter/base/error.h"
 #include "sinter/base/table.h"
 #include "sinter/engine/executable/ready_graph.h"
-#include "sinter/engine/profile.h"
+#include "sinter/engine/profile_timer.h"
 #include "sinter/engine/report.h"
 #include "sinter/runtime/cpu/ceilings.h"
 #include "sinter/tensor/tracer.h"
@@ -17,7 +17,7 @@ namespace sinter {
 
 namespace {
 
-using Call = Profile::EagerCall;
+using Call = EagerCall;
 
 constexpr int kFarLines = 40;            // lines of one function lie closer than that, as a rule
 constexpr size_t kLongestRegion = 4096;  // ops
@@ -215,9 +215,9 @@ std::vector<Advice> Profile::advise() const {
   std::vector<KernelRow> rows;
   std::vector<EagerCall> calls;
   {
-    std::lock_guard lock(mutex_);
-    rows = rows_;
-    calls = eager_;
+    std::lock_guard lock(state_->mutex);
+    rows = state_->rows;
+    calls = state_->eager;
   }
   std::map<int, std::vector<const EagerCall*>> by_thread;
   for (auto& call : calls) by_thread[call.thread].push_back(&call);

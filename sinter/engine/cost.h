@@ -1,10 +1,16 @@
 #pragma once
 // What an op moves and computes at the least, from its definition: for profiles, fusion reports and advice.
+#include <cstdint>
 #include <span>
 
-#include "sinter/graph/graph.h"
-
 namespace sinter {
+
+class Attrs;
+struct Node;
+struct Op;
+struct OpCall;
+struct TensorImpl;
+struct Type;
 
 struct Cost {
   int64_t read = 0, written = 0;  // bytes of memory, each place once

@@ -5,7 +5,7 @@
 #include "sinter/engine/device/device_engine.h"
 #include "sinter/engine/eager/eager.h"
 #include "sinter/engine/lazy_numbers.h"
-#include "sinter/engine/profile.h"
+#include "sinter/engine/profile_timer.h"
 #include "sinter/tensor/memory_format.h"
 #include "sinter/tensor/program_tracer.h"
 

@@ -1,5 +1,5 @@
 #pragma once
-// Executable: a graph made ready to run, and the backends that make it.
+// Executable: a graph made ready to run, made by a backend (engine/backend.h).
 #include <functional>
 #include <memory>
 #include <string>
@@ -65,13 +65,5 @@ class Executable {
 
 // Makes the program ready with the backend of this name; an Error lists the known ones.
 std::shared_ptr<Executable> compile_program(Program program, const std::string& backend = "sinter");
-
-// --- backends
-// A graph as a function: operands as Executable::run takes them, results as the graph's outputs.
-using GraphFunction = std::function<TensorList(std::span<const TensorArg> inputs)>;
-using Backend = std::function<GraphFunction(const Graph& graph)>;
-// Adds a backend under a name of its own; "sinter", "eager" and "interpreter" exist.
-void register_backend(const std::string& name, Backend backend);
-std::vector<std::string> list_backends();
 
 }  // namespace sinter

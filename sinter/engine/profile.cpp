@@ -1,7 +1,6 @@
-#include "sinter/engine/profile.h"
+#include "sinter/engine/profile_timer.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -24,7 +23,7 @@ constexpr size_t kMostEvents = 1 << 20, kMostEagerCalls = 1 << 16;
 // Compiling less than this shows nowhere.
 constexpr double kShortCompile = 1e-6;
 
-Profile::EagerCall::Ref ref_of(const TensorArg& arg) {
+EagerCall::Ref ref_of(const TensorArg& arg) {
   if (arg.is_scalar()) {
     Scalar s = arg.scalar();
     return {nullptr, nullptr, 0, {s.is_floating() ? kFloat32 : kInt64, {}, {}, true}, s};
@@ -37,7 +36,7 @@ std::string rate(double per_second) { return per_second > 0 ? fixed(per_second /
 
 }  // namespace
 
-Profile::Profile() {
+Profile::Profile() : state_(std::make_unique<State>()) {
   Profile* none = nullptr;
   check(current_.compare_exchange_strong(none, this), "Profile: another profile is being collected");
 }
@@ -54,14 +53,14 @@ void Profile::stop() {
   current_.compare_exchange_strong(self, nullptr);
 }
 
-int Profile::thread_number() {
-  return threads_.try_emplace(std::this_thread::get_id(), int(threads_.size())).first->second;
+int Profile::State::thread_number() {
+  return threads.try_emplace(std::this_thread::get_id(), int(threads.size())).first->second;
 }
 
-int Profile::row_of(const KernelRow& row) {
+int Profile::State::row_of(const KernelRow& row) {
   std::string key = row.name + "\n" + row.where + "\n" + row.program;
-  auto [it, fresh] = row_index_.try_emplace(std::move(key), int(rows_.size()));
-  if (fresh) rows_.push_back(row);
+  auto [it, fresh] = row_index.try_emplace(std::move(key), int(rows.size()));
+  if (fresh) rows.push_back(row);
   return it->second;
 }
 
@@ -72,25 +71,25 @@ void Profile::KernelRow::add(double taken, const Cost& moved) {
   cost += moved;
 }
 
-void Profile::keep(const Event& e, double compiling) {
-  compile_seconds_ += compiling;
-  if (events_.size() >= kMostEvents) {
-    ++left_out_;
+void Profile::State::keep(const Event& e, double compiling) {
+  compile_seconds += compiling;
+  if (events.size() >= kMostEvents) {
+    ++left_out;
     return;
   }
-  events_.push_back(e);
+  events.push_back(e);
   if (compiling > kShortCompile)
-    events_.push_back({Event::Kind::kCompile, e.index, e.thread, e.begin, std::min(compiling, e.seconds)});
+    events.push_back({Event::Kind::kCompile, e.index, e.thread, e.begin, std::min(compiling, e.seconds)});
 }
 
 // --- recording -------------------------------------------------------------------------------------------------------
 
 Profile::Timer::Timer(Profile& profile)
-    : profile_(profile), begin_(Clock::now()), compiling_(stage_seconds_of_this_thread()) {}
+    : profile_(*profile.state_), begin_(Clock::now()), compiling_(stage_seconds_of_this_thread()) {}
 
 // Called under the lock, once.
 Profile::Event Profile::Timer::event(Event::Kind kind) {
-  auto since = [&](Clock::time_point t) { return std::chrono::duration<double>(t - profile_.start_).count(); };
+  auto since = [&](Clock::time_point t) { return std::chrono::duration<double>(t - profile_.start).count(); };
   Event out{.kind = kind, .thread = profile_.thread_number(), .begin = since(begin_)};
   out.seconds = since(end_) - out.begin;
   return out;
@@ -116,41 +115,41 @@ void Profile::Timer::eager(const Op& op, std::span<const TensorArg> inputs, cons
   }
   if (op.kind != OpKind::kView) call.cost = cost_of(op, attrs, from, to);
 
-  std::lock_guard lock(profile_.mutex_);
+  std::lock_guard lock(profile_.mutex);
   Event e = event(Event::Kind::kKernel);
   call.row = e.index = profile_.row_of(row);
   call.thread = e.thread;
   call.begin = e.begin;
   call.end = e.begin + e.seconds;
   call.seconds = std::max(e.seconds - compiling, 0.0);
-  profile_.rows_[size_t(e.index)].add(call.seconds, call.cost);
+  profile_.rows[size_t(e.index)].add(call.seconds, call.cost);
   profile_.keep(e, compiling);
-  if (profile_.eager_.size() < kMostEagerCalls) profile_.eager_.push_back(std::move(call));
+  if (profile_.eager.size() < kMostEagerCalls) profile_.eager.push_back(std::move(call));
 }
 
 void Profile::Timer::kernel(const void* key, FunctionRef<KernelRow()> describe, std::optional<double> seconds) {
   end_ = Clock::now();
   double compiling = stage_seconds_of_this_thread() - compiling_;
-  std::lock_guard lock(profile_.mutex_);
-  auto known = profile_.kernel_index_.find(key);
-  if (known == profile_.kernel_index_.end()) {
+  std::lock_guard lock(profile_.mutex);
+  auto known = profile_.kernel_index.find(key);
+  if (known == profile_.kernel_index.end()) {
     KernelRow row = describe();
     Cost once = row.cost;
     row.cost = {};
-    known = profile_.kernel_index_.try_emplace(key, profile_.row_of(row), once).first;
+    known = profile_.kernel_index.try_emplace(key, profile_.row_of(row), once).first;
   }
   Event e = event(Event::Kind::kKernel);
   e.index = known->second.first;
   if (seconds) e.seconds = *seconds;
-  profile_.rows_[size_t(e.index)].add(seconds ? *seconds : std::max(e.seconds - compiling, 0.0), known->second.second);
+  profile_.rows[size_t(e.index)].add(seconds ? *seconds : std::max(e.seconds - compiling, 0.0), known->second.second);
   profile_.keep(e, compiling);
 }
 
 void Profile::Timer::program(const std::string& name) {
   end_ = Clock::now();
-  std::lock_guard lock(profile_.mutex_);
+  std::lock_guard lock(profile_.mutex);
   Event e = event(Event::Kind::kProgram);
-  auto& names = profile_.programs_;
+  auto& names = profile_.programs;
   auto it = std::find(names.begin(), names.end(), name);
   e.index = int(it - names.begin());
   if (it == names.end()) names.push_back(name);
@@ -160,9 +159,9 @@ void Profile::Timer::program(const std::string& name) {
 // --- reading ---------------------------------------------------------------------------------------------------------
 
 std::map<std::string, Profile::Row, std::less<>> Profile::rows() const {
-  std::lock_guard lock(mutex_);
+  std::lock_guard lock(state_->mutex);
   std::map<std::string, Row, std::less<>> out;
-  for (auto& kernel : rows_) {
+  for (auto& kernel : state_->rows) {
     Row& row = out[kernel.name];
     row.calls += kernel.calls;
     row.seconds += kernel.seconds;
@@ -174,21 +173,21 @@ std::map<std::string, Profile::Row, std::less<>> Profile::rows() const {
 std::vector<Profile::KernelRow> Profile::kernels() const {
   std::vector<KernelRow> out;
   {
-    std::lock_guard lock(mutex_);
-    out = rows_;
+    std::lock_guard lock(state_->mutex);
+    out = state_->rows;
   }
   std::stable_sort(out.begin(), out.end(), [](auto& a, auto& b) { return a.seconds > b.seconds; });
   return out;
 }
 
 std::vector<Profile::Event> Profile::events() const {
-  std::lock_guard lock(mutex_);
-  return events_;
+  std::lock_guard lock(state_->mutex);
+  return state_->events;
 }
 
 double Profile::compile_seconds() const {
-  std::lock_guard lock(mutex_);
-  return compile_seconds_;
+  std::lock_guard lock(state_->mutex);
+  return state_->compile_seconds;
 }
 
 std::string Profile::table(size_t most) const {
@@ -242,22 +241,22 @@ std::string Profile::table(size_t most) const {
 
 std::string Profile::chrome_trace() const {
   using nlohmann::json;
-  std::lock_guard lock(mutex_);
+  std::lock_guard lock(state_->mutex);
   json list = json::array();
-  for (auto& [id, number] : threads_)
+  for (auto& [id, number] : state_->threads)
     list.push_back({{"ph", "M"}, {"pid", 1}, {"tid", number}, {"name", "thread_name"},
                     {"args", {{"name", format("thread {}", number)}}}});
   // Whole nanoseconds: what was inside stays inside when it is rounded.
   auto microseconds = [](double seconds) { return double(int64_t(seconds * 1e9)) / 1e3; };
-  for (auto& e : events_) {
+  for (auto& e : state_->events) {
     double begin = microseconds(e.begin);
     json event = {{"ph", "X"}, {"pid", 1}, {"tid", e.thread}, {"ts", begin},
                   {"dur", microseconds(e.begin + e.seconds) - begin}};
     if (e.kind == Event::Kind::kProgram) {
-      event["name"] = programs_[size_t(e.index)];
+      event["name"] = state_->programs[size_t(e.index)];
       event["cat"] = "program";
     } else {
-      auto& row = rows_[size_t(e.index)];
+      auto& row = state_->rows[size_t(e.index)];
       bool compile = e.kind == Event::Kind::kCompile;
       event["name"] = compile ? "compile " + row.name : row.name;
       event["cat"] = compile ? "compile" : row.program.empty() ? "eager" : "kernel";
@@ -269,7 +268,7 @@ std::string Profile::chrome_trace() const {
     }
     list.push_back(std::move(event));
   }
-  return json{{"displayTimeUnit", "ns"}, {"traceEvents", std::move(list)}, {"otherData", {{"left_out", left_out_}}}}.dump();
+  return json{{"displayTimeUnit", "ns"}, {"traceEvents", std::move(list)}, {"otherData", {{"left_out", state_->left_out}}}}.dump();
 }
 
 void Profile::write_chrome_trace(const std::string& path) const {

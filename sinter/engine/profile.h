@@ -6,18 +6,15 @@
 //   std::cout << profile.table() << profile.advice();
 //   profile.write_chrome_trace("trace.json");         // chrome://tracing, or Perfetto
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <map>
-#include <mutex>
-#include <optional>
+#include <memory>
 #include <string>
-#include <string_view>
-#include <thread>
 #include <vector>
 
 #include "sinter/base/function_ref.h"
 #include "sinter/engine/cost.h"
+#include "sinter/tensor/device.h"
 
 namespace sinter {
 
@@ -91,63 +88,13 @@ class Profile {
   // Null when nobody is collecting.
   static Profile* current() { return current_.load(std::memory_order_relaxed); }
 
-  // --- for the engine
-  // A call that is being timed, from its making on.
-  class Timer {
-   public:
-    explicit Timer(Profile& profile);
-    // An eager op has run; it and its operands are remembered for advice.
-    void eager(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, std::span<const Tensor> outputs);
-    // A kernel of a program has run. What does not change between calls is asked for once for each `key`.
-    // `seconds`: how long it ran, where that is not the time since the timer's making.
-    void kernel(const void* key, FunctionRef<KernelRow()> describe, std::optional<double> seconds = {});
-    // A whole program has run.
-    void program(const std::string& name);
-
-   private:
-    Event event(Event::Kind kind);
-    Profile& profile_;
-    std::chrono::steady_clock::time_point begin_, end_;
-    double compiling_;
-  };
-
-  // An eager op as advice needs it.
-  struct EagerCall {
-    // A tensor by its body and memory: enough to know it again while the run goes on.
-    struct Ref {
-      const void* impl = nullptr;
-      const void* memory = nullptr;
-      int64_t offset = 0;
-      Type type;
-      Scalar number = 0;  // where the type is weak
-    };
-    const Op* op = nullptr;
-    Attrs attrs;
-    std::vector<Ref> inputs, outputs;
-    int row = 0, thread = 0;
-    double begin = 0, seconds = 0;  // seconds: without compiling
-    double end = 0;
-    Cost cost;
-  };
+  // A call that is being timed: engine/profile_timer.h.
+  class Timer;
 
  private:
-  int thread_number();
-  int row_of(const KernelRow& row);
-  // The event, and in it what it spent compiling.
-  void keep(const Event& event, double compiling);
-
+  struct State;
   static inline std::atomic<Profile*> current_{nullptr};
-  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-  mutable std::mutex mutex_;  // guards what follows
-  std::vector<KernelRow> rows_;
-  std::map<std::string, int, std::less<>> row_index_;  // by name, place and program
-  std::map<const void*, std::pair<int, Cost>> kernel_index_;
-  std::vector<std::string> programs_;
-  std::vector<Event> events_;
-  std::vector<EagerCall> eager_;
-  std::map<std::thread::id, int> threads_;
-  int64_t left_out_ = 0;  // events beyond the limit: counted in rows, absent from the trace
-  double compile_seconds_ = 0;
+  const std::unique_ptr<State> state_;
 };
 
 }  // namespace sinter

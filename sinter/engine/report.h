@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "sinter/engine/cost.h"
 #include "sinter/engine/kernel_stages.h"
+#include "sinter/engine/profile.h"
 
 namespace sinter {
 

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "sinter/base/error.h"
+#include "sinter/base/fields.h"
 #include "sinter/base/intrusive_ptr.h"
 #include "sinter/tensor/device.h"
 #include "sinter/tensor/dtype.h"
@@ -187,28 +188,3 @@ Attrs parse_attrs(const char* op, const FieldTexts& fields) {
 }
 
 }  // namespace sinter
-
-// Lists the fields of an attribute struct, in order.
-#define SINTER_FIELDS(...)                                                                               \
-  template <class F>                                                                                     \
-  void visit_fields(F&& visit_) { SINTER_FOR_EACH(SINTER_VISIT_FIELD, __VA_ARGS__) }                     \
-  template <class F>                                                                                     \
-  void visit_fields(F&& visit_, const auto& other_) const { SINTER_FOR_EACH(SINTER_VISIT_TWO, __VA_ARGS__) }
-#define SINTER_VISIT_FIELD(field) visit_(#field, field);
-#define SINTER_VISIT_TWO(field) visit_(#field, field, other_.field);
-
-// SINTER_FOR_EACH(M, a, b, c) → M(a) M(b) M(c), for up to 12 arguments.
-#define SINTER_FOR_EACH(m, ...) SINTER_PICK_FOR(__VA_ARGS__, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1)(m, __VA_ARGS__)
-#define SINTER_PICK_FOR(a, b, c, d, e, f, g, h, i, j, k, l, n, ...) SINTER_FOR_##n
-#define SINTER_FOR_1(m, a) m(a)
-#define SINTER_FOR_2(m, a, ...) m(a) SINTER_FOR_1(m, __VA_ARGS__)
-#define SINTER_FOR_3(m, a, ...) m(a) SINTER_FOR_2(m, __VA_ARGS__)
-#define SINTER_FOR_4(m, a, ...) m(a) SINTER_FOR_3(m, __VA_ARGS__)
-#define SINTER_FOR_5(m, a, ...) m(a) SINTER_FOR_4(m, __VA_ARGS__)
-#define SINTER_FOR_6(m, a, ...) m(a) SINTER_FOR_5(m, __VA_ARGS__)
-#define SINTER_FOR_7(m, a, ...) m(a) SINTER_FOR_6(m, __VA_ARGS__)
-#define SINTER_FOR_8(m, a, ...) m(a) SINTER_FOR_7(m, __VA_ARGS__)
-#define SINTER_FOR_9(m, a, ...) m(a) SINTER_FOR_8(m, __VA_ARGS__)
-#define SINTER_FOR_10(m, a, ...) m(a) SINTER_FOR_9(m, __VA_ARGS__)
-#define SINTER_FOR_11(m, a, ...) m(a) SINTER_FOR_10(m, __VA_ARGS__)
-#define SINTER_FOR_12(m, a, ...) m(a) SINTER_FOR_11(m, __VA_ARGS__)

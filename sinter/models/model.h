@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "sinter/base/fields.h"
 #include "sinter/io/config.h"
 #include "sinter/models/parts/rope.h"
 #include "sinter/nn/module.h"
-#include "sinter/ops/custom.h"
 
 namespace sinter::models {
 

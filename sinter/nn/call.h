@@ -108,13 +108,13 @@ struct HookedCall {
 template <class M, class... Args>
 auto call(M& module, Args&&... args) {
   Module& base = module;
-  if (Tracer::current()) [[unlikely]] {
+  if (capture::is_tracing()) [[unlikely]] {
     base.note_call();
   } else if (base.region_) [[unlikely]] {
     if constexpr ((capture::CapturableArgument<Args> && ...) &&
                   requires { module.forward(std::as_const(args)...); }) {
       auto forward = [&module](const auto&... given) {
-        if (Tracer::current()) static_cast<Module&>(module).note_call();
+        if (capture::is_tracing()) static_cast<Module&>(module).note_call();
         return detail::HookedCall::run(module, given...);
       };
       using R = decltype(detail::HookedCall::run(module, std::as_const(args)...));

@@ -1,7 +1,7 @@
 #pragma once
 // Convolution layers over 1, 2 and 3 spatial dimensions. Padding is with zeros.
 #include "sinter/nn/module.h"
-#include "sinter/nn/options.h"
+#include "sinter/base/fields.h"
 #include "sinter/ops/conv.h"
 
 namespace sinter::nn {

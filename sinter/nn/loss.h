@@ -1,7 +1,7 @@
 #pragma once
 // Losses as modules: loss(prediction, target).
 #include "sinter/nn/module.h"
-#include "sinter/nn/options.h"
+#include "sinter/base/fields.h"
 #include "sinter/ops/loss.h"
 
 namespace sinter::nn {

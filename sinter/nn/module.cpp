@@ -12,6 +12,7 @@
 
 #include "sinter/autograd/autograd.h"
 #include "sinter/base/error.h"
+#include "sinter/base/host_effects.h"
 #include "sinter/nn/module_state.h"
 #include "sinter/ops/creation.h"
 
@@ -56,6 +57,8 @@ struct Module::Hooks {
   std::map<uint64_t, ForwardHook> after;
   uint64_t next_id = 0, version = 0;
 };
+
+Module::Module() : made_in_(HostEffects::current()) {}
 
 // --- building
 

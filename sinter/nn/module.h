@@ -18,16 +18,11 @@
 #include <utility>
 #include <vector>
 
-#include "sinter/base/host_effects.h"
+#include "sinter/capture/function.h"
 #include "sinter/capture/host_state.h"
 #include "sinter/capture/options.h"
 #include "sinter/io/safetensors.h"
 #include "sinter/tensor/tensor.h"
-#include "sinter/tensor/tracer.h"
-
-namespace sinter::capture {
-class Function;
-}
 
 namespace sinter::nn {
 
@@ -65,7 +60,7 @@ struct LoadResult {
 
 class Module {
  public:
-  Module() = default;
+  Module();
   virtual ~Module();
   Module(const Module&) = delete;
   Module& operator=(const Module&) = delete;
@@ -105,7 +100,7 @@ class Module {
   virtual void train(bool on = true);
   void eval() { train(false); }
   bool is_training() const {
-    if (Tracer::current()) [[unlikely]]
+    if (capture::is_tracing()) [[unlikely]]
       const_cast<Module*>(this)->note_call();
     return training_;
   }
@@ -204,7 +199,7 @@ class Module {
   std::shared_ptr<Hooks> hooks_;  // null while there are none
   uint64_t version_ = 0;
   bool training_ = true;
-  const void* const made_in_ = HostEffects::current();  // the capture, if any, whose function has made it
+  const void* const made_in_;  // the capture, if any, whose function has made it
   IntrusivePtr<capture::HostState> state_;     // null until a capture or a guarded member needs it
   std::shared_ptr<capture::Function> region_;  // null unless compiled in place
 };

@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "sinter/nn/module.h"
-#include "sinter/nn/options.h"
+#include "sinter/base/fields.h"
 
 namespace sinter::nn {
 

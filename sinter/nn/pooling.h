@@ -1,7 +1,7 @@
 #pragma once
 // Pools over 1 and 2 spatial dimensions.
 #include "sinter/nn/module.h"
-#include "sinter/nn/options.h"
+#include "sinter/base/fields.h"
 #include "sinter/ops/conv.h"
 
 namespace sinter::nn {

@@ -1,6 +1,7 @@
 #include "sinter/ops/random.h"
 
 #include <limits>
+#include <mutex>
 #include <numbers>
 #include <random>
 
@@ -152,13 +153,20 @@ void settle_draws(const Generator& generator, const char* what) {
 
 }  // namespace
 
+struct Generator::State {
+  std::mutex mutex;
+  Draw position;
+};
+
+Generator::Generator(uint64_t seed) : state_(new State{{}, {int64_t(seed), 0}}) {}
+Generator::~Generator() = default;
+
 void Generator::manual_seed(uint64_t seed) { set_position({int64_t(seed), 0}); }
 
 void Generator::set_position(const Draw& position) {
   auto move_to = [this](const Draw& to) {
-    std::lock_guard lock(mutex_);
-    seed_ = to.seed;
-    offset_ = to.offset;
+    std::lock_guard lock(state_->mutex);
+    state_->position = to;
   };
   if (this != &default_generator()) {
     note_host_change("a seed");
@@ -169,8 +177,8 @@ void Generator::set_position(const Draw& position) {
   perform_on_host("manual_seed()", [=] { move_to(position); }, [=] { move_to(before); });
 }
 Generator::Draw Generator::where_it_is() const {
-  std::lock_guard lock(mutex_);
-  return {seed_, offset_};
+  std::lock_guard lock(state_->mutex);
+  return state_->position;
 }
 Generator::Draw Generator::position() const {
   settle_draws(*this, "Generator::position()");
@@ -187,21 +195,21 @@ uint64_t Generator::seed() {
 }
 uint64_t Generator::initial_seed() const {
   note_host_change("Generator::initial_seed()");
-  std::lock_guard lock(mutex_);
-  return uint64_t(seed_);
+  std::lock_guard lock(state_->mutex);
+  return uint64_t(state_->position.seed);
 }
 Generator::Draw Generator::next(int64_t count) {
   settle_draws(*this, "Generator::next()");
   note_host_change("Generator::next()");
-  std::lock_guard lock(mutex_);
-  Draw first{seed_, offset_};
-  offset_ += count;
+  std::lock_guard lock(state_->mutex);
+  Draw first = state_->position;
+  state_->position.offset += count;
   return first;
 }
 
 Generator& default_generator() {
-  static Generator generator;
-  return generator;
+  static auto* generator = new Generator;  // threads may draw while the process ends
+  return *generator;
 }
 void manual_seed(uint64_t seed) { default_generator().manual_seed(seed); }
 

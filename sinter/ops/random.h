@@ -2,7 +2,7 @@
 // Random tensors. Every draw is a function of (seed, offset, element), so that eager and compiled code, on any device
 // and number of threads, give the same numbers.
 #include <cstdint>
-#include <mutex>
+#include <memory>
 #include <tuple>
 
 #include "sinter/tensor/tensor.h"
@@ -12,7 +12,8 @@ namespace sinter {
 // A stream of draws. Each draw of a tensor takes one offset. Safe to share between threads.
 class Generator {
  public:
-  explicit Generator(uint64_t seed = 67280421310721) : seed_(int64_t(seed)) {}
+  explicit Generator(uint64_t seed = 67280421310721);
+  ~Generator();
 
   // Starts the stream again from this seed.
   void manual_seed(uint64_t seed);
@@ -31,8 +32,8 @@ class Generator {
 
  private:
   Draw where_it_is() const;
-  mutable std::mutex mutex_;
-  int64_t seed_, offset_ = 0;
+  struct State;
+  const std::unique_ptr<State> state_;
 };
 
 // The stream used by every function below.

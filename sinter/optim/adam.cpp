@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "sinter/autograd/autograd.h"
+#include "sinter/base/error.h"
 #include "sinter/ops/binary.h"
 #include "sinter/ops/creation.h"
 #include "sinter/ops/unary.h"

@@ -3,6 +3,9 @@
 #include <cmath>
 #include <numbers>
 
+#include "sinter/base/error.h"
+#include "sinter/base/host_effects.h"
+#include "sinter/capture/function.h"
 #include "sinter/tensor/tracer.h"
 
 namespace sinter::optim {
@@ -26,6 +29,11 @@ LRScheduler::LRScheduler(Optimizer& optimizer) : optimizer_(optimizer) {
 }
 
 void LRScheduler::step() { move(true, 1); }
+
+int64_t LRScheduler::last_epoch() const {
+  note_host_change("last_epoch()");
+  return epoch_;
+}
 
 void LRScheduler::set_last_epoch(int64_t epoch) {
   check(epoch >= 0, "LRScheduler: {} steps cannot have been taken", epoch);

@@ -13,10 +13,7 @@ class LRScheduler {
   LRScheduler(const LRScheduler&) = delete;
   void step();
   // Steps taken.
-  int64_t last_epoch() const {
-    note_host_change("last_epoch()");
-    return epoch_;
-  }
+  int64_t last_epoch() const;
   // To go on from a checkpoint.
   void set_last_epoch(int64_t epoch);
 

@@ -2,8 +2,13 @@
 
 #include <algorithm>
 #include <mutex>
+#include <set>
 
 #include "sinter/autograd/autograd.h"
+#include "sinter/base/error.h"
+#include "sinter/base/hash.h"
+#include "sinter/base/host_effects.h"
+#include "sinter/capture/function.h"
 #include "sinter/ops/creation.h"
 #include "sinter/tensor/tracer.h"
 
@@ -50,6 +55,18 @@ const IntrusivePtr<capture::HostState>& Optimizer::rates_state() const {
 
 void Optimizer::watch_rates() const {
   if (capture::is_capturing()) capture::depend_on(rates_state());
+}
+
+Scalar Optimizer::number(const std::function<double()>& read) { return capture::host_number(read); }
+
+void Optimizer::call_every_time(const char* what) { note_host_change(what); }
+void Optimizer::serve_once(const char* what) { note_single_change(what); }
+void Optimizer::perform(const char* what, const std::function<void()>& apply, const std::function<void()>& undo) {
+  perform_on_host(what, apply, undo);
+}
+
+uint64_t Optimizer::hash_options(const char* begin, const char* end, uint64_t seed) {
+  return hash_bytes(begin, size_t(end - begin), seed);
 }
 
 void Optimizer::count_steps(const std::vector<size_t>& which) {

@@ -7,15 +7,14 @@
 // Steps are unrecorded and write the parameters in place; the arithmetic is PyTorch's, operation by operation.
 // Parameters without a gradient are passed over. A step may be taken inside a compiled function: what changes from step to
 // step, rates and counts, is read in each call and is no part of the program; the other options are, and are watched.
+#include <functional>
 #include <memory>
-#include <set>
+#include <string>
+#include <vector>
 
-#include "sinter/base/error.h"
-#include "sinter/base/hash.h"
-#include "sinter/base/host_effects.h"
-#include "sinter/capture/function.h"
+#include "sinter/capture/host_state.h"
 #include "sinter/io/safetensors.h"
-#include "sinter/nn/options.h"
+#include "sinter/base/fields.h"
 #include "sinter/tensor/tensor.h"
 
 namespace sinter::optim {
@@ -54,10 +53,17 @@ class Optimizer {
   void watch_rates() const;
   // Of the groups' options, or of their rates.
   virtual uint64_t fingerprint(bool of_rates) const = 0;
+  // What is done to the groups while a function is captured: it is called every time from then on; what is captured serves
+  // this call alone; the change is made in every call.
+  static void call_every_time(const char* what);
+  static void serve_once(const char* what);
+  static void perform(const char* what, const std::function<void()>& apply, const std::function<void()>& undo);
+  // Bytes of options, for fingerprints.
+  static uint64_t hash_options(const char* begin, const char* end, uint64_t seed);
   // The groups or the tensors kept for parameters are other ones from now on.
   void touch() { ++version_; }
   // A number of a step that may be another one in the next. `read` may refer to options and states.
-  static Scalar number(const std::function<double()>& read) { return capture::host_number(read); }
+  static Scalar number(const std::function<double()>& read);
   // The tensors kept for one parameter; undefined until the first step that needs them.
   struct State {
     int64_t steps = 0;
@@ -94,11 +100,11 @@ class GroupedOptimizer : public Optimizer {
   using Group = ParamGroup<Options>;
   // Inside a compiled function: which is then called every time, since what is read or set here is not seen.
   std::vector<Group>& param_groups() {
-    note_host_change("param_groups()");
+    call_every_time("param_groups()");
     return groups_;
   }
   void add_param_group(Group group) {
-    note_single_change("add_param_group()");
+    serve_once("add_param_group()");
     touch();
     groups_.push_back(std::move(group));
     check_params();
@@ -114,7 +120,7 @@ class GroupedOptimizer : public Optimizer {
     watch();
     double before = groups_.at(group).options.lr();
     auto set = [this, group](double rate) { groups_.at(group).options.lr(rate); };
-    perform_on_host("set_lr()", [=] { set(lr); }, [=] { set(before); });
+    perform("set_lr()", [=] { set(lr); }, [=] { set(before); });
   }
 
  protected:
@@ -148,9 +154,7 @@ class GroupedOptimizer : public Optimizer {
 
   uint64_t fingerprint(bool of_rates) const override {
     uint64_t h = groups_.size();
-    auto bytes = [&](const char* begin, const char* end) {
-      h = hash_text(std::string_view(begin, size_t(end - begin)), h);
-    };
+    auto bytes = [&](const char* begin, const char* end) { h = hash_options(begin, end, h); };
     for (auto& group : groups_) {
       auto *begin = reinterpret_cast<const char*>(&group.options), *end = begin + sizeof(Options);
       auto *rate = reinterpret_cast<const char*>(&group.options.lr()), *behind = rate + sizeof(double);

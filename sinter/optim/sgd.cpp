@@ -1,6 +1,7 @@
 #include "sinter/optim/sgd.h"
 
 #include "sinter/autograd/autograd.h"
+#include "sinter/base/error.h"
 #include "sinter/ops/binary.h"
 
 namespace sinter::optim {

@@ -4,6 +4,7 @@
 
 #include <thread>
 
+#include "sinter/capture/entry.h"
 #include "tests/support/error_of.h"
 
 namespace sinter {

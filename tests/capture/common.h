@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "sinter/base/log.h"
+#include "sinter/capture/entry.h"
 #include "sinter/sinter.h"
+#include "sinter/tensor/tracer.h"
 
 namespace sinter {
 

@@ -1,4 +1,5 @@
 // Every backend computes the same, hands out memory of its own, and writes where the program says.
+#include "sinter/engine/backend.h"
 #include "sinter/engine/executable.h"
 
 #include <gtest/gtest.h>

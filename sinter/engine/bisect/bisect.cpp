@@ -272,6 +272,16 @@ Bisection bisect(const std::vector<WitnessedCall>& calls, const BisectOptions& o
   return nothing;
 }
 
+Bisection bisect(FunctionRef<void()> call, const BisectOptions& options) {
+  std::vector<WitnessedCall> calls;
+  {
+    Witness witness;
+    call();
+    calls = witness.calls();
+  }
+  return bisect(calls, options);
+}
+
 }  // namespace sinter::bisection
 
 namespace sinter {

@@ -1,7 +1,14 @@
 #pragma once
 // Which pass, kernel or plan makes a program give other results than its captured graph: found by taking the way of the
 // compiler in steps and comparing each with the referee.
-#include "sinter/engine/bisect/witness.h"
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sinter/base/function_ref.h"
+#include "sinter/tensor/tensor.h"
 
 namespace sinter {
 
@@ -39,8 +46,18 @@ struct Bisection {
 
 namespace bisection {
 
-// Of the first of the calls in which something is found.
-Bisection bisect(const std::vector<WitnessedCall>& calls, const BisectOptions& options = {});
+// Makes the call, op by op, and looks into the first of its programs in which something is found.
+Bisection bisect(FunctionRef<void()> call, const BisectOptions& options = {});
+
+// --- graphs given as text, run: what the programs that a bisection writes consist of
+// The results of the graph: compiled as compile() would ("sinter"), or by another backend.
+TensorList run_text(std::string_view graph, const std::vector<TensorArg>& inputs, const std::string& backend = "sinter");
+
+// What a run of the graph takes, compiled and op by op: medians of runs that take turns.
+struct Speed {
+  double compiled = 0, eager = 0;
+};
+Speed time_text(std::string_view graph, const std::vector<TensorArg>& inputs);
 
 }  // namespace bisection
 

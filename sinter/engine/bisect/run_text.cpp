@@ -1,6 +1,6 @@
-#include "sinter/engine/bisect/run_text.h"
-
+// Graphs given as text, run.
 #include "sinter/autograd/autograd.h"
+#include "sinter/engine/bisect/bisect.h"
 #include "sinter/engine/bisect/slow.h"
 #include "sinter/engine/bisect/trial.h"
 #include "sinter/tensor/tracer.h"

@@ -1,7 +1,7 @@
 #pragma once
 // Kernels that take longer than their ops one by one.
 #include "sinter/engine/bisect/bisect.h"
-#include "sinter/engine/bisect/run_text.h"
+#include "sinter/engine/bisect/witness.h"
 
 namespace sinter::bisection {
 

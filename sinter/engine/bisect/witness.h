@@ -1,6 +1,7 @@
 #pragma once
 // What a function computes and on what, without a kernel of the compiler: programs that are compiled meanwhile run op by op.
 
+#include "sinter/engine/bisect/bisect.h"
 #include "sinter/engine/executable.h"
 #include "sinter/engine/executable/checking.h"
 
@@ -31,5 +32,8 @@ class Witness {
   std::vector<WitnessedCall> calls_;
   Witness* const previous_;
 };
+
+// Of the first of the calls in which something is found.
+Bisection bisect(const std::vector<WitnessedCall>& calls, const BisectOptions& options = {});
 
 }  // namespace sinter::bisection

@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "sinter/base/error.h"
+#include "sinter/engine/backend.h"
 #include "sinter/engine/executable/checks.h"
 #include "sinter/engine/executable/function.h"
 #include "sinter/engine/executable/planned.h"

@@ -8,7 +8,7 @@
 #include "sinter/engine/eager/eager.h"
 #include "sinter/engine/executable/eager_step.h"
 #include "sinter/engine/executable/step_observer.h"
-#include "sinter/engine/profile.h"
+#include "sinter/engine/profile_timer.h"
 #include "sinter/engine/report.h"
 #include "sinter/graph/run.h"
 #include "sinter/ops/fused.h"

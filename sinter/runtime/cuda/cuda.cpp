@@ -1,6 +1,7 @@
 #include "sinter/runtime/cuda/cuda.h"
 
 #include "sinter/base/error.h"
+#include "sinter/runtime/cuda/memory.h"
 #include "sinter/runtime/cuda/stream.h"
 
 namespace sinter {

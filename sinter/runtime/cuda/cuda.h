@@ -1,10 +1,30 @@
 #pragma once
 // What a program may ask of its GPUs: whether there are any, to wait for one, how much memory it uses.
-#include "sinter/runtime/cuda/device.h"
-#include "sinter/runtime/cuda/memory.h"
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
 #include "sinter/tensor/device.h"
 
 namespace sinter {
+
+namespace runtime {
+
+// A driver that is new enough, and at least one GPU. Looks once.
+bool cuda_is_available();
+// Why not, and what to do about it; empty when it is.
+const std::string& cuda_problem();
+int cuda_device_count();
+
+struct CudaMemoryStats {
+  int64_t allocated = 0;    // in use by tensors
+  int64_t reserved = 0;     // taken from the driver
+  int64_t peak = 0;         // the most that `allocated` has been
+  int64_t allocations = 0;  // requests so far
+  int64_t driver_calls = 0; // those among them that had to ask the driver
+};
+
+}  // namespace runtime
 
 // Whether tensors can be made on a GPU here; runtime::cuda_problem() says why not.
 using runtime::cuda_device_count;

@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <string>
 
+#include "sinter/runtime/cuda/cuda.h"
+
 namespace sinter::runtime {
 
 struct CudaDeviceInfo {
@@ -18,11 +20,6 @@ struct CudaDeviceInfo {
   std::string architecture() const;  // "sm_90"
 };
 
-// A driver that is new enough, and at least one GPU. Looks once.
-bool cuda_is_available();
-// Why not, and what to do about it; empty when it is.
-const std::string& cuda_problem();
-int cuda_device_count();
 // The newest CUDA that the driver supports, 12040 for 12.4; 0 without a driver.
 int cuda_driver_version();
 // Creates the device's context when it is first met. A device that is not there is an Error that lists those that are.

@@ -4,19 +4,12 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "sinter/runtime/cuda/cuda.h"
 #include "sinter/tensor/buffer.h"
 
 namespace sinter::runtime {
 
 Allocator& cuda_allocator(int device);
-
-struct CudaMemoryStats {
-  int64_t allocated = 0;    // in use by tensors
-  int64_t reserved = 0;     // taken from the driver
-  int64_t peak = 0;         // the most that `allocated` has been
-  int64_t allocations = 0;  // requests so far
-  int64_t driver_calls = 0; // those among them that had to ask the driver
-};
 
 CudaMemoryStats cuda_memory_stats(int device);
 // From now on `peak` is the most since this call.
