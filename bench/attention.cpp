@@ -10,10 +10,9 @@
 #include "sinter/base/thread_pool.h"
 #include "sinter/engine/executable.h"
 #include "sinter/graph/trace.h"
-#include "sinter/ops/attention.h"
 #include "sinter/ops/contract.h"
+#include "sinter/ops/creation.h"
 #include "sinter/ops/matmul.h"
-#include "sinter/ops/random.h"
 #include "sinter/ops/view.h"
 #include "sinter/passes/pipeline.h"
 

@@ -8,8 +8,8 @@
 #include "sinter/autograd/history.h"
 #include "sinter/autograd/tape.h"
 #include "sinter/base/host_effects.h"
-#include "sinter/ops/binary.h"
 #include "sinter/ops/creation.h"
+#include "sinter/ops/pointwise.h"
 #include "sinter/tensor/memory_format.h"
 #include "sinter/tensor/program_tracer.h"
 

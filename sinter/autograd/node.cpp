@@ -5,7 +5,6 @@
 #include "sinter/autograd/autograd.h"
 #include "sinter/autograd/history.h"
 #include "sinter/ops/creation.h"
-#include "sinter/ops/layout.h"
 #include "sinter/ops/view.h"
 
 namespace sinter::autograd {

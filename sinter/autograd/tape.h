@@ -3,15 +3,12 @@
 // every op whose operands need gradients; the gradients themselves are the ops' own.
 #include <span>
 
+#include "sinter/autograd/autograd.h"
 #include "sinter/graph/op.h"
 
 namespace sinter::autograd {
 
 class Node;
-
-// Whether ops are recorded on this thread (no_grad switches it off).
-bool grad_enabled();
-void set_grad_enabled(bool enabled);
 
 // Whether an op on these operands must be recorded: recording is on and one of them needs a gradient. An Error when an
 // operand is a value saved for a gradient that was overwritten since: here is where it would be read.

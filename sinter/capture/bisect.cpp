@@ -1,6 +1,6 @@
 #include "sinter/capture/bisect.h"
 
-#include "sinter/ops/binary.h"
+#include "sinter/ops/pointwise.h"
 #include "sinter/ops/reduce.h"
 
 namespace sinter::compiler::detail {

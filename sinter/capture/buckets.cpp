@@ -5,7 +5,7 @@
 
 #include "sinter/capture/padding_plan.h"
 #include "sinter/ops/creation.h"
-#include "sinter/ops/layout.h"
+#include "sinter/ops/view.h"
 
 namespace sinter::capture {
 

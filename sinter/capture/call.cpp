@@ -7,7 +7,7 @@
 #include "sinter/engine/eager/eager.h"
 #include "sinter/engine/executable/plan_geometry.h"
 #include "sinter/graph/rewrite.h"
-#include "sinter/ops/random.h"
+#include "sinter/ops/creation.h"
 #include "sinter/ops/reshape.h"
 #include "sinter/tensor/memory_format.h"
 #include "sinter/tensor/tracer.h"

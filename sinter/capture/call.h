@@ -1,6 +1,6 @@
 #pragma once
 // One call of a captured program: its slots, and how segments run on them.
-#include "sinter/capture/frame.h"
+#include "sinter/capture/function.h"
 #include "sinter/capture/segment.h"
 #include "sinter/capture/sizes.h"
 

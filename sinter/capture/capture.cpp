@@ -9,8 +9,8 @@
 #include "sinter/base/hash.h"
 #include "sinter/base/log.h"
 #include "sinter/base/stage_times.h"
-#include "sinter/capture/explain.h"
-#include "sinter/ops/random.h"
+#include "sinter/capture/compiler.h"
+#include "sinter/ops/creation.h"
 
 namespace sinter::capture {
 

@@ -112,7 +112,7 @@ struct BoundMember {
 
 namespace capture {
 
-// Modules are compiled by the functions of nn/compile.h.
+// Modules are compiled by the functions of nn/call.h.
 template <class F>
 concept FunctionObject = std::is_class_v<F> && !requires(F& f) { f.is_training(); } && !requires(F& f) { f.use_count(); };
 

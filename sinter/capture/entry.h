@@ -6,8 +6,8 @@
 #include <shared_mutex>
 #include <unordered_map>
 
+#include "sinter/capture/function.h"
 #include "sinter/capture/host_numbers.h"
-#include "sinter/capture/host_state.h"
 #include "sinter/capture/segment.h"
 #include "sinter/capture/signature.h"
 #include "sinter/capture/sizes.h"

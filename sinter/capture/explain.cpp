@@ -1,4 +1,4 @@
-#include "sinter/capture/explain.h"
+#include "sinter/capture/compiler.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

@@ -3,7 +3,7 @@
 #include <span>
 #include <string>
 
-#include "sinter/capture/explain.h"
+#include "sinter/capture/compiler.h"
 
 namespace sinter::capture {
 

@@ -1,14 +1,18 @@
 #pragma once
-// A compiled function with its types left out: the captured programs it has, and what happens in a call.
+// Compiled functions with their types left out: a call, what it reads of the host, and the function with its programs.
+#include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "sinter/base/function_ref.h"
-#include "sinter/capture/frame.h"
+#include "sinter/base/intrusive_ptr.h"
+#include "sinter/base/small_vector.h"
 #include "sinter/capture/options.h"
+#include "sinter/tensor/tensor.h"
 
 namespace sinter {
 
@@ -23,6 +27,100 @@ class SizeTable;
 
 class Captures;
 struct CaptureRecord;
+
+}  // namespace capture
+
+}  // namespace sinter
+
+namespace sinter::capture {
+
+// --- one call: the tensors among the arguments, and the exact bits of everything else. What stays typed is behind two
+// virtual calls that only a capture makes
+
+// What a word of `Frame::words` is.
+enum class LeafKind : uint8_t {
+  kInt,
+  kFloat,
+  kBool,
+  kText,
+  kCount,    // how many elements follow
+  kPresent,  // which of several things it is: something or nothing, a tensor or a number
+  kObject    // the address of what is told by its identity
+};
+
+// The value of an exact leaf of one word as people write it; empty for an object.
+std::string exact_text(LeafKind kind, int64_t bits);
+
+// A hash of bytes, for what is seen of a function object.
+uint64_t hash_state(const void* data, size_t bytes, uint64_t seed);
+
+// Walks over the leaves of arguments or results in order; may replace them.
+class LeafVisitor {
+ public:
+  virtual ~LeafVisitor() = default;
+  virtual void tensor(Tensor& tensor) = 0;
+  // A size (a Dim) and a number (a Scalar) may become values of the program; the other leaves are part of it.
+  virtual void size(Dim& size) = 0;
+  virtual void number(Scalar& number) = 0;
+  // Something exact: `words` words of this kind; `text` is its value as people write it.
+  virtual void exact(LeafKind, size_t words, const std::string& text) = 0;
+  // Steps into a part: "[2]", ".mask".
+  virtual void enter(const std::string& part) = 0;
+  virtual void leave() = 0;
+};
+
+struct ResultBox {
+  virtual ~ResultBox() = default;
+  virtual void visit(LeafVisitor& visitor) = 0;
+};
+
+struct Frame {
+  SmallVector<const Tensor*, 16> tensors;
+  SmallVector<int64_t, 24> words;
+  int64_t types = 0;  // differs for other types of arguments
+  int64_t state = 0;  // differs for another state of the function object
+
+  virtual ~Frame() = default;
+  // Walks over the arguments (not changing them).
+  virtual void describe(LeafVisitor& visitor) = 0;
+  // Calls the function on a copy of the arguments after `replace` has walked over it.
+  virtual std::shared_ptr<ResultBox> invoke(LeafVisitor& replace) = 0;
+  // A result with nothing in it; null where there is none, or none can be made.
+  virtual std::shared_ptr<ResultBox> blank_result() const = 0;
+  // The types of function and arguments, as this build of the program names them.
+  virtual const char* type_name() const = 0;
+};
+
+// What a call gives back, in the order of the result's leaves.
+struct Results {
+  std::vector<Tensor> tensors;
+  SmallVector<int64_t, 4> sizes;
+  std::vector<Tensor> numbers;  // Scalars, as tensors of one element; undefined: as in the prototype
+  std::shared_ptr<const void> prototype;
+};
+
+// --- state of the host that a traced program reads and a guard can watch: the structure and the flags of a module, say
+
+class HostState : public RefCounted {
+ public:
+  virtual ~HostState() = default;
+  // Differs when something that a program may have read differs; nothing once the object is gone.
+  virtual std::optional<uint64_t> fingerprint() const = 0;
+  // Whether every change moves the clock; if not, the fingerprint is taken at every call.
+  virtual bool moves_clock() const { return true; }
+  virtual std::string name() const = 0;
+
+  // Grows with every change of any such state.
+  static inline std::atomic<uint64_t> clock{0};
+};
+
+// Tells the capture under way on this thread, if any, that its program depends on the state.
+void depend_on(const IntrusivePtr<HostState>& state);
+// That the program changes the state in a way which no guard foresees: a function that reads it after that is called every
+// time.
+void changes_unforeseen(const IntrusivePtr<HostState>& state);
+
+// --- the function
 
 // A dimension of the n-th tensor of the arguments that a trace shall have symbolic; those of one group share a symbol.
 struct TracedDim {
@@ -111,6 +209,4 @@ Tensor real_tensor(const Tensor& tensor);
 // A real tensor as one of the program under way.
 Tensor enter_tensor(const Tensor& tensor);
 
-}  // namespace capture
-
-}  // namespace sinter
+}  // namespace sinter::capture

@@ -9,8 +9,7 @@
 
 #include "sinter/base/error.h"
 #include "sinter/capture/argument_types.h"
-#include "sinter/capture/frame.h"
-#include "sinter/capture/host_state.h"
+#include "sinter/capture/function.h"
 
 namespace sinter::capture {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "sinter/capture/frame.h"
+#include "sinter/capture/function.h"
 
 namespace sinter::capture {
 

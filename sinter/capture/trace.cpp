@@ -3,7 +3,7 @@
 
 #include "sinter/base/log.h"
 #include "sinter/capture/capture.h"
-#include "sinter/capture/explain.h"
+#include "sinter/capture/compiler.h"
 
 namespace sinter::capture {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "sinter/capture/host_state.h"
+#include "sinter/capture/function.h"
 #include "sinter/tensor/tensor.h"
 
 namespace sinter::capture {

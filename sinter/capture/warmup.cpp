@@ -3,10 +3,9 @@
 #include <atomic>
 #include <thread>
 
+#include "sinter/autograd/autograd.h"
 #include "sinter/base/progress.h"
 #include "sinter/base/thread_pool.h"
-#include "sinter/autograd/autograd.h"
-#include "sinter/ops/layout.h"
 #include "sinter/ops/view.h"
 
 namespace sinter::capture {

@@ -13,7 +13,7 @@
 #include "sinter/cli/bench_check.h"
 #include "sinter/models/models.h"
 #include "sinter/models/parts/attention.h"
-#include "sinter/ops/random.h"
+#include "sinter/ops/creation.h"
 #include "sinter/runtime/cuda/ceilings.h"
 
 namespace sinter::cli {

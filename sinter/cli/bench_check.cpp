@@ -5,8 +5,8 @@
 
 #include "sinter/autograd/autograd.h"
 #include "sinter/base/error.h"
-#include "sinter/ops/binary.h"
 #include "sinter/ops/creation.h"
+#include "sinter/ops/pointwise.h"
 
 namespace sinter::cli {
 

@@ -15,11 +15,10 @@
 #include "sinter/cli/bench.h"
 #include "sinter/nn/linear.h"
 #include "sinter/ops/creation.h"
-#include "sinter/ops/random.h"
 #include "sinter/ops/view.h"
+#include "sinter/runtime/cpu/memory.h"
 #include "sinter/runtime/cuda/ceilings.h"
 #include "sinter/runtime/cuda/memory.h"
-#include "sinter/runtime/cpu/memory.h"
 
 namespace sinter::cli {
 

@@ -17,7 +17,7 @@
 #include "sinter/cli/model_options.h"
 #include "sinter/cli/sample_inputs.h"
 #include "sinter/engine/bisect/trial.h"
-#include "sinter/ops/random.h"
+#include "sinter/ops/creation.h"
 
 namespace sinter::cli {
 

@@ -4,7 +4,6 @@
 
 #include "sinter/io/config.h"
 #include "sinter/ops/creation.h"
-#include "sinter/ops/random.h"
 
 namespace sinter::cli {
 

@@ -7,6 +7,7 @@
 
 #include "sinter/base/error.h"
 #include "sinter/base/table.h"
+#include "sinter/engine/cost.h"
 #include "sinter/engine/executable/ready_graph.h"
 #include "sinter/engine/profile_timer.h"
 #include "sinter/engine/report.h"

@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <span>
 
+#include "sinter/engine/profile.h"
+
 namespace sinter {
 
 class Attrs;
@@ -11,14 +13,6 @@ struct Op;
 struct OpCall;
 struct TensorImpl;
 struct Type;
-
-struct Cost {
-  int64_t read = 0, written = 0;  // bytes of memory, each place once
-  double flops = 0;               // of contractions: two for each product added up
-
-  int64_t bytes() const { return read + written; }
-  Cost& operator+=(const Cost& other);
-};
 
 // Bytes of the places that a tensor shows: dimensions of stride 0 show one.
 int64_t footprint(const TensorImpl& tensor);

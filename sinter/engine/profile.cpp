@@ -9,6 +9,7 @@
 #include "sinter/base/error.h"
 #include "sinter/base/stage_times.h"
 #include "sinter/base/table.h"
+#include "sinter/engine/cost.h"
 #include "sinter/engine/report.h"
 #include "sinter/runtime/cuda/ceilings.h"
 

@@ -13,10 +13,18 @@
 #include <vector>
 
 #include "sinter/base/function_ref.h"
-#include "sinter/engine/cost.h"
 #include "sinter/tensor/device.h"
 
 namespace sinter {
+
+// What a kernel moves and computes at the least.
+struct Cost {
+  int64_t read = 0, written = 0;  // bytes of memory, each place once
+  double flops = 0;               // of contractions: two for each product added up
+
+  int64_t bytes() const { return read + written; }
+  Cost& operator+=(const Cost& other);
+};
 
 // A part of an eager run that would be worth compiling.
 struct Advice {

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sinter/base/table.h"
+#include "sinter/engine/cost.h"
 #include "sinter/engine/device/device_engine.h"
 #include "sinter/engine/eager/eager.h"
 #include "sinter/engine/executable/plan.h"

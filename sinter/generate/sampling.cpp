@@ -5,13 +5,9 @@
 
 #include "sinter/base/error.h"
 #include "sinter/base/hash.h"
-#include "sinter/ops/activation.h"
-#include "sinter/ops/binary.h"
 #include "sinter/ops/creation.h"
-#include "sinter/ops/indexing.h"
+#include "sinter/ops/pointwise.h"
 #include "sinter/ops/reduce.h"
-#include "sinter/ops/sort.h"
-#include "sinter/ops/unary.h"
 #include "sinter/ops/view.h"
 
 namespace sinter {

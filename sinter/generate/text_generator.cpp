@@ -9,9 +9,9 @@
 #include "sinter/base/error.h"
 #include "sinter/capture/compiler.h"
 #include "sinter/capture/warmup.h"
+#include "sinter/generate/sampling.h"
 #include "sinter/generate/stops.h"
 #include "sinter/ops/creation.h"
-#include "sinter/ops/indexing.h"
 #include "sinter/ops/view.h"
 
 namespace sinter {

@@ -14,13 +14,28 @@
 #include <string>
 #include <vector>
 
-#include "sinter/capture/explain.h"
+#include "sinter/capture/compiler.h"
 #include "sinter/capture/options.h"
-#include "sinter/generate/sampling.h"
 #include "sinter/io/tokenizer/tokenizer.h"
 #include "sinter/models/model.h"
 
 namespace sinter {
+
+struct SamplingShape;
+
+// How one sequence is continued. Filters apply in this order, as in Hugging Face's generate.
+struct SamplingOptions {
+  double repetition_penalty = 1;  // of the logits of tokens that have occurred, the prompt included
+  double temperature = 0;         // 0: always the likeliest token
+  int64_t top_k = 0;              // of the likeliest so many; 0: of all
+  double top_p = 1;               // of the likeliest that together have this probability
+  double min_p = 0;               // of those with at least this fraction of the likeliest one's probability
+  uint64_t seed = 0;
+
+  bool samples() const { return temperature > 0; }
+  // An Error names the option that is out of range.
+  void check() const;
+};
 
 struct GeneratorOptions {
   Mode mode = Mode::kDefault;

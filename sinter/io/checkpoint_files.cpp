@@ -1,4 +1,4 @@
-#include "sinter/io/checkpoint_files.h"
+#include "sinter/io/config.h"
 
 #include <algorithm>
 #include <filesystem>

@@ -1,16 +1,44 @@
 #pragma once
-// Configuration files of Hugging Face checkpoints: config.json and generation_config.json. A wrong or missing value is
-// an Error that names the file and the key. A key whose value is null counts as absent, as transformers has it.
+// Files of Hugging Face checkpoints beside the weights: config.json, generation_config.json and others.
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "sinter/io/checkpoint_files.h"
-
 namespace sinter {
+
+// --- the small files of a checkpoint by their names ("tokenizer.json", "additional_chat_templates/tool.jinja"): in a folder, or
+// in memory where they come with something else
+
+class CheckpointFiles {
+ public:
+  explicit CheckpointFiles(std::string folder) : name_(std::move(folder)) {}
+  // `name` stands for the folder in errors.
+  CheckpointFiles(std::map<std::string, std::string> files, std::string name)
+      : name_(std::move(name)), in_memory_(true), files_(std::move(files)) {}
+
+  const std::string& name() const { return name_; }
+  // As errors call a file.
+  std::string path(const std::string& file) const { return name_ + "/" + file; }
+  // Nothing when there is no such file; an Error when it cannot be read, or has more than 1 GiB.
+  std::optional<std::string> read(const std::string& file) const;
+  // The files directly in a folder here, sorted.
+  std::vector<std::string> list(const std::string& folder) const;
+  // Those that a model needs beside its weights: configurations, the tokenizer, chat templates.
+  CheckpointFiles in_memory() const;
+  const std::map<std::string, std::string>& files() const { return files_; }
+
+ private:
+  std::string name_;
+  bool in_memory_ = false;
+  std::map<std::string, std::string> files_;
+};
+
+// --- their configurations. A wrong or missing value is an Error that names the file and the key. A key whose value is null
+// counts as absent, as transformers has it
 
 // One JSON object, read with types. Copies share it.
 class ConfigFile {

@@ -4,8 +4,8 @@
 #include "sinter/nn/containers.h"
 #include "sinter/nn/linear.h"
 #include "sinter/nn/normalization.h"
-#include "sinter/ops/binary.h"
 #include "sinter/ops/creation.h"
+#include "sinter/ops/pointwise.h"
 #include "sinter/ops/reduce.h"
 #include "sinter/ops/view.h"
 

@@ -6,8 +6,8 @@
 #include "sinter/nn/containers.h"
 #include "sinter/nn/linear.h"
 #include "sinter/nn/normalization.h"
-#include "sinter/ops/binary.h"
 #include "sinter/ops/matmul.h"
+#include "sinter/ops/pointwise.h"
 #include "sinter/ops/view.h"
 
 namespace sinter::models {

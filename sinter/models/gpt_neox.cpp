@@ -1,11 +1,12 @@
 // GPT-NeoX and Pythia: attention and MLP side by side, part of each head rotated.
 #include "sinter/models/families.h"
 #include "sinter/models/parts/attention.h"
+#include "sinter/models/parts/rope.h"
 #include "sinter/nn/containers.h"
 #include "sinter/nn/linear.h"
 #include "sinter/nn/normalization.h"
-#include "sinter/ops/binary.h"
 #include "sinter/ops/matmul.h"
+#include "sinter/ops/pointwise.h"
 #include "sinter/ops/view.h"
 
 namespace sinter::models {

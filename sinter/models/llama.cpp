@@ -4,7 +4,7 @@
 #include "sinter/models/families.h"
 #include "sinter/ops/creation.h"
 #include "sinter/ops/matmul.h"
-#include "sinter/ops/unary.h"
+#include "sinter/ops/pointwise.h"
 #include "sinter/ops/view.h"
 
 namespace sinter::models {

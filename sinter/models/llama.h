@@ -3,6 +3,7 @@
 // their ModelConfig.
 #include "sinter/models/parts/attention.h"
 #include "sinter/models/parts/norm.h"
+#include "sinter/models/parts/rope.h"
 #include "sinter/nn/containers.h"
 #include "sinter/nn/linear.h"
 

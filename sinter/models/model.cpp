@@ -1,11 +1,11 @@
 #include "sinter/models/model.h"
 
 #include "sinter/autograd/autograd.h"
+#include "sinter/base/error.h"
 #include "sinter/base/hash.h"
 #include "sinter/capture/vouched.h"
-#include "sinter/base/error.h"
-#include "sinter/ops/binary.h"
 #include "sinter/ops/creation.h"
+#include "sinter/ops/pointwise.h"
 
 namespace sinter::models {
 

@@ -7,10 +7,28 @@
 
 #include "sinter/base/fields.h"
 #include "sinter/io/config.h"
-#include "sinter/models/parts/rope.h"
 #include "sinter/nn/module.h"
 
 namespace sinter::models {
+
+// Rotary position embeddings, with the ways in which checkpoints stretch them to longer texts.
+struct RopeConfig {
+  std::string type = "default";  // or linear, dynamic, yarn, llama3, longrope
+  int64_t dim = 0;               // how many elements of a head are rotated: the first ones
+  double theta = 10000;
+  double factor = 1;
+  int64_t max_positions = 0, original_max_positions = 0;
+  double attention_factor = 1;                       // multiplies cos and sin
+  double low_freq_factor = 1, high_freq_factor = 4;  // llama3
+  double beta_fast = 32, beta_slow = 1;              // yarn
+  bool truncate = true;                              // yarn
+  std::vector<double> short_factor, long_factor;     // longrope
+  bool operator==(const RopeConfig&) const = default;
+
+  // From config.json in the newer form (rope_parameters, perhaps one object a layer type) or the older one (rope_theta,
+  // rope_scaling).
+  static RopeConfig read(const ConfigFile& file, int64_t head_dim, const std::string& layer_type = "");
+};
 
 // Sizes and switches of a model; a family's file says which of them it reads, and how they follow from config.json.
 struct ModelConfig {

@@ -4,8 +4,8 @@
 #include "sinter/nn/containers.h"
 #include "sinter/nn/linear.h"
 #include "sinter/nn/normalization.h"
-#include "sinter/ops/binary.h"
 #include "sinter/ops/matmul.h"
+#include "sinter/ops/pointwise.h"
 
 namespace sinter::models {
 

@@ -9,7 +9,7 @@
 #include "sinter/io/checkpoint.h"
 #include "sinter/models/families.h"
 #include "sinter/models/models.h"
-#include "sinter/ops/binary.h"
+#include "sinter/ops/pointwise.h"
 #include "sinter/ops/view.h"
 
 namespace sinter::models {

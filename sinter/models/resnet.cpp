@@ -5,9 +5,7 @@
 #include "sinter/nn/conv.h"
 #include "sinter/nn/linear.h"
 #include "sinter/nn/normalization.h"
-#include "sinter/nn/pooling.h"
-#include "sinter/ops/activation.h"
-#include "sinter/ops/binary.h"
+#include "sinter/ops/pointwise.h"
 #include "sinter/ops/reduce.h"
 
 namespace sinter::models {

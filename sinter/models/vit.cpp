@@ -4,7 +4,6 @@
 #include "sinter/nn/containers.h"
 #include "sinter/nn/conv.h"
 #include "sinter/nn/init.h"
-#include "sinter/ops/layout.h"
 #include "sinter/ops/view.h"
 
 namespace sinter::models {

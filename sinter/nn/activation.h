@@ -1,11 +1,14 @@
 #pragma once
-// Activation functions as layers, for Sequential.
+// Activation functions as layers, for Sequential, and losses as modules.
+#include "sinter/base/fields.h"
 #include "sinter/nn/module.h"
-#include "sinter/ops/activation.h"
+#include "sinter/ops/norm.h"
+#include "sinter/ops/pointwise.h"
 #include "sinter/ops/reduce.h"
-#include "sinter/ops/unary.h"
 
 namespace sinter::nn {
+
+// --- activation functions
 
 // A layer without parameters around a function of one tensor.
 #define SINTER_ACTIVATION(Name, function)                              \
@@ -86,5 +89,50 @@ struct GLUImpl : DimLayer {
   Tensor forward(const TensorArg& x) { return glu(x, dim); }
 };
 SINTER_MODULE(GLU);
+
+// --- losses: loss(prediction, target)
+
+struct MSELossImpl : Module {
+  Reduction reduction;
+  explicit MSELossImpl(Reduction reduction = Reduction::kMean) : reduction(reduction) {}
+  Tensor forward(const TensorArg& x, const TensorArg& target) { return mse_loss(x, target, reduction); }
+};
+SINTER_MODULE(MSELoss);
+
+struct L1LossImpl : Module {
+  Reduction reduction;
+  explicit L1LossImpl(Reduction reduction = Reduction::kMean) : reduction(reduction) {}
+  Tensor forward(const TensorArg& x, const TensorArg& target) { return l1_loss(x, target, reduction); }
+};
+SINTER_MODULE(L1Loss);
+
+struct BCEWithLogitsLossImpl : Module {
+  Reduction reduction;
+  explicit BCEWithLogitsLossImpl(Reduction reduction = Reduction::kMean) : reduction(reduction) {}
+  Tensor forward(const TensorArg& x, const TensorArg& target) {
+    return binary_cross_entropy_with_logits(x, target, {}, {}, reduction);
+  }
+};
+SINTER_MODULE(BCEWithLogitsLoss);
+
+struct CrossEntropyLossOptions {
+  CrossEntropyLossOptions() = default;
+  SINTER_OPTION(Tensor, weight);
+  SINTER_OPTION(Reduction, reduction) = Reduction::kMean;
+  SINTER_OPTION(int64_t, ignore_index) = -100;
+  SINTER_OPTION(double, label_smoothing) = 0;
+};
+
+struct CrossEntropyLossImpl : Module {
+  CrossEntropyLossOptions options;
+  Tensor weight;
+  explicit CrossEntropyLossImpl(const CrossEntropyLossOptions& options = {})
+      : options(options), weight(register_buffer("weight", options.weight())) {}
+  Tensor forward(const TensorArg& logits, const TensorArg& target) {
+    return cross_entropy(logits, target, weight, options.reduction(), options.ignore_index(),
+                         options.label_smoothing());
+  }
+};
+SINTER_MODULE(CrossEntropyLoss);
 
 }  // namespace sinter::nn

@@ -5,14 +5,10 @@
 
 #include "sinter/base/error.h"
 #include "sinter/nn/init.h"
-#include "sinter/ops/activation.h"
-#include "sinter/ops/attention.h"
-#include "sinter/ops/binary.h"
 #include "sinter/ops/creation.h"
 #include "sinter/ops/matmul.h"
-#include "sinter/ops/random.h"
+#include "sinter/ops/pointwise.h"
 #include "sinter/ops/reduce.h"
-#include "sinter/ops/unary.h"
 #include "sinter/ops/view.h"
 
 namespace sinter::nn {

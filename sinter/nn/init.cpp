@@ -7,7 +7,6 @@
 #include "sinter/base/error.h"
 #include "sinter/base/thread_pool.h"
 #include "sinter/ops/creation.h"
-#include "sinter/ops/random.h"
 
 namespace sinter::nn::init {
 

@@ -1,9 +1,10 @@
 #pragma once
-// Fillings of parameters, in place and unrecorded; each gives its tensor back. Names and defaults follow PyTorch.
+// What is done to parameters before and between steps. Names and defaults follow PyTorch.
 #include <utility>
 
 #include "sinter/tensor/tensor.h"
 
+// Fillings, in place and unrecorded; each gives its tensor back.
 namespace sinter::nn::init {
 
 enum class FanMode : uint8_t { kFanIn, kFanOut };
@@ -36,3 +37,15 @@ const Tensor& trunc_normal_(const Tensor& tensor, double mean = 0, double std = 
 const Tensor& orthogonal_(const Tensor& tensor, double gain = 1, Where where = Where::current());
 
 }  // namespace sinter::nn::init
+
+// Bounds on gradients, applied between backward() and the optimiser's step.
+namespace sinter::nn::utils {
+
+// Scales all gradients by one factor so that their common norm is at most max_norm; gives the norm they had. Tensors
+// without a gradient are passed over. Nothing is read on the host unless error_if_nonfinite.
+Tensor clip_grad_norm_(const TensorList& parameters, double max_norm, double norm_type = 2,
+                       bool error_if_nonfinite = false, Where where = Where::current());
+// Holds every element of every gradient within [-clip_value, clip_value].
+void clip_grad_value_(const TensorList& parameters, double clip_value, Where where = Where::current());
+
+}  // namespace sinter::nn::utils

@@ -5,10 +5,8 @@
 #include "sinter/autograd/autograd.h"
 #include "sinter/base/error.h"
 #include "sinter/nn/init.h"
-#include "sinter/ops/binary.h"
-#include "sinter/ops/einsum.h"
-#include "sinter/ops/indexing.h"
 #include "sinter/ops/matmul.h"
+#include "sinter/ops/pointwise.h"
 #include "sinter/ops/view.h"
 
 namespace sinter::nn {

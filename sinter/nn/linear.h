@@ -2,8 +2,8 @@
 // Layers that multiply by a matrix, look up a table, or only change the shape.
 #include <optional>
 
-#include "sinter/nn/module.h"
 #include "sinter/base/fields.h"
+#include "sinter/nn/module.h"
 
 namespace sinter::nn {
 

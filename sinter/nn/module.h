@@ -19,7 +19,6 @@
 #include <vector>
 
 #include "sinter/capture/function.h"
-#include "sinter/capture/host_state.h"
 #include "sinter/capture/options.h"
 #include "sinter/io/safetensors.h"
 #include "sinter/tensor/tensor.h"

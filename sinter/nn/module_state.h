@@ -4,11 +4,10 @@
 #include <span>
 #include <vector>
 
-#include "sinter/capture/host_state.h"
+#include "sinter/capture/function.h"
+#include "sinter/nn/module.h"
 
 namespace sinter::nn {
-
-class Module;
 
 class ModuleState final : public capture::HostState {
  public:

@@ -6,8 +6,5 @@
 #include "sinter/nn/conv.h"
 #include "sinter/nn/init.h"
 #include "sinter/nn/linear.h"
-#include "sinter/nn/loss.h"
 #include "sinter/nn/module.h"
 #include "sinter/nn/normalization.h"
-#include "sinter/nn/pooling.h"
-#include "sinter/nn/utils/clip_grad.h"

@@ -5,7 +5,6 @@
 #include "sinter/nn/init.h"
 #include "sinter/ops/creation.h"
 #include "sinter/ops/norm.h"
-#include "sinter/ops/random.h"
 
 namespace sinter::nn {
 

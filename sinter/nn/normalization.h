@@ -2,8 +2,8 @@
 // Normalisation layers, and Dropout.
 #include <optional>
 
-#include "sinter/nn/module.h"
 #include "sinter/base/fields.h"
+#include "sinter/nn/module.h"
 
 namespace sinter::nn {
 

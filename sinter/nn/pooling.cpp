@@ -1,7 +1,7 @@
-#include "sinter/nn/pooling.h"
+#include "sinter/nn/conv.h"
 
 #include "sinter/base/error.h"
-#include "sinter/ops/pool.h"
+#include "sinter/ops/conv.h"
 
 namespace sinter::nn {
 

@@ -1,11 +1,9 @@
-#include "sinter/ops/activation.h"
+#include "sinter/ops/pointwise.h"
 
 #include <numbers>
 
-#include "sinter/ops/binary.h"
 #include "sinter/ops/in_place.h"
 #include "sinter/ops/registry.h"
-#include "sinter/ops/unary.h"
 
 namespace sinter {
 

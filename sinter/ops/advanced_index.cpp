@@ -1,14 +1,12 @@
 // x.index({…}) and x.index_put_({…}, v): basic indices become views, index tensors the ops `index` and `index_put`.
 #include <functional>
 
-#include "sinter/ops/binary.h"
 #include "sinter/ops/creation.h"
 #include "sinter/ops/define.h"
 #include "sinter/ops/dims.h"
-#include "sinter/ops/indexing.h"
 #include "sinter/ops/indexing_parts.h"
-#include "sinter/ops/layout.h"
-#include "sinter/ops/sort.h"
+#include "sinter/ops/pointwise.h"
+#include "sinter/ops/reduce.h"
 #include "sinter/ops/view.h"
 
 namespace sinter {

@@ -1,14 +1,12 @@
-#include "sinter/ops/attention.h"
+#include "sinter/ops/matmul.h"
 
 #include <cmath>
 #include <limits>
 
-#include "sinter/ops/binary.h"
 #include "sinter/ops/contract.h"
 #include "sinter/ops/creation.h"
 #include "sinter/ops/define.h"
-#include "sinter/ops/matmul.h"
-#include "sinter/ops/random.h"
+#include "sinter/ops/pointwise.h"
 #include "sinter/ops/reduce.h"
 #include "sinter/ops/registry.h"
 #include "sinter/ops/view.h"

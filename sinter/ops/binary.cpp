@@ -1,4 +1,4 @@
-#include "sinter/ops/binary.h"
+#include "sinter/ops/pointwise.h"
 
 #include <cmath>
 
@@ -6,7 +6,6 @@
 #include "sinter/ops/creation.h"
 #include "sinter/ops/in_place.h"
 #include "sinter/ops/registry.h"
-#include "sinter/ops/unary.h"
 
 namespace sinter {
 

@@ -1,8 +1,7 @@
 #include "sinter/ops/checked.h"
 
 #include "sinter/base/error.h"
-#include "sinter/ops/binary.h"
-#include "sinter/ops/indexing.h"
+#include "sinter/ops/pointwise.h"
 #include "sinter/ops/reduce.h"
 #include "sinter/ops/view.h"
 #include "sinter/tensor/tracer.h"

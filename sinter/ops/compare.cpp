@@ -1,10 +1,9 @@
 // The ops of binary.h that give truth values or work on bits.
-#include "sinter/ops/binary.h"
 #include "sinter/ops/creation.h"
 #include "sinter/ops/define.h"
+#include "sinter/ops/pointwise.h"
 #include "sinter/ops/reduce.h"
 #include "sinter/ops/registry.h"
-#include "sinter/ops/unary.h"
 
 namespace sinter {
 

@@ -1,9 +1,8 @@
 #include "sinter/ops/conv.h"
 
-#include "sinter/ops/binary.h"
 #include "sinter/ops/contract.h"
 #include "sinter/ops/define.h"
-#include "sinter/ops/layout.h"
+#include "sinter/ops/pointwise.h"
 #include "sinter/ops/reduce.h"
 #include "sinter/ops/view.h"
 

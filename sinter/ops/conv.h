@@ -1,7 +1,10 @@
 #pragma once
-// Convolutions of one, two and three spatial dimensions. Inputs are [batch, channels, …] or [channels, …].
+// Convolutions, pools and resizing, over one, two and three spatial dimensions. Inputs are [batch, channels, …]; those of
+// convolutions may be [channels, …].
 #include <array>
+#include <optional>
 #include <tuple>
+#include <vector>
 
 #include "sinter/tensor/tensor.h"
 
@@ -60,5 +63,87 @@ std::tuple<Tensor, Tensor, Tensor> convolution_backward(const TensorArg& grad_ou
                                                         bool transposed, const SpatialList& output_padding,
                                                         int64_t groups,
                                                         const std::array<bool, 3>& output_mask = {true, true, true});
+
+// --- pools over the last 1, 2 or 3 dimensions; whatever dimensions come before are kept. An empty stride is the kernel
+
+// The largest element of each window; padding never wins.
+Tensor max_pool1d(const TensorArg& x, const SpatialList& kernel, const SpatialList& stride = {},
+                  const SpatialList& padding = 0, const SpatialList& dilation = 1, bool ceil_mode = false);
+Tensor max_pool2d(const TensorArg& x, const SpatialList& kernel, const SpatialList& stride = {},
+                  const SpatialList& padding = 0, const SpatialList& dilation = 1, bool ceil_mode = false);
+Tensor max_pool3d(const TensorArg& x, const SpatialList& kernel, const SpatialList& stride = {},
+                  const SpatialList& padding = 0, const SpatialList& dilation = 1, bool ceil_mode = false);
+// The same, and where each came from: its row-major position among the pooled dimensions of x.
+std::tuple<Tensor, Tensor> max_pool1d_with_indices(const TensorArg& x, const SpatialList& kernel,
+                                                   const SpatialList& stride = {}, const SpatialList& padding = 0,
+                                                   const SpatialList& dilation = 1, bool ceil_mode = false);
+std::tuple<Tensor, Tensor> max_pool2d_with_indices(const TensorArg& x, const SpatialList& kernel,
+                                                   const SpatialList& stride = {}, const SpatialList& padding = 0,
+                                                   const SpatialList& dilation = 1, bool ceil_mode = false);
+std::tuple<Tensor, Tensor> max_pool3d_with_indices(const TensorArg& x, const SpatialList& kernel,
+                                                   const SpatialList& stride = {}, const SpatialList& padding = 0,
+                                                   const SpatialList& dilation = 1, bool ceil_mode = false);
+// The gradient of the input: grad added up at the indices.
+Tensor max_pool2d_with_indices_backward(const TensorArg& grad_output, const TensorArg& x, const TensorArg& indices);
+Tensor max_pool3d_with_indices_backward(const TensorArg& grad_output, const TensorArg& x, const TensorArg& indices);
+
+// The mean of each window; divisor_override replaces the count of its elements.
+Tensor avg_pool1d(const TensorArg& x, const SpatialList& kernel, const SpatialList& stride = {},
+                  const SpatialList& padding = 0, bool ceil_mode = false, bool count_include_pad = true);
+Tensor avg_pool2d(const TensorArg& x, const SpatialList& kernel, const SpatialList& stride = {},
+                  const SpatialList& padding = 0, bool ceil_mode = false, bool count_include_pad = true,
+                  std::optional<int64_t> divisor_override = {});
+Tensor avg_pool3d(const TensorArg& x, const SpatialList& kernel, const SpatialList& stride = {},
+                  const SpatialList& padding = 0, bool ceil_mode = false, bool count_include_pad = true,
+                  std::optional<int64_t> divisor_override = {});
+Tensor avg_pool2d_backward(const TensorArg& grad_output, const TensorArg& x, const SpatialList& kernel,
+                           const SpatialList& stride = {}, const SpatialList& padding = 0, bool ceil_mode = false,
+                           bool count_include_pad = true, std::optional<int64_t> divisor_override = {});
+Tensor avg_pool3d_backward(const TensorArg& grad_output, const TensorArg& x, const SpatialList& kernel,
+                           const SpatialList& stride = {}, const SpatialList& padding = 0, bool ceil_mode = false,
+                           bool count_include_pad = true, std::optional<int64_t> divisor_override = {});
+
+// Means over windows chosen so that the result has the given size: [floor(o*in/out), ceil((o+1)*in/out)).
+Tensor adaptive_avg_pool1d(const TensorArg& x, const Shape& output_size);
+Tensor adaptive_avg_pool2d(const TensorArg& x, const Shape& output_size);
+Tensor adaptive_avg_pool3d(const TensorArg& x, const Shape& output_size);
+Tensor _adaptive_avg_pool2d_backward(const TensorArg& grad_output, const TensorArg& x);
+Tensor _adaptive_avg_pool3d_backward(const TensorArg& grad_output, const TensorArg& x);
+// The largest elements of the same windows, and where each came from.
+std::tuple<Tensor, Tensor> adaptive_max_pool1d(const TensorArg& x, const Shape& output_size);
+std::tuple<Tensor, Tensor> adaptive_max_pool2d(const TensorArg& x, const Shape& output_size);
+std::tuple<Tensor, Tensor> adaptive_max_pool3d(const TensorArg& x, const Shape& output_size);
+
+// --- resizing of images and their like
+
+enum class InterpolateMode : uint8_t { kNearest, kNearestExact, kLinear, kBilinear, kTrilinear, kBicubic, kArea };
+
+struct InterpolateOptions {
+  Shape size = {};                        // of the spatial dimensions; or
+  std::vector<double> scale_factor = {};  // one, or one per spatial dimension
+  InterpolateMode mode = InterpolateMode::kNearest;
+  std::optional<bool> align_corners = {};
+  bool recompute_scale_factor = false;  // step by the ratio of the sizes even when a factor is given
+};
+
+// Resizes the spatial dimensions: interpolate(x, {.scale_factor = {2}, .mode = InterpolateMode::kBilinear}).
+Tensor interpolate(const TensorArg& x, const InterpolateOptions& options);
+
+// The forms that exported graphs name. An empty size follows from the factors; factors, where given, set the step.
+Tensor upsample_nearest1d(const TensorArg& x, const Shape& output_size, const std::vector<double>& scale_factors = {});
+Tensor upsample_nearest2d(const TensorArg& x, const Shape& output_size, const std::vector<double>& scale_factors = {});
+Tensor upsample_nearest3d(const TensorArg& x, const Shape& output_size, const std::vector<double>& scale_factors = {});
+Tensor upsample_linear1d(const TensorArg& x, const Shape& output_size, bool align_corners,
+                         const std::vector<double>& scale_factors = {});
+Tensor upsample_bilinear2d(const TensorArg& x, const Shape& output_size, bool align_corners,
+                           const std::vector<double>& scale_factors = {});
+Tensor upsample_trilinear3d(const TensorArg& x, const Shape& output_size, bool align_corners,
+                            const std::vector<double>& scale_factors = {});
+Tensor upsample_bicubic2d(const TensorArg& x, const Shape& output_size, bool align_corners,
+                          const std::vector<double>& scale_factors = {});
+
+// [..., c r², h, w] → [..., c, h r, w r], and back.
+Tensor pixel_shuffle(const TensorArg& x, int64_t upscale_factor);
+Tensor pixel_unshuffle(const TensorArg& x, int64_t downscale_factor);
 
 }  // namespace sinter

@@ -3,13 +3,12 @@
 #include <cmath>
 
 #include "sinter/ops/attributes.h"
-#include "sinter/ops/binary.h"
 #include "sinter/ops/checked.h"
 #include "sinter/ops/contract.h"
 #include "sinter/ops/in_place.h"
+#include "sinter/ops/pointwise.h"
 #include "sinter/ops/reduce.h"
 #include "sinter/ops/registry.h"
-#include "sinter/ops/unary.h"
 
 namespace sinter {
 

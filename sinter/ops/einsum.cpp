@@ -1,11 +1,10 @@
-#include "sinter/ops/einsum.h"
+#include "sinter/ops/matmul.h"
 
 #include <algorithm>
 #include <map>
 
-#include "sinter/ops/binary.h"
 #include "sinter/ops/contract.h"
-#include "sinter/ops/matmul.h"
+#include "sinter/ops/pointwise.h"
 #include "sinter/ops/reduce.h"
 #include "sinter/ops/view.h"
 

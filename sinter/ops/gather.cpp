@@ -3,8 +3,8 @@
 #include "sinter/ops/creation.h"
 #include "sinter/ops/define.h"
 #include "sinter/ops/dims.h"
-#include "sinter/ops/indexing.h"
 #include "sinter/ops/indexing_parts.h"
+#include "sinter/ops/view.h"
 
 namespace sinter {
 

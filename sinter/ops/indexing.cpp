@@ -1,10 +1,9 @@
-#include "sinter/ops/indexing.h"
+#include "sinter/ops/view.h"
 
-#include "sinter/ops/binary.h"
 #include "sinter/ops/creation.h"
 #include "sinter/ops/define.h"
 #include "sinter/ops/indexing_parts.h"
-#include "sinter/ops/view.h"
+#include "sinter/ops/pointwise.h"
 
 namespace sinter {
 

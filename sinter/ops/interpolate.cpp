@@ -1,13 +1,10 @@
-#include "sinter/ops/interpolate.h"
+#include "sinter/ops/conv.h"
 
 #include <cmath>
 
-#include "sinter/ops/binary.h"
 #include "sinter/ops/contract.h"
 #include "sinter/ops/creation.h"
-#include "sinter/ops/indexing.h"
-#include "sinter/ops/pool.h"
-#include "sinter/ops/unary.h"
+#include "sinter/ops/pointwise.h"
 #include "sinter/ops/view.h"
 
 namespace sinter {

@@ -1,16 +1,14 @@
-#include "sinter/ops/layout.h"
+#include "sinter/ops/view.h"
 
 #include <algorithm>
 
 #include "sinter/ops/creation.h"
 #include "sinter/ops/define.h"
 #include "sinter/ops/dims.h"
-#include "sinter/ops/indexing.h"
 #include "sinter/ops/pad.h"
+#include "sinter/ops/pointwise.h"
 #include "sinter/ops/registry.h"
 #include "sinter/ops/reshape.h"
-#include "sinter/ops/unary.h"
-#include "sinter/ops/view.h"
 #include "sinter/ops/view_path.h"
 #include "sinter/tensor/memory_format.h"
 #include "sinter/tensor/program_tracer.h"

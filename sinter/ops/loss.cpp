@@ -1,15 +1,12 @@
-#include "sinter/ops/loss.h"
+#include "sinter/ops/norm.h"
 
 #include <cmath>
 #include <limits>
 
-#include "sinter/ops/activation.h"
-#include "sinter/ops/binary.h"
 #include "sinter/ops/checked.h"
 #include "sinter/ops/contract.h"
-#include "sinter/ops/indexing.h"
+#include "sinter/ops/pointwise.h"
 #include "sinter/ops/reduce.h"
-#include "sinter/ops/unary.h"
 #include "sinter/ops/view.h"
 
 namespace sinter {

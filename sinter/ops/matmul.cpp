@@ -1,8 +1,8 @@
 #include "sinter/ops/matmul.h"
 
-#include "sinter/ops/binary.h"
 #include "sinter/ops/contract.h"
 #include "sinter/ops/define.h"
+#include "sinter/ops/pointwise.h"
 #include "sinter/ops/registry.h"
 #include "sinter/ops/view.h"
 

@@ -1,5 +1,9 @@
 #pragma once
-// Matrix products. Operands of one product have one dtype; half types accumulate in f32 and round once.
+// Matrix products, and what is made of them. Operands of one product have one dtype; half types accumulate in f32 and round
+// once.
+#include <optional>
+#include <string_view>
+
 #include "sinter/tensor/tensor.h"
 
 namespace sinter {
@@ -29,5 +33,19 @@ Tensor addmv(const TensorArg& input, const TensorArg& a, const TensorArg& vector
 Tensor linear(const TensorArg& x, const TensorArg& weight, const Tensor& bias = {});
 // Sum over the paired dimensions of a and b: the result has the rest of a's, then the rest of b's.
 Tensor tensordot(const TensorArg& a, const TensorArg& b, const IntList& dims_a, const IntList& dims_b);
+
+// einsum("bij,bjk->bik", {a, b}). Letters name dimensions: those missing on the right are summed over; "..." stands for
+// dimensions that broadcast; a letter twice in one operand takes its diagonal. Without "->" the result has the
+// dimensions of "..." and the letters that occur once, in alphabetical order. Operands are contracted from left to right.
+Tensor einsum(std::string_view equation, const TensorList& operands, Where where = Where::current());
+
+// softmax(query key^T * scale + mask) value over the last two dimensions: query [..., l, e], key [..., s, e], value
+// [..., s, v]. Scores and softmax are computed in f32. A bool mask says which positions may be seen, a floating one is
+// added; either broadcasts to [..., l, s]. is_causal lets position i see 0 to i. scale is 1 / sqrt(e) by default. With
+// enable_gqa, dimension -3 of query may be a multiple of that of key and value: head h uses theirs at h / multiple. A row
+// that may see nothing gives zeros, as PyTorch does since 2.5.
+Tensor scaled_dot_product_attention(const TensorArg& query, const TensorArg& key, const TensorArg& value,
+                                    const Tensor& attn_mask = {}, double dropout_p = 0, bool is_causal = false,
+                                    std::optional<double> scale = {}, bool enable_gqa = false);
 
 }  // namespace sinter

@@ -2,13 +2,11 @@
 
 #include <cmath>
 
-#include "sinter/ops/binary.h"
 #include "sinter/ops/contract.h"
+#include "sinter/ops/conv.h"
 #include "sinter/ops/creation.h"
-#include "sinter/ops/layout.h"
-#include "sinter/ops/pool.h"
+#include "sinter/ops/pointwise.h"
 #include "sinter/ops/reduce.h"
-#include "sinter/ops/unary.h"
 #include "sinter/ops/view.h"
 
 namespace sinter {

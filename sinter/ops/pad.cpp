@@ -2,7 +2,6 @@
 
 #include "sinter/ops/define.h"
 #include "sinter/ops/dims.h"
-#include "sinter/ops/layout.h"
 #include "sinter/ops/view.h"
 
 namespace sinter {

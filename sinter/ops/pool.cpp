@@ -1,12 +1,11 @@
-#include "sinter/ops/pool.h"
+#include "sinter/ops/conv.h"
 
 #include <limits>
 
-#include "sinter/ops/binary.h"
 #include "sinter/ops/contract.h"
 #include "sinter/ops/creation.h"
 #include "sinter/ops/define.h"
-#include "sinter/ops/indexing.h"
+#include "sinter/ops/pointwise.h"
 #include "sinter/ops/reduce.h"
 #include "sinter/ops/registry.h"
 #include "sinter/ops/view.h"

@@ -1,4 +1,4 @@
-#include "sinter/ops/random.h"
+#include "sinter/ops/creation.h"
 
 #include <limits>
 #include <mutex>
@@ -6,15 +6,12 @@
 #include <random>
 
 #include "sinter/base/host_effects.h"
-#include "sinter/ops/binary.h"
 #include "sinter/ops/checked.h"
 #include "sinter/ops/contract.h"
-#include "sinter/ops/creation.h"
 #include "sinter/ops/define.h"
+#include "sinter/ops/pointwise.h"
 #include "sinter/ops/reduce.h"
 #include "sinter/ops/registry.h"
-#include "sinter/ops/sort.h"
-#include "sinter/ops/unary.h"
 
 namespace sinter {
 

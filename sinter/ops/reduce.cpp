@@ -2,11 +2,10 @@
 
 #include <algorithm>
 
-#include "sinter/ops/binary.h"
 #include "sinter/ops/creation.h"
 #include "sinter/ops/define.h"
+#include "sinter/ops/pointwise.h"
 #include "sinter/ops/registry.h"
-#include "sinter/ops/unary.h"
 
 namespace sinter {
 

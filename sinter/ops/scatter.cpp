@@ -1,13 +1,11 @@
 // Writes along one dimension: scatter, scatter_add, scatter_reduce, index_copy, index_add.
 #include <cmath>
 
-#include "sinter/ops/binary.h"
 #include "sinter/ops/creation.h"
 #include "sinter/ops/define.h"
 #include "sinter/ops/dims.h"
-#include "sinter/ops/indexing.h"
 #include "sinter/ops/indexing_parts.h"
-#include "sinter/ops/layout.h"
+#include "sinter/ops/pointwise.h"
 #include "sinter/ops/view.h"
 
 namespace sinter {

@@ -9,8 +9,7 @@
 #include "sinter/graph/interpreter.h"
 #include "sinter/ops/creation.h"
 #include "sinter/ops/define.h"
-#include "sinter/ops/indexing.h"
-#include "sinter/ops/sort.h"
+#include "sinter/ops/reduce.h"
 #include "sinter/ops/view.h"
 
 namespace sinter {

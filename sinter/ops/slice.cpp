@@ -5,8 +5,6 @@
 #include "sinter/ops/creation.h"
 #include "sinter/ops/define.h"
 #include "sinter/ops/dims.h"
-#include "sinter/ops/indexing.h"
-#include "sinter/ops/layout.h"
 #include "sinter/ops/reshape.h"
 #include "sinter/ops/view.h"
 

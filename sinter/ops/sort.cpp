@@ -1,4 +1,4 @@
-#include "sinter/ops/sort.h"
+#include "sinter/ops/reduce.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,14 +6,12 @@
 
 #include "sinter/base/thread_pool.h"
 #include "sinter/graph/interpreter.h"
-#include "sinter/ops/binary.h"
 #include "sinter/ops/creation.h"
 #include "sinter/ops/define.h"
 #include "sinter/ops/dims.h"
-#include "sinter/ops/indexing.h"
+#include "sinter/ops/pointwise.h"
 #include "sinter/ops/registry.h"
 #include "sinter/ops/search.h"
-#include "sinter/ops/unary.h"
 #include "sinter/ops/view.h"
 
 namespace sinter {

@@ -1,8 +1,7 @@
-#include "sinter/ops/unary.h"
+#include "sinter/ops/pointwise.h"
 
 #include <numbers>
 
-#include "sinter/ops/binary.h"
 #include "sinter/ops/creation.h"
 #include "sinter/ops/in_place.h"
 #include "sinter/ops/registry.h"

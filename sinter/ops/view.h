@@ -1,10 +1,13 @@
 #pragma once
-// Views: other looks at the same elements. Eagerly the result shares its operand's memory; in a graph it is free.
+// Other looks at the elements of a tensor, and copies of some of them in another order.
+#include <string>
 #include <vector>
 
 #include "sinter/tensor/tensor.h"
 
 namespace sinter {
+
+// --- views: other looks at the same elements. Eagerly the result shares its operand's memory; in a graph it is free
 
 // The same elements as a new tensor.
 Tensor alias(const TensorArg& x);
@@ -65,5 +68,93 @@ TensorList split_with_sizes(const TensorArg& x, const Shape& sizes, int64_t dim 
 TensorList chunk(const TensorArg& x, int64_t chunks, int64_t dim = 0);
 // Every position of a dimension.
 TensorList unbind(const TensorArg& x, int64_t dim = 0);
+
+// --- rearranging copies: joining, repeating, reversing, padding, writing a piece into a copy
+
+// Tensors one after another along a dimension; dtypes promote. Empty 1-d tensors are skipped, as in PyTorch.
+Tensor cat(const TensorList& tensors, int64_t dim = 0, Where where = Where::current());
+inline Tensor concat(const TensorList& tensors, int64_t dim = 0, Where where = Where::current()) {
+  return cat(tensors, dim, where);
+}
+// The same along a new dimension.
+Tensor stack(const TensorList& tensors, int64_t dim = 0, Where where = Where::current());
+
+// The whole tensor repeated along each dimension; more repeats than dimensions put new ones in front.
+Tensor repeat(const TensorArg& x, const Shape& repeats);
+// The same; fewer repeats than dimensions are filled with 1.
+Tensor tile(const TensorArg& x, const Shape& repeats);
+// Each element repeated in place, along a dimension or of the flattened tensor.
+Tensor repeat_interleave(const TensorArg& x, Dim repeats, std::optional<int64_t> dim = {});
+// Element j repeats[j] times; reads `repeats` on the host.
+Tensor repeat_interleave(const TensorArg& x, const Tensor& repeats, std::optional<int64_t> dim = {});
+
+Tensor flip(const TensorArg& x, const IntList& dims);
+// Elements moved by shifts[j] along dims[j], those that fall off coming in at the other end; no dims: when flattened.
+Tensor roll(const TensorArg& x, const Shape& shifts, const IntList& dims = {});
+// k quarter turns from dimension a towards dimension b.
+Tensor rot90(const TensorArg& x, int64_t k = 1, const IntList& dims = {0, 1});
+
+// Pads {low, high} of the last dimension, then of the one before, …; negative pads crop.
+Tensor constant_pad_nd(const TensorArg& x, const Shape& pad, const Scalar& value = 0);
+// x[…, 3] mirrored at its ends without repeating them; pads of the last 1, 2 or 3 dimensions, smaller than the sizes.
+Tensor reflection_pad1d(const TensorArg& x, const Shape& pad);
+Tensor reflection_pad2d(const TensorArg& x, const Shape& pad);
+Tensor reflection_pad3d(const TensorArg& x, const Shape& pad);
+// The end elements repeated.
+Tensor replication_pad1d(const TensorArg& x, const Shape& pad);
+Tensor replication_pad2d(const TensorArg& x, const Shape& pad);
+Tensor replication_pad3d(const TensorArg& x, const Shape& pad);
+// mode: "constant", "reflect", "replicate" or "circular".
+Tensor pad(const TensorArg& x, const Shape& pad, const std::string& mode = "constant", const Scalar& value = 0);
+
+// x with a piece replaced: what writing to the view of the same name does, as a value.
+Tensor select_scatter(const TensorArg& x, const TensorArg& source, int64_t dim, Dim index);
+Tensor slice_scatter(const TensorArg& x, const TensorArg& source, int64_t dim = 0, std::optional<Dim> start = {},
+                     std::optional<Dim> stop = {}, int64_t step = 1);
+Tensor diagonal_scatter(const TensorArg& x, const TensorArg& source, int64_t offset = 0, int64_t dim1 = 0,
+                        int64_t dim2 = 1);
+// x counts as row-major.
+Tensor as_strided_scatter(const TensorArg& x, const TensorArg& source, const IntList& sizes, const IntList& strides,
+                          int64_t offset = 0);
+
+// --- reading and writing through tensors of indices. Indices are integers; negative ones count from the end, one outside the
+// dimension is an Error. The in-place forms check every index before they write
+
+// --- reading
+// Whole slices: result coordinate j along dim reads x at index[j].
+Tensor index_select(const TensorArg& x, int64_t dim, const TensorArg& index);
+// Result of index's shape: each element reads x at the same coordinates, but for dim, which index gives.
+Tensor gather(const TensorArg& x, int64_t dim, const TensorArg& index);
+// gather with x and index broadcast against each other; no dim: over the flattened tensors.
+Tensor take_along_dim(const TensorArg& x, const TensorArg& index, std::optional<int64_t> dim = {});
+// Elements of the flattened x, in index's shape.
+Tensor take(const TensorArg& x, const TensorArg& index);
+// Rows of a table. No gradient reaches row `padding_idx` (negative: none such).
+Tensor embedding(const TensorArg& weight, const TensorArg& indices, int64_t padding_idx = -1);
+// The gradient of embedding's table: rows of `grad` added up by index.
+Tensor embedding_dense_backward(const TensorArg& grad, const TensorArg& indices, Dim num_weights,
+                                int64_t padding_idx = -1);
+// x[a, b:c, ..., None, tensor, mask] with PyTorch's rules; x.index({...}) is the same.
+Tensor index(const TensorArg& x, const std::vector<TensorIndex>& indices);
+// The elements where a mask, broadcast with x, is true; 1-d.
+Tensor masked_select(const TensorArg& x, const TensorArg& mask);
+
+// --- writing into a copy
+// index(x, indices) replaced by (or, accumulating, increased by) values, which broadcast.
+Tensor index_put(const TensorArg& x, const std::vector<TensorIndex>& indices, const TensorArg& values,
+                 bool accumulate = false);
+// Slices along dim at index[j] replaced by slice j of source; increased by alpha times it; filled with a value.
+Tensor index_copy(const TensorArg& x, int64_t dim, const TensorArg& index, const TensorArg& source);
+Tensor index_add(const TensorArg& x, int64_t dim, const TensorArg& index, const TensorArg& source,
+                 const Scalar& alpha = 1);
+Tensor index_fill(const TensorArg& x, int64_t dim, const TensorArg& index, const TensorArg& value);
+// The inverse of gather: elements of source (a number, or a tensor at least of index's shape) put at index along dim.
+Tensor scatter(const TensorArg& x, int64_t dim, const TensorArg& index, const TensorArg& source);
+Tensor scatter_add(const TensorArg& x, int64_t dim, const TensorArg& index, const TensorArg& source);
+// reduce: "sum", "prod", "mean", "amax" or "amin" of the sources that meet, and of x's own element if include_self.
+Tensor scatter_reduce(const TensorArg& x, int64_t dim, const TensorArg& index, const TensorArg& source,
+                      const std::string& reduce, bool include_self = true);
+// The true positions of mask replaced by the elements of source, in order.
+Tensor masked_scatter(const TensorArg& x, const TensorArg& mask, const TensorArg& source);
 
 }  // namespace sinter

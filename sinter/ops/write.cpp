@@ -2,7 +2,7 @@
 #include "sinter/graph/interpreter.h"
 #include "sinter/ops/creation.h"
 #include "sinter/ops/define.h"
-#include "sinter/ops/indexing.h"
+#include "sinter/ops/view.h"
 #include "sinter/ops/view_path.h"
 #include "sinter/tensor/memory_format.h"
 

@@ -1,12 +1,11 @@
-#include "sinter/optim/adam.h"
+#include "sinter/optim/optim.h"
 
 #include <cmath>
 
 #include "sinter/autograd/autograd.h"
 #include "sinter/base/error.h"
-#include "sinter/ops/binary.h"
 #include "sinter/ops/creation.h"
-#include "sinter/ops/unary.h"
+#include "sinter/ops/pointwise.h"
 
 namespace sinter::optim {
 

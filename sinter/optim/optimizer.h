@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "sinter/capture/host_state.h"
-#include "sinter/io/safetensors.h"
 #include "sinter/base/fields.h"
+#include "sinter/capture/function.h"
+#include "sinter/io/safetensors.h"
 #include "sinter/tensor/tensor.h"
 
 namespace sinter::optim {

@@ -1,8 +1,8 @@
-#include "sinter/optim/sgd.h"
+#include "sinter/optim/optim.h"
 
 #include "sinter/autograd/autograd.h"
 #include "sinter/base/error.h"
-#include "sinter/ops/binary.h"
+#include "sinter/ops/pointwise.h"
 
 namespace sinter::optim {
 

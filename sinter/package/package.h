@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "sinter/generate/text_generator.h"
-#include "sinter/io/checkpoint_files.h"
+#include "sinter/io/config.h"
 #include "sinter/models/models.h"
 
 namespace sinter {

@@ -3,12 +3,11 @@
 #include "sinter/autograd/autograd.h"
 #include "sinter/graph/interpreter.h"
 #include "sinter/graph/trace.h"
-#include "sinter/ops/binary.h"
 #include "sinter/ops/creation.h"
 #include "sinter/ops/define.h"
 #include "sinter/ops/matmul.h"
+#include "sinter/ops/pointwise.h"
 #include "sinter/ops/reduce.h"
-#include "sinter/ops/unary.h"
 #include "tests/autograd/common.h"
 
 namespace sinter {

@@ -2,10 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include "sinter/ops/binary.h"
 #include "sinter/ops/define.h"
 #include "sinter/ops/matmul.h"
-#include "sinter/ops/unary.h"
+#include "sinter/ops/pointwise.h"
 
 namespace sinter {
 namespace {

@@ -1,7 +1,6 @@
 #include "sinter/autograd/autograd.h"
-#include "sinter/ops/binary.h"
 #include "sinter/ops/creation.h"
-#include "sinter/ops/unary.h"
+#include "sinter/ops/pointwise.h"
 #include "sinter/ops/view.h"
 #include "tests/autograd/common.h"
 

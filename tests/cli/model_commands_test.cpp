@@ -10,8 +10,8 @@
 #include <nlohmann/json.hpp>
 
 #include "sinter/io/safetensors.h"
-#include "sinter/ops/binary.h"
 #include "sinter/ops/creation.h"
+#include "sinter/ops/pointwise.h"
 #include "sinter/ops/reduce.h"
 #include "tests/cli/command.h"
 

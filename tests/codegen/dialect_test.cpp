@@ -6,15 +6,11 @@
 
 #include "sinter/engine/executable.h"
 #include "sinter/graph/trace.h"
-#include "sinter/ops/activation.h"
-#include "sinter/ops/binary.h"
 #include "sinter/ops/contract.h"
-#include "sinter/ops/indexing.h"
-#include "sinter/ops/layout.h"
 #include "sinter/ops/matmul.h"
 #include "sinter/ops/norm.h"
+#include "sinter/ops/pointwise.h"
 #include "sinter/ops/reduce.h"
-#include "sinter/ops/unary.h"
 #include "sinter/ops/view.h"
 
 namespace sinter {

@@ -15,7 +15,7 @@
 #include "sinter/engine/executable/ready_graph.h"
 #include "sinter/loops/schedule.h"
 #include "sinter/ops/creation.h"
-#include "sinter/ops/unary.h"
+#include "sinter/ops/pointwise.h"
 #include "sinter/runtime/cuda/module.h"
 #include "tests/codegen/nests.h"
 

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "sinter/engine/kernel_stages.h"
-#include "sinter/ops/unary.h"
+#include "sinter/ops/pointwise.h"
 #include "tests/codegen/nests.h"
 
 namespace sinter {

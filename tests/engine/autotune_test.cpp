@@ -15,9 +15,9 @@
 #include "sinter/capture/compile.h"
 #include "sinter/engine/cpu/candidates.h"
 #include "sinter/engine/step/make_step.h"
-#include "sinter/ops/activation.h"
-#include "sinter/ops/layout.h"
 #include "sinter/ops/matmul.h"
+#include "sinter/ops/pointwise.h"
+#include "sinter/ops/view.h"
 #include "tests/engine/programs.h"
 #include "tests/support/own_directory.h"
 

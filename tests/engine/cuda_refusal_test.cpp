@@ -9,7 +9,7 @@
 #include "sinter/engine/executable/frame.h"
 #include "sinter/engine/executable/ready_graph.h"
 #include "sinter/ops/creation.h"
-#include "sinter/ops/unary.h"
+#include "sinter/ops/pointwise.h"
 #include "sinter/runtime/refusal.h"
 #include "tests/runtime/fake_cuda.h"
 

@@ -9,9 +9,7 @@
 
 #include "sinter/engine/profile.h"
 #include "sinter/graph/run.h"
-#include "sinter/ops/binary.h"
-#include "sinter/ops/indexing.h"
-#include "sinter/ops/layout.h"
+#include "sinter/ops/pointwise.h"
 #include "sinter/ops/view.h"
 #include "tests/engine/programs.h"
 

@@ -7,11 +7,9 @@
 #include "sinter/capture/compiler.h"
 #include "sinter/engine/executable/rearranged.h"
 #include "sinter/engine/step/make_step.h"
-#include "sinter/ops/activation.h"
-#include "sinter/ops/binary.h"
 #include "sinter/ops/creation.h"
 #include "sinter/ops/matmul.h"
-#include "sinter/ops/random.h"
+#include "sinter/ops/pointwise.h"
 #include "sinter/ops/reduce.h"
 #include "sinter/ops/view.h"
 

@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "sinter/engine/executable/frame.h"
-#include "sinter/ops/binary.h"
 #include "sinter/ops/creation.h"
-#include "sinter/ops/indexing.h"
+#include "sinter/ops/pointwise.h"
+#include "sinter/ops/view.h"
 #include "sinter/runtime/cpu/memory.h"
 #include "tests/engine/programs.h"
 

@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "sinter/base/build_id.h"
-#include "sinter/ops/binary.h"
 #include "sinter/ops/custom.h"
+#include "sinter/ops/pointwise.h"
 #include "sinter/runtime/code_store.h"
 #include "tests/support/own_directory.h"
 

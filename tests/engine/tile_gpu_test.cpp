@@ -8,13 +8,10 @@
 
 #include "sinter/autograd/autograd.h"
 #include "sinter/capture/compiler.h"
-#include "sinter/ops/activation.h"
-#include "sinter/ops/binary.h"
 #include "sinter/ops/creation.h"
 #include "sinter/ops/matmul.h"
-#include "sinter/ops/random.h"
+#include "sinter/ops/pointwise.h"
 #include "sinter/ops/reduce.h"
-#include "sinter/ops/unary.h"
 #include "sinter/ops/view.h"
 #include "sinter/runtime/cuda/device.h"
 

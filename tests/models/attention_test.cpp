@@ -5,10 +5,9 @@
 #include "sinter/base/error.h"
 #include "sinter/models/models.h"
 #include "sinter/models/parts/attention.h"
-#include "sinter/ops/binary.h"
 #include "sinter/ops/creation.h"
+#include "sinter/ops/pointwise.h"
 #include "sinter/ops/reduce.h"
-#include "sinter/ops/unary.h"
 #include "sinter/ops/view.h"
 
 namespace sinter::models {

@@ -12,12 +12,10 @@
 #include "sinter/capture/compiler.h"
 #include "sinter/io/safetensors.h"
 #include "sinter/models/models.h"
-#include "sinter/nn/compile.h"
-#include "sinter/ops/binary.h"
+#include "sinter/nn/call.h"
 #include "sinter/ops/creation.h"
-#include "sinter/ops/layout.h"
+#include "sinter/ops/pointwise.h"
 #include "sinter/ops/reduce.h"
-#include "sinter/ops/sort.h"
 #include "sinter/ops/view.h"
 
 namespace sinter::models {

@@ -10,11 +10,9 @@
 #include "sinter/models/families.h"
 #include "sinter/models/models.h"
 #include "sinter/models/parts/rope.h"
-#include "sinter/ops/binary.h"
 #include "sinter/ops/creation.h"
-#include "sinter/ops/random.h"
+#include "sinter/ops/pointwise.h"
 #include "sinter/ops/reduce.h"
-#include "sinter/ops/unary.h"
 
 namespace sinter::models {
 namespace {

@@ -1,14 +1,12 @@
 // What the samples of the ops cannot say: aliasing, placement rules, and what a refused write leaves behind.
-#include "sinter/ops/indexing.h"
+#include "sinter/ops/view.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "sinter/base/error.h"
-#include "sinter/ops/layout.h"
-#include "sinter/ops/sort.h"
-#include "sinter/ops/view.h"
+#include "sinter/ops/reduce.h"
 
 namespace sinter {
 namespace {

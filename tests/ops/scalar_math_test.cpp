@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "sinter/ops/creation.h"
-#include "sinter/ops/unary.h"
+#include "sinter/ops/pointwise.h"
 
 namespace sinter {
 namespace {

@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "sinter/autograd/autograd.h"
-#include "sinter/ops/binary.h"
 #include "sinter/ops/creation.h"
+#include "sinter/ops/pointwise.h"
 #include "sinter/ops/view.h"
 
 namespace sinter {

@@ -10,7 +10,7 @@
 #include "sinter/autograd/autograd.h"
 #include "sinter/base/error.h"
 #include "sinter/io/safetensors.h"
-#include "sinter/ops/binary.h"
+#include "sinter/ops/pointwise.h"
 #include "sinter/package/package_file.h"
 #include "tests/support/own_directory.h"
 

@@ -5,12 +5,9 @@
 #include <random>
 
 #include "sinter/base/error.h"
-#include "sinter/ops/binary.h"
-#include "sinter/ops/indexing.h"
-#include "sinter/ops/layout.h"
 #include "sinter/ops/matmul.h"
+#include "sinter/ops/pointwise.h"
 #include "sinter/ops/reduce.h"
-#include "sinter/ops/unary.h"
 #include "sinter/ops/view.h"
 
 namespace sinter::pairs {

@@ -13,7 +13,7 @@
 #include "sinter/base/error.h"
 #include "sinter/base/hash.h"
 #include "sinter/codegen/cpu/emit.h"
-#include "sinter/ops/binary.h"
+#include "sinter/ops/pointwise.h"
 #include "sinter/runtime/cpu/cpu_features.h"
 #include "sinter/tensor/tracer.h"
 #include "tests/pairs/consumers.h"

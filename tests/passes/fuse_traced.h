@@ -7,15 +7,11 @@
 #include "sinter/graph/interpreter.h"
 #include "sinter/graph/trace.h"
 #include "sinter/loops/fused.h"
-#include "sinter/ops/activation.h"
-#include "sinter/ops/binary.h"
 #include "sinter/ops/creation.h"
-#include "sinter/ops/loss.h"
 #include "sinter/ops/matmul.h"
 #include "sinter/ops/norm.h"
-#include "sinter/ops/random.h"
+#include "sinter/ops/pointwise.h"
 #include "sinter/ops/reduce.h"
-#include "sinter/ops/unary.h"
 #include "sinter/ops/view.h"
 
 namespace sinter {

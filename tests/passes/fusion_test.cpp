@@ -1,7 +1,7 @@
 // How many kernels a program becomes, and that the fused graph means the same.
 #include <gtest/gtest.h>
 
-#include "sinter/ops/attention.h"
+#include "sinter/ops/matmul.h"
 #include "tests/passes/fuse_traced.h"
 
 namespace sinter {

@@ -6,12 +6,10 @@
 #include "sinter/base/log.h"
 #include "sinter/capture/compile.h"
 #include "sinter/capture/compiler.h"
-#include "sinter/ops/activation.h"
-#include "sinter/ops/binary.h"
-#include "sinter/ops/layout.h"
 #include "sinter/ops/matmul.h"
+#include "sinter/ops/pointwise.h"
 #include "sinter/ops/reduce.h"
-#include "sinter/ops/unary.h"
+#include "sinter/ops/view.h"
 #include "tests/passes/fuse_traced.h"
 
 namespace sinter {

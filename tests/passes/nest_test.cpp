@@ -5,9 +5,8 @@
 
 #include "sinter/base/thread_pool.h"
 #include "sinter/capture/compile.h"
-#include "sinter/ops/attention.h"
-#include "sinter/ops/indexing.h"
-#include "sinter/ops/layout.h"
+#include "sinter/ops/matmul.h"
+#include "sinter/ops/view.h"
 #include "tests/passes/fuse_traced.h"
 
 namespace sinter {

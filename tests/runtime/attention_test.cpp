@@ -8,12 +8,10 @@
 
 #include "sinter/base/format.h"
 #include "sinter/base/thread_pool.h"
-#include "sinter/ops/attention.h"
-#include "sinter/ops/binary.h"
 #include "sinter/ops/creation.h"
-#include "sinter/ops/random.h"
+#include "sinter/ops/matmul.h"
+#include "sinter/ops/pointwise.h"
 #include "sinter/ops/reduce.h"
-#include "sinter/ops/unary.h"
 #include "sinter/ops/view.h"
 
 namespace sinter::runtime {

@@ -9,11 +9,9 @@
 #include <vector>
 
 #include "sinter/base/format.h"
-#include "sinter/ops/binary.h"
 #include "sinter/ops/creation.h"
-#include "sinter/ops/random.h"
+#include "sinter/ops/pointwise.h"
 #include "sinter/ops/reduce.h"
-#include "sinter/ops/unary.h"
 #include "sinter/ops/view.h"
 #include "sinter/runtime/cuda/device.h"
 #include "sinter/runtime/cuda/graph.h"

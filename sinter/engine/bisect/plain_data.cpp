@@ -5,7 +5,6 @@
 
 #include "sinter/autograd/autograd.h"
 #include "sinter/ops/creation.h"
-#include "sinter/ops/random.h"
 
 namespace sinter::bisection {
 

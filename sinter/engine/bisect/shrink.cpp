@@ -10,8 +10,8 @@
 #include "sinter/engine/bisect/plain_data.h"
 #include "sinter/graph/rewrite.h"
 #include "sinter/graph/run.h"
-#include "sinter/ops/binary.h"
 #include "sinter/ops/fused.h"
+#include "sinter/ops/pointwise.h"
 #include "sinter/tensor/tracer.h"
 
 namespace sinter::bisection {

@@ -4,9 +4,8 @@
 #include <map>
 
 #include "sinter/engine/eager/eager.h"
-#include "sinter/ops/binary.h"
 #include "sinter/ops/creation.h"
-#include "sinter/ops/unary.h"
+#include "sinter/ops/pointwise.h"
 #include "sinter/ops/view.h"
 
 namespace sinter {

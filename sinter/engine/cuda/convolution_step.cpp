@@ -13,9 +13,8 @@
 #include "sinter/engine/cuda/staging.h"
 #include "sinter/engine/cuda/tile_convolution.h"
 #include "sinter/engine/eager/eager.h"
-#include "sinter/ops/binary.h"
 #include "sinter/ops/creation.h"
-#include "sinter/ops/layout.h"
+#include "sinter/ops/pointwise.h"
 #include "sinter/ops/view.h"
 #include "sinter/tensor/memory_format.h"
 

@@ -3,11 +3,11 @@
 #include "sinter/engine/device/recording.h"
 #include "sinter/engine/executable/plan.h"
 #include "sinter/engine/executable/rearranged.h"
+#include "sinter/engine/profile.h"
 
 namespace sinter {
 
 class DeviceEngine;
-class Profile;
 class StepObserver;
 
 class Frame {

@@ -4,7 +4,7 @@
 #include <span>
 #include <string>
 
-#include "sinter/io/checkpoint_files.h"
+#include "sinter/io/config.h"
 #include "sinter/io/tokenizer/tokenizer.h"
 
 namespace sinter::tokenizers {

@@ -5,14 +5,10 @@
 #include <limits>
 
 #include "sinter/base/error.h"
-#include "sinter/ops/activation.h"
-#include "sinter/ops/attention.h"
-#include "sinter/ops/binary.h"
 #include "sinter/ops/creation.h"
-#include "sinter/ops/indexing.h"
 #include "sinter/ops/matmul.h"
+#include "sinter/ops/pointwise.h"
 #include "sinter/ops/reduce.h"
-#include "sinter/ops/unary.h"
 #include "sinter/ops/view.h"
 
 namespace sinter::models {

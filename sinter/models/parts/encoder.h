@@ -3,7 +3,7 @@
 #include "sinter/models/parts/attention.h"
 #include "sinter/nn/linear.h"
 #include "sinter/nn/normalization.h"
-#include "sinter/ops/binary.h"
+#include "sinter/ops/pointwise.h"
 
 namespace sinter::models {
 

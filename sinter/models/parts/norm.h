@@ -2,8 +2,8 @@
 // The norm of Llama's relatives.
 #include "sinter/nn/init.h"
 #include "sinter/nn/module.h"
-#include "sinter/ops/binary.h"
 #include "sinter/ops/norm.h"
+#include "sinter/ops/pointwise.h"
 
 namespace sinter::models {
 

@@ -6,10 +6,8 @@
 
 #include "sinter/base/error.h"
 #include "sinter/nn/module.h"
-#include "sinter/ops/binary.h"
-#include "sinter/ops/layout.h"
+#include "sinter/ops/pointwise.h"
 #include "sinter/ops/reduce.h"
-#include "sinter/ops/unary.h"
 #include "sinter/ops/view.h"
 
 namespace sinter::models {

@@ -1,12 +1,12 @@
-#include "sinter/nn/utils/clip_grad.h"
+#include "sinter/nn/init.h"
 
 #include <cmath>
 
 #include "sinter/autograd/autograd.h"
 #include "sinter/base/error.h"
-#include "sinter/ops/binary.h"
-#include "sinter/ops/layout.h"
+#include "sinter/ops/pointwise.h"
 #include "sinter/ops/reduce.h"
+#include "sinter/ops/view.h"
 
 namespace sinter::nn::utils {
 

@@ -1,11 +1,96 @@
 #pragma once
-// Functions of several operands, element by element, broadcast and promoted as PyTorch's. An operand may be a number.
+// Functions that are computed element by element.
 #include <optional>
 #include <string_view>
 
 #include "sinter/tensor/tensor.h"
 
 namespace sinter {
+
+// --- of one tensor. Those of real functions give f32 on integers
+
+// |x|.
+Tensor abs(const TensorArg& x);
+// Inverse cosine; NaN outside [-1, 1].
+Tensor acos(const TensorArg& x);
+// Inverse hyperbolic cosine; NaN below 1.
+Tensor acosh(const TensorArg& x);
+// Inverse sine; NaN outside [-1, 1].
+Tensor asin(const TensorArg& x);
+// Inverse hyperbolic sine.
+Tensor asinh(const TensorArg& x);
+// Inverse tangent.
+Tensor atan(const TensorArg& x);
+// Inverse hyperbolic tangent.
+Tensor atanh(const TensorArg& x);
+// ~x on integers, "not" on bool.
+Tensor bitwise_not(const TensorArg& x);
+// Smallest integer not below x.
+Tensor ceil(const TensorArg& x);
+// A copy in fresh memory.
+Tensor clone(const TensorArg& x);
+// Cosine of radians.
+Tensor cos(const TensorArg& x);
+// Hyperbolic cosine.
+Tensor cosh(const TensorArg& x);
+// The error function.
+Tensor erf(const TensorArg& x);
+// 1 - erf(x), accurate for large x.
+Tensor erfc(const TensorArg& x);
+// e to the x.
+Tensor exp(const TensorArg& x);
+// 2 to the x.
+Tensor exp2(const TensorArg& x);
+// exp(x) - 1, accurate near 0.
+Tensor expm1(const TensorArg& x);
+// Largest integer not above x.
+Tensor floor(const TensorArg& x);
+// Whether x is neither infinite nor NaN.
+Tensor isfinite(const TensorArg& x);
+// Whether x is plus or minus infinity.
+Tensor isinf(const TensorArg& x);
+// Whether x is NaN.
+Tensor isnan(const TensorArg& x);
+// Natural logarithm.
+Tensor log(const TensorArg& x);
+// Logarithm to base 10.
+Tensor log10(const TensorArg& x);
+// log(1 + x), accurate near 0.
+Tensor log1p(const TensorArg& x);
+// Logarithm to base 2.
+Tensor log2(const TensorArg& x);
+// Whether x is zero.
+Tensor logical_not(const TensorArg& x);
+// -x.
+Tensor neg(const TensorArg& x);
+// 1 / x.
+Tensor reciprocal(const TensorArg& x);
+// Nearest integer, halves to even.
+Tensor round(const TensorArg& x);
+// 1 / sqrt(x).
+Tensor rsqrt(const TensorArg& x);
+// 1 / (1 + exp(-x)).
+Tensor sigmoid(const TensorArg& x);
+// -1, 0 or 1.
+Tensor sign(const TensorArg& x);
+// Sine of radians.
+Tensor sin(const TensorArg& x);
+// Hyperbolic sine.
+Tensor sinh(const TensorArg& x);
+// Square root; NaN below 0.
+Tensor sqrt(const TensorArg& x);
+// x * x.
+Tensor square(const TensorArg& x);
+// Tangent of radians.
+Tensor tan(const TensorArg& x);
+// Hyperbolic tangent.
+Tensor tanh(const TensorArg& x);
+// x converted to another dtype; the tensor itself when it has it already.
+Tensor to(const TensorArg& x, DType dtype);
+// The integer toward zero.
+Tensor trunc(const TensorArg& x);
+
+// --- of several operands, broadcast and promoted as PyTorch's. An operand may be a number
 
 // --- arithmetic
 // a + alpha * b.
@@ -123,5 +208,42 @@ Tensor operator&(const TensorArg& a, const TensorArg& b);
 Tensor operator|(const TensorArg& a, const TensorArg& b);
 Tensor operator^(const TensorArg& a, const TensorArg& b);
 Tensor operator~(const TensorArg& a);
+
+// --- activation functions
+
+// max(x, 0).
+Tensor relu(const TensorArg& x);
+// x held between 0 and 6.
+Tensor relu6(const TensorArg& x);
+// x Φ(x) with Φ the normal distribution function; approximate = "tanh" for the usual approximation.
+Tensor gelu(const TensorArg& x, std::string_view approximate = "none");
+// x * sigmoid(x).
+Tensor silu(const TensorArg& x);
+// x * tanh(softplus(x)).
+Tensor mish(const TensorArg& x);
+// x held between the two bounds.
+Tensor hardtanh(const TensorArg& x, const Scalar& min_val = -1, const Scalar& max_val = 1);
+// x * relu6(x + 3) / 6.
+Tensor hardswish(const TensorArg& x);
+// relu6(x + 3) / 6.
+Tensor hardsigmoid(const TensorArg& x);
+// x, or slope * x below zero.
+Tensor leaky_relu(const TensorArg& x, const Scalar& negative_slope = 0.01);
+// x, or alpha * (exp(x) - 1) below zero.
+Tensor elu(const TensorArg& x, const Scalar& alpha = 1.0);
+// elu with the fixed scale and alpha that keep mean and variance.
+Tensor selu(const TensorArg& x);
+// x, or alpha * (exp(x / alpha) - 1) below zero.
+Tensor celu(const TensorArg& x, const Scalar& alpha = 1.0);
+// log(1 + exp(beta * x)) / beta; x itself where beta * x exceeds the threshold.
+Tensor softplus(const TensorArg& x, const Scalar& beta = 1.0, const Scalar& threshold = 20.0);
+// log(sigmoid(x)).
+Tensor logsigmoid(const TensorArg& x);
+// x / (1 + |x|).
+Tensor softsign(const TensorArg& x);
+// x where it exceeds the threshold, `value` elsewhere.
+Tensor threshold(const TensorArg& x, const Scalar& threshold, const Scalar& value);
+// The first half of a dimension times the sigmoid of its second half.
+Tensor glu(const TensorArg& x, int64_t dim = -1);
 
 }  // namespace sinter
