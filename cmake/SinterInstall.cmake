@@ -7,11 +7,13 @@ install(TARGETS sinter EXPORT sinterTargets
   ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 install(EXPORT sinterTargets NAMESPACE sinter:: DESTINATION "${package_dir}")
 
-file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/sinter/*.h")
-list(FILTER headers EXCLUDE REGEX "^sinter/(cli|runtime/cpu/clang_plugin)/")
+# The headers that programs may include, and no others.
+set(header_list "${PROJECT_SOURCE_DIR}/sinter/public_headers.txt")
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${header_list}")
+file(STRINGS "${header_list}" headers REGEX "^sinter/")
 foreach(header IN LISTS headers)
   get_filename_component(folder "${header}" DIRECTORY)
-  install(FILES "${header}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/${folder}")
+  install(FILES "${PROJECT_SOURCE_DIR}/${header}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/${folder}")
 endforeach()
 
 configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/sinterConfig.cmake.in"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Checks that a compiler takes what users compile: every installed header, the last first so that each must bring what it
+# Checks that a compiler takes what users compile, and more: every header, the last first so that each must bring what it
 # needs, and the examples, which instantiate the templates. Nothing is built: the compiler only parses.
 # Usage: check_headers.sh COMPILER [root of the tree]. Skips, and says so, where there is no such compiler.
 set -euo pipefail
@@ -12,7 +12,7 @@ if ! command -v "$compiler" > /dev/null; then
 fi
 
 {
-  # The same folders as in cmake/SinterInstall.cmake. Headers named *_api.h need a library's own.
+  # Headers named *_api.h need a library's own, and so do those of the clang plugin.
   find sinter -name '*.h' ! -name '*_api.h' ! -path 'sinter/cli/*' ! -path 'sinter/runtime/cpu/clang_plugin/*' |
     LC_ALL=C sort -r | sed 's/.*/#include "&"/'
   grep -hoE '^#include <[a-z_/]+>' examples/*.cpp | sort -u
