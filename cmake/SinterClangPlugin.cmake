@@ -23,12 +23,11 @@ elseif(plugin_sources)
   target_compile_definitions(sinter_clang PRIVATE SINTER_CLANG_VERSION=${SINTER_CLANG_VERSION}
     SINTER_CLANG_RESOURCE_DIR="${llvm_root}/lib/clang/${SINTER_CLANG_VERSION}"
     __STDC_CONSTANT_MACROS __STDC_FORMAT_MACROS __STDC_LIMIT_MACROS)
-  target_link_libraries(sinter_clang PRIVATE sinter "${SINTER_CLANG_CPP_LIBRARY}" "${SINTER_LLVM_LIBRARY}")
+  target_link_libraries(sinter_clang PRIVATE "${SINTER_CLANG_CPP_LIBRARY}" "${SINTER_LLVM_LIBRARY}")
   target_link_options(sinter_clang PRIVATE -Wl,--as-needed)
   set_target_properties(sinter_clang PROPERTIES
     CXX_VISIBILITY_PRESET hidden
     VISIBILITY_INLINES_HIDDEN ON
-    LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib/sinter"
-    INSTALL_RPATH "$ORIGIN/..")
+    LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib/sinter")
   install(TARGETS sinter_clang LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}/sinter")
 endif()

@@ -31,7 +31,7 @@ function(sinter_test_flags target)
   target_compile_definitions(${target} PRIVATE
     SINTER_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data" SINTER_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   target_include_directories(${target} PRIVATE "${SINTER_GENERATED_DIR}")
-  target_link_libraries(${target} PRIVATE sinter nlohmann_json::nlohmann_json GTest::gtest Threads::Threads)
+  target_link_libraries(${target} PRIVATE sinter_internals nlohmann_json::nlohmann_json GTest::gtest Threads::Threads)
 endfunction()
 
 function(sinter_test_binary name)

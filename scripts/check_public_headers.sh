@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Checks sinter/public_headers.txt, the list of what is installed: its headers exist and include none that is not listed,
-# and sinter/sinter.h reaches few of them.
+# they export what they declare, and sinter/sinter.h reaches few of them.
 # Usage: check_public_headers.sh [root of the tree]. Prints one line per fault and exits 1 when there are any.
 set -euo pipefail
 cd "${1:-$(dirname "$0")/..}"
@@ -22,6 +22,8 @@ faults=$(
         while ((status = (getline line < header)) > 0) {
           number++
           where = header ":" number ": "
+          if (line ~ /^namespace sinter[: ]/ && line !~ /;/ && line !~ /SINTER_API/) plain[header] = where
+          if (line ~ /^namespace sinter SINTER_API \{/) exports[header] = 1
           if (line !~ /^[ \t]*#[ \t]*include[ \t]*["<]sinter\//) continue
           target = line; sub(/^[^"<]*["<]/, "", target); sub(/[">].*$/, "", target)
           if (!(target in listed)) print where target " is not a public header"
@@ -29,6 +31,7 @@ faults=$(
         }
         close(header)
         if (status < 0) print header ": does not exist"
+        if (header in plain && !(header in exports)) print plain[header] "write `namespace sinter SINTER_API {`"
       }
       if (!("sinter/sinter.h" in listed)) print "sinter/sinter.h: is not listed"
       visit("sinter/sinter.h")

@@ -9,7 +9,7 @@ plant() {  # a sound tree
   rm -rf "${tree:?}/sinter"
   mkdir -p "$tree"/sinter/base
   printf '# All.\nsinter/sinter.h\nsinter/base/a.h\n' >"$tree/sinter/public_headers.txt"
-  printf '#pragma once\nnamespace sinter {\n}\n' >"$tree/sinter/base/a.h"
+  printf '#pragma once\nnamespace sinter SINTER_API {\n}\n' >"$tree/sinter/base/a.h"
   printf '#pragma once\nnamespace sinter {\n}\n' >"$tree/sinter/base/internal.h"
   printf '#pragma once\n#include "sinter/base/a.h"\n' >"$tree/sinter/sinter.h"
 }
@@ -31,6 +31,9 @@ plant
 
 plant; echo '#include "sinter/base/internal.h"' >>"$tree/sinter/base/a.h"
 expect 'sinter/base/a.h:4: sinter/base/internal.h is not a public header'
+
+plant; echo 'sinter/base/internal.h' >>"$tree/sinter/public_headers.txt"
+expect 'sinter/base/internal.h:2: write `namespace sinter SINTER_API {`'
 
 plant; echo 'sinter/base/gone.h' >>"$tree/sinter/public_headers.txt"
 expect 'sinter/base/gone.h: does not exist'

@@ -3,9 +3,10 @@
 #include <functional>
 #include <optional>
 
+#include "sinter/base/api.h"
 #include "sinter/tensor/tensor.h"
 
-namespace sinter {
+namespace sinter SINTER_API {
 
 namespace autograd {
 

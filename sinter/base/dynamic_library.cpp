@@ -1,7 +1,9 @@
 #include "sinter/base/dynamic_library.h"
 
 #include <dlfcn.h>
+#include <link.h>
 
+#include <filesystem>
 #include <utility>
 
 #include "sinter/base/error.h"
@@ -55,12 +57,20 @@ void* DynamicLibrary::find_symbol(const std::string& name) const {
   return handle_ ? dlsym(handle_, name.c_str()) : nullptr;
 }
 
-std::string directory_of_code(const void* address) {
+std::string plugin_path(const std::string& file) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
   Dl_info info;
-  if (!dladdr(address, &info) || !info.dli_fname) return {};
-  std::string path = info.dli_fname;
-  auto slash = path.rfind('/');
-  return slash == std::string::npos ? "." : path.substr(0, slash);
+  link_map* map = nullptr;
+  fs::path here;
+  if (dladdr1(reinterpret_cast<const void*>(&plugin_path), &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP))
+    here = *map->l_name ? fs::path(map->l_name) : fs::read_symlink("/proc/self/exe", ignored);  // the program has no name
+  here = here.parent_path();
+  // A build tree has `lib`, whatever installations call it.
+  fs::path beside = here / "sinter" / file;
+  for (auto& path : {beside, here / ".." / SINTER_LIBDIR / "sinter" / file, here / "../lib/sinter" / file})
+    if (fs::exists(path, ignored)) return path.string();
+  return beside.string();
 }
 
 }  // namespace sinter

@@ -36,7 +36,8 @@ class DynamicLibrary {
   std::string path_;
 };
 
-// The directory of the library (or program) that holds `address`; empty when unknown.
-std::string directory_of_code(const void* address);
+// The path of a plugin: <dir>/sinter/ beside the library that holds this code, else, where a program holds it, that of the
+// installation the program belongs to.
+std::string plugin_path(const std::string& file);
 
 }  // namespace sinter

@@ -4,9 +4,10 @@
 #include <stdexcept>
 #include <string>
 
+#include "sinter/base/api.h"
 #include "sinter/base/format.h"
 
-namespace sinter {
+namespace sinter SINTER_API {
 
 // A user's mistake. The message names the op, the shapes and the remedy; `where` is the user's own line when it is known.
 class Error : public std::runtime_error {

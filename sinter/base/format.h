@@ -6,7 +6,9 @@
 #include <string_view>
 #include <type_traits>
 
-namespace sinter {
+#include "sinter/base/api.h"
+
+namespace sinter SINTER_API {
 
 namespace detail {
 

@@ -5,7 +5,9 @@
 #include <type_traits>
 #include <utility>
 
-namespace sinter {
+#include "sinter/base/api.h"
+
+namespace sinter SINTER_API {
 
 template <class Signature>
 class FunctionRef;

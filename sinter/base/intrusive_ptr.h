@@ -9,7 +9,9 @@
 #include <type_traits>
 #include <utility>
 
-namespace sinter {
+#include "sinter/base/api.h"
+
+namespace sinter SINTER_API {
 
 // An object starts with one reference, which its maker hands to an IntrusivePtr by `adopt` (make_intrusive does).
 // Copying the object does not copy its count.

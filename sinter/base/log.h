@@ -6,9 +6,10 @@
 #include <string>
 #include <string_view>
 
+#include "sinter/base/api.h"
 #include "sinter/base/format.h"
 
-namespace sinter {
+namespace sinter SINTER_API {
 
 // What SINTER_LOGS may name, in the order of the names in log.cpp.
 enum class LogTopic : uint8_t {

@@ -15,7 +15,9 @@
 #include <span>
 #include <type_traits>
 
-namespace sinter {
+#include "sinter/base/api.h"
+
+namespace sinter SINTER_API {
 
 template <class T, size_t N>
 class SmallVector {

@@ -5,7 +5,9 @@
 #include <utility>
 #include <vector>
 
-namespace sinter {
+#include "sinter/base/api.h"
+
+namespace sinter SINTER_API {
 
 enum class CompileStage : uint8_t {
   kCapture,    // recording the function, differentiating it, guards

@@ -2,9 +2,10 @@
 // The one thread pool of the process: every parallel loop of the library runs on it.
 #include <cstdint>
 
+#include "sinter/base/api.h"
 #include "sinter/base/function_ref.h"
 
-namespace sinter {
+namespace sinter SINTER_API {
 
 // Threads a parallel loop may use, the caller included. At first SINTER_NUM_THREADS, or else the number of cores in the
 // process's affinity mask.

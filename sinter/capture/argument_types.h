@@ -9,9 +9,11 @@
 #include <type_traits>
 #include <vector>
 
+#include "sinter/base/api.h"
 #include "sinter/tensor/tensor.h"
 
-namespace sinter::capture {
+namespace sinter SINTER_API {
+namespace capture {
 
 enum class Role : uint8_t { kArgument, kResult };
 
@@ -173,4 +175,5 @@ concept CapturableArgument = detail::is_capturable<std::decay_t<T>, Role::kArgum
 template <class T>
 concept CapturableResult = std::is_void_v<T> || detail::is_capturable<std::remove_cvref_t<T>, Role::kResult>();
 
-}  // namespace sinter::capture
+}  // namespace capture
+}  // namespace sinter

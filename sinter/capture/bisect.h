@@ -1,9 +1,11 @@
 #pragma once
 // compiler::bisect(): who is at fault where a compiled function gives other results than it should.
+#include "sinter/base/api.h"
 #include "sinter/capture/compile.h"
 #include "sinter/engine/bisect/bisect.h"
 
-namespace sinter::compiler {
+namespace sinter SINTER_API {
+namespace compiler {
 
 namespace detail {
 
@@ -72,4 +74,5 @@ using bisection::run_text;
 using bisection::Speed;
 using bisection::time_text;
 
-}  // namespace sinter::compiler
+}  // namespace compiler
+}  // namespace sinter

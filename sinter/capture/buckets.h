@@ -18,9 +18,10 @@
 //   - Inside another compiled function, and while compiled functions are forced to be eager, nothing is padded.
 #include <map>
 
+#include "sinter/base/api.h"
 #include "sinter/capture/compile.h"
 
-namespace sinter {
+namespace sinter SINTER_API {
 
 struct Buckets {
   // A dimension of the tensor, or of all the tensors, of one argument. Negative ones count from the end.

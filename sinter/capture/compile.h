@@ -6,10 +6,11 @@
 //
 // The function itself runs only when it is captured: what it does beside tensors (printing, counting) happens then. See
 // docs/guide.md for what is guarded and what is not.
+#include "sinter/base/api.h"
 #include "sinter/capture/function.h"
 #include "sinter/capture/leaves.h"
 
-namespace sinter {
+namespace sinter SINTER_API {
 
 namespace capture {
 

@@ -7,12 +7,13 @@
 #include <string_view>
 #include <vector>
 
+#include "sinter/base/api.h"
 #include "sinter/base/stage_times.h"
 #include "sinter/capture/compile.h"
 #include "sinter/engine/backend.h"
 #include "sinter/engine/profile.h"
 
-namespace sinter {
+namespace sinter SINTER_API {
 
 // --- what became of a compiled function, for people: programs, guards, breaks with their cause and a remedy
 

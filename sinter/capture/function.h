@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "sinter/base/api.h"
 #include "sinter/base/function_ref.h"
 #include "sinter/base/intrusive_ptr.h"
 #include "sinter/base/small_vector.h"
@@ -21,6 +22,7 @@ class BackgroundTasks;
 namespace capture {
 
 struct Entry;
+struct Guard;
 struct Signature;
 struct Word;
 class SizeTable;
@@ -32,7 +34,8 @@ struct CaptureRecord;
 
 }  // namespace sinter
 
-namespace sinter::capture {
+namespace sinter SINTER_API {
+namespace capture {
 
 // --- one call: the tensors among the arguments, and the exact bits of everything else. What stays typed is behind two
 // virtual calls that only a capture makes
@@ -209,4 +212,5 @@ Tensor real_tensor(const Tensor& tensor);
 // A real tensor as one of the program under way.
 Tensor enter_tensor(const Tensor& tensor);
 
-}  // namespace sinter::capture
+}  // namespace capture
+}  // namespace sinter

@@ -7,11 +7,13 @@
 #include <typeinfo>
 #include <unordered_map>
 
+#include "sinter/base/api.h"
 #include "sinter/base/error.h"
 #include "sinter/capture/argument_types.h"
 #include "sinter/capture/function.h"
 
-namespace sinter::capture {
+namespace sinter SINTER_API {
+namespace capture {
 
 namespace detail {
 
@@ -309,4 +311,5 @@ class FrameOf final : public Frame {
   std::tuple<const Stored&...> arguments_;
 };
 
-}  // namespace sinter::capture
+}  // namespace capture
+}  // namespace sinter

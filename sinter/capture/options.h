@@ -6,9 +6,10 @@
 #include <string>
 #include <variant>
 
+#include "sinter/base/api.h"
 #include "sinter/base/error.h"
 
-namespace sinter {
+namespace sinter SINTER_API {
 
 enum class Mode : uint8_t { kDefault, kReduceOverhead, kMaxAutotune, kMaxAutotuneNoCudagraphs };
 // "default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs".

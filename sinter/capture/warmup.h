@@ -20,10 +20,11 @@
 //     in memory is not the one that the program makes. On a GPU that call also runs step by step, and the next one is
 //     recorded (mode reduce-overhead).
 //   - Sizes count as in calls: with Dynamic::kAuto a second one makes a program for all of them.
+#include "sinter/base/api.h"
 #include "sinter/base/function_ref.h"
 #include "sinter/capture/buckets.h"
 
-namespace sinter {
+namespace sinter SINTER_API {
 
 // Sizes that calls have in these places: the examples are cut, or padded with zeros, to each of them.
 struct WarmupSizes {

@@ -120,10 +120,12 @@ void show_op(const ShowOptions& options) {
   }
   const bool cuda = options.device == "cuda";
   LoopNest nest = application.loops();
-  KernelStages kernel = cuda ? cuda_stages(nest, "k_" + options.op) : stages_of(nest, write_kernel(nest, "k_" + options.op));
+  KernelStages kernel =
+      cuda ? cuda_stages(nest, "k_" + options.op) : stages_of(nest, write_kernel(nest, "k_" + options.op));
   print_stages(options.stage, kernel);
   if (options.stage != "source") return;
-  std::cout << (cuda ? codegen::cuda_prelude() : codegen::cpu_prelude(runtime::host_target().vector_bytes / 4)) << kernel.code;
+  std::cout << (cuda ? codegen::cuda_prelude() : codegen::cpu_prelude(runtime::host_target().vector_bytes / 4))
+            << kernel.code;
 }
 
 }  // namespace sinter::cli

@@ -5,9 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "sinter/base/api.h"
 #include "sinter/tensor/tensor.h"
 
-namespace sinter {
+namespace sinter SINTER_API {
 
 class Graph;
 

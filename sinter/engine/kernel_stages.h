@@ -1,16 +1,10 @@
 #pragma once
 // Every generated kernel at every stage, for people: as a log, and as a list.
-#include <string>
 #include <vector>
 
+#include "sinter/engine/report.h"
+
 namespace sinter {
-
-struct KernelStages {
-  std::string name;
-  std::string loops, schedule, code;  // as `sinter show` prints them
-
-  bool operator==(const KernelStages&) const = default;
-};
 
 // To SINTER_LOGS=code, and to whoever lists; most often there is nobody, and the texts need not be made.
 bool kernels_are_noted();

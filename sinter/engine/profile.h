@@ -12,10 +12,11 @@
 #include <string>
 #include <vector>
 
+#include "sinter/base/api.h"
 #include "sinter/base/function_ref.h"
 #include "sinter/tensor/device.h"
 
-namespace sinter {
+namespace sinter SINTER_API {
 
 // What a kernel moves and computes at the least.
 struct Cost {

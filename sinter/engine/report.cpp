@@ -9,6 +9,7 @@
 #include "sinter/engine/device/device_engine.h"
 #include "sinter/engine/eager/eager.h"
 #include "sinter/engine/executable/plan.h"
+#include "sinter/engine/kernel_stages.h"
 #include "sinter/ops/contract.h"
 #include "sinter/ops/fused.h"
 #include "sinter/runtime/cuda/ceilings.h"

@@ -4,10 +4,18 @@
 #include <string>
 #include <vector>
 
-#include "sinter/engine/kernel_stages.h"
+#include "sinter/base/api.h"
 #include "sinter/engine/profile.h"
 
-namespace sinter {
+namespace sinter SINTER_API {
+
+// A generated kernel at every stage.
+struct KernelStages {
+  std::string name;
+  std::string loops, schedule, code;  // as `sinter show` prints them
+
+  bool operator==(const KernelStages&) const = default;
+};
 
 struct KernelReport {
   std::string name;              // "exp_sum_div"; the op's where it stands alone

@@ -14,12 +14,13 @@
 #include <string>
 #include <vector>
 
+#include "sinter/base/api.h"
 #include "sinter/capture/compiler.h"
 #include "sinter/capture/options.h"
 #include "sinter/io/tokenizer/tokenizer.h"
 #include "sinter/models/model.h"
 
-namespace sinter {
+namespace sinter SINTER_API {
 
 struct SamplingShape;
 

@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sinter/base/api.h"
 #include "sinter/base/error.h"
 #include "sinter/base/fields.h"
 #include "sinter/base/intrusive_ptr.h"
@@ -23,7 +24,7 @@
 #include "sinter/tensor/scalar.h"
 #include "sinter/tensor/shape.h"
 
-namespace sinter {
+namespace sinter SINTER_API {
 
 // --- one field as text and back. Texts never contain a top-level comma; lists are bracketed.
 std::string field_text(bool v);

@@ -4,10 +4,11 @@
 #include <initializer_list>
 #include <span>
 
+#include "sinter/base/api.h"
 #include "sinter/graph/type.h"
 #include "sinter/tensor/scalar.h"
 
-namespace sinter {
+namespace sinter SINTER_API {
 
 class Attrs;
 struct Op;

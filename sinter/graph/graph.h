@@ -7,9 +7,10 @@
 #include <unordered_map>
 #include <vector>
 
+#include "sinter/base/api.h"
 #include "sinter/graph/op.h"
 
-namespace sinter {
+namespace sinter SINTER_API {
 
 struct Node;
 

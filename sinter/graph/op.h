@@ -3,12 +3,13 @@
 #include <functional>
 #include <string_view>
 
+#include "sinter/base/api.h"
 #include "sinter/graph/attrs.h"
 #include "sinter/graph/element.h"
 #include "sinter/graph/type.h"
 #include "sinter/tensor/tensor.h"
 
-namespace sinter {
+namespace sinter SINTER_API {
 
 // Few kinds carry the rules, so that interpreter, lowering and dispatch have a handful of cases and not one per op.
 enum class OpKind : uint8_t {

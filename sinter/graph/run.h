@@ -3,9 +3,10 @@
 // is how one graph is inlined into another.
 #include <functional>
 
+#include "sinter/base/api.h"
 #include "sinter/graph/graph.h"
 
-namespace sinter {
+namespace sinter SINTER_API {
 
 // The value of a symbolic size, by name.
 using SizeOf = std::function<Dim(const std::string& symbol)>;

@@ -1,10 +1,11 @@
 #pragma once
 // Type of a value: dtype, sizes (numbers or symbols), device.
+#include "sinter/base/api.h"
 #include "sinter/tensor/device.h"
 #include "sinter/tensor/dtype.h"
 #include "sinter/tensor/shape.h"
 
-namespace sinter {
+namespace sinter SINTER_API {
 
 struct Type {
   DType dtype = kFloat32;

@@ -8,7 +8,9 @@
 #include <string_view>
 #include <vector>
 
-namespace sinter {
+#include "sinter/base/api.h"
+
+namespace sinter SINTER_API {
 
 // --- the small files of a checkpoint by their names ("tokenizer.json", "additional_chat_templates/tool.jinja"): in a folder, or
 // in memory where they come with something else

@@ -10,9 +10,10 @@
 #include <utility>
 #include <vector>
 
+#include "sinter/base/api.h"
 #include "sinter/tensor/tensor.h"
 
-namespace sinter {
+namespace sinter SINTER_API {
 
 // Names and tensors in a fixed order.
 using NamedTensors = std::vector<std::pair<std::string, Tensor>>;

@@ -5,11 +5,13 @@
 #include <string>
 #include <vector>
 
+#include "sinter/base/api.h"
 #include "sinter/base/fields.h"
 #include "sinter/io/config.h"
 #include "sinter/nn/module.h"
 
-namespace sinter::models {
+namespace sinter SINTER_API {
+namespace models {
 
 // Rotary position embeddings, with the ways in which checkpoints stretch them to longer texts.
 struct RopeConfig {
@@ -151,4 +153,5 @@ class ImageClassifier : public Model {
   NamedTensors run(const NamedTensors& inputs) override;
 };
 
-}  // namespace sinter::models
+}  // namespace models
+}  // namespace sinter

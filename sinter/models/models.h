@@ -5,9 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "sinter/base/api.h"
 #include "sinter/models/model.h"
 
-namespace sinter::models {
+namespace sinter SINTER_API {
+namespace models {
 
 struct FromOptions {
   std::optional<DType> dtype = {};  // that of the checkpoint by default; f32 for a model made from a name
@@ -37,4 +39,5 @@ std::shared_ptr<Model> from_state(const ConfigFile& file, const NamedTensors& st
 // The model as one that generates text; an Error where it does not.
 std::shared_ptr<CausalLM> causal_lm(const std::shared_ptr<Model>& model);
 
-}  // namespace sinter::models
+}  // namespace models
+}  // namespace sinter

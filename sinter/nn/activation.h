@@ -1,12 +1,14 @@
 #pragma once
 // Activation functions as layers, for Sequential, and losses as modules.
+#include "sinter/base/api.h"
 #include "sinter/base/fields.h"
 #include "sinter/nn/module.h"
 #include "sinter/ops/norm.h"
 #include "sinter/ops/pointwise.h"
 #include "sinter/ops/reduce.h"
 
-namespace sinter::nn {
+namespace sinter SINTER_API {
+namespace nn {
 
 // --- activation functions
 
@@ -135,4 +137,5 @@ struct CrossEntropyLossImpl : Module {
 };
 SINTER_MODULE(CrossEntropyLoss);
 
-}  // namespace sinter::nn
+}  // namespace nn
+}  // namespace sinter

@@ -2,10 +2,12 @@
 // Attention layers.
 #include <tuple>
 
+#include "sinter/base/api.h"
 #include "sinter/nn/linear.h"
 #include "sinter/nn/normalization.h"
 
-namespace sinter::nn {
+namespace sinter SINTER_API {
+namespace nn {
 
 struct MultiheadAttentionOptions {
   MultiheadAttentionOptions(int64_t embed_dim, int64_t num_heads) : embed_dim_(embed_dim), num_heads_(num_heads) {}
@@ -79,4 +81,5 @@ struct TransformerEncoderLayerImpl : Module {
 };
 SINTER_MODULE(TransformerEncoderLayer);
 
-}  // namespace sinter::nn
+}  // namespace nn
+}  // namespace sinter

@@ -3,11 +3,13 @@
 #include <concepts>
 #include <tuple>
 
+#include "sinter/base/api.h"
 #include "sinter/base/error.h"
 #include "sinter/capture/compile.h"
 #include "sinter/nn/module.h"
 
-namespace sinter::nn {
+namespace sinter SINTER_API {
+namespace nn {
 
 namespace detail {
 
@@ -175,9 +177,10 @@ std::ostream& operator<<(std::ostream& out, const ModuleHolder<Impl>& holder) {
   return out << static_cast<const Module&>(*holder);
 }
 
-}  // namespace sinter::nn
+}  // namespace nn
+}  // namespace sinter
 
-namespace sinter {
+namespace sinter SINTER_API {
 
 // --- compile() of a module that is no handle: a shared_ptr, which is kept, or a reference, which must outlive the result
 

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <concepts>
 
+#include "sinter/base/api.h"
 #include "sinter/base/error.h"
 #include "sinter/nn/module.h"
 
-namespace sinter::nn {
+namespace sinter SINTER_API {
+namespace nn {
 
 // A plain function of one tensor as a module.
 struct FunctionalImpl : Module {
@@ -146,4 +148,5 @@ class ModuleDict : public ModuleHolder<ModuleDictImpl<M>> {
   const M& operator[](const std::string& name) const { return (**this)[name]; }
 };
 
-}  // namespace sinter::nn
+}  // namespace nn
+}  // namespace sinter

@@ -1,10 +1,12 @@
 #pragma once
 // Convolutions and pools.
+#include "sinter/base/api.h"
 #include "sinter/base/fields.h"
 #include "sinter/nn/module.h"
 #include "sinter/ops/conv.h"
 
-namespace sinter::nn {
+namespace sinter SINTER_API {
+namespace nn {
 
 // --- convolutions
 
@@ -143,4 +145,5 @@ struct AdaptiveAvgPool2dImpl : Module {
 };
 SINTER_MODULE(AdaptiveAvgPool2d);
 
-}  // namespace sinter::nn
+}  // namespace nn
+}  // namespace sinter

@@ -2,10 +2,12 @@
 // What is done to parameters before and between steps. Names and defaults follow PyTorch.
 #include <utility>
 
+#include "sinter/base/api.h"
 #include "sinter/tensor/tensor.h"
 
 // Fillings, in place and unrecorded; each gives its tensor back.
-namespace sinter::nn::init {
+namespace sinter SINTER_API {
+namespace nn::init {
 
 enum class FanMode : uint8_t { kFanIn, kFanOut };
 enum class Nonlinearity : uint8_t { kLinear, kSigmoid, kTanh, kReLU, kLeakyReLU, kSELU };
@@ -36,10 +38,12 @@ const Tensor& trunc_normal_(const Tensor& tensor, double mean = 0, double std = 
 // A matrix (dimensions after the first merged) with orthonormal rows or columns, whichever are fewer, times gain.
 const Tensor& orthogonal_(const Tensor& tensor, double gain = 1, Where where = Where::current());
 
-}  // namespace sinter::nn::init
+}  // namespace nn::init
+}  // namespace sinter
 
 // Bounds on gradients, applied between backward() and the optimiser's step.
-namespace sinter::nn::utils {
+namespace sinter SINTER_API {
+namespace nn::utils {
 
 // Scales all gradients by one factor so that their common norm is at most max_norm; gives the norm they had. Tensors
 // without a gradient are passed over. Nothing is read on the host unless error_if_nonfinite.
@@ -48,4 +52,5 @@ Tensor clip_grad_norm_(const TensorList& parameters, double max_norm, double nor
 // Holds every element of every gradient within [-clip_value, clip_value].
 void clip_grad_value_(const TensorList& parameters, double clip_value, Where where = Where::current());
 
-}  // namespace sinter::nn::utils
+}  // namespace nn::utils
+}  // namespace sinter

@@ -2,10 +2,12 @@
 // Layers that multiply by a matrix, look up a table, or only change the shape.
 #include <optional>
 
+#include "sinter/base/api.h"
 #include "sinter/base/fields.h"
 #include "sinter/nn/module.h"
 
-namespace sinter::nn {
+namespace sinter SINTER_API {
+namespace nn {
 
 struct LinearOptions {
   LinearOptions(int64_t in_features, int64_t out_features) : in_features_(in_features), out_features_(out_features) {}
@@ -100,4 +102,5 @@ struct UnflattenImpl : Module {
 };
 SINTER_MODULE(Unflatten);
 
-}  // namespace sinter::nn
+}  // namespace nn
+}  // namespace sinter

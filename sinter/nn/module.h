@@ -18,12 +18,14 @@
 #include <utility>
 #include <vector>
 
+#include "sinter/base/api.h"
 #include "sinter/capture/function.h"
 #include "sinter/capture/options.h"
 #include "sinter/io/safetensors.h"
 #include "sinter/tensor/tensor.h"
 
-namespace sinter::nn {
+namespace sinter SINTER_API {
+namespace nn {
 
 class Module;
 class ModuleState;
@@ -224,6 +226,7 @@ bool initialises_parameters();
 // Memory for a parameter, not yet filled.
 Tensor new_parameter(const Shape& shape);
 
-}  // namespace sinter::nn
+}  // namespace nn
+}  // namespace sinter
 
 #include "sinter/nn/call.h"

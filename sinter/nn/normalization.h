@@ -2,10 +2,12 @@
 // Normalisation layers, and Dropout.
 #include <optional>
 
+#include "sinter/base/api.h"
 #include "sinter/base/fields.h"
 #include "sinter/nn/module.h"
 
-namespace sinter::nn {
+namespace sinter SINTER_API {
+namespace nn {
 
 struct LayerNormOptions {
   LayerNormOptions(const Shape& normalized_shape) : normalized_shape_(normalized_shape) {}
@@ -125,4 +127,5 @@ struct DropoutImpl : Module {
 };
 SINTER_MODULE(Dropout);
 
-}  // namespace sinter::nn
+}  // namespace nn
+}  // namespace sinter

@@ -12,9 +12,10 @@
 #include <functional>
 #include <tuple>
 
+#include "sinter/base/api.h"
 #include "sinter/tensor/tensor.h"
 
-namespace sinter {
+namespace sinter SINTER_API {
 
 using ListFunction = std::function<TensorList(const TensorList&)>;
 

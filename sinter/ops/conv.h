@@ -6,9 +6,10 @@
 #include <tuple>
 #include <vector>
 
+#include "sinter/base/api.h"
 #include "sinter/tensor/tensor.h"
 
-namespace sinter {
+namespace sinter SINTER_API {
 
 // One number per spatial dimension; a single one stands for all, none for the default.
 struct SpatialList : IntList {

@@ -8,9 +8,10 @@
 #include <string_view>
 #include <tuple>
 
+#include "sinter/base/api.h"
 #include "sinter/tensor/tensor.h"
 
-namespace sinter {
+namespace sinter SINTER_API {
 
 // Every element `value`.
 Tensor full(const Shape& size, const TensorArg& value, const std::optional<TensorOptions>& options = {});

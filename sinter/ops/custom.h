@@ -15,9 +15,10 @@
 //   Tensor y = swish(x), z = swish({x}, {.beta = 2});
 #include <functional>
 
+#include "sinter/base/api.h"
 #include "sinter/graph/op.h"
 
-namespace sinter {
+namespace sinter SINTER_API {
 
 // What an op is. `name`, `infer` and one of `run` and `decompose` must be there.
 struct OpDefinition {

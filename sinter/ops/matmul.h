@@ -4,9 +4,10 @@
 #include <optional>
 #include <string_view>
 
+#include "sinter/base/api.h"
 #include "sinter/tensor/tensor.h"
 
-namespace sinter {
+namespace sinter SINTER_API {
 
 // [n, k] x [k, m] → [n, m].
 Tensor mm(const TensorArg& a, const TensorArg& b);

@@ -3,9 +3,10 @@
 #include <array>
 #include <tuple>
 
+#include "sinter/base/api.h"
 #include "sinter/tensor/tensor.h"
 
-namespace sinter {
+namespace sinter SINTER_API {
 
 // --- normalisations. Half types are computed in f32 and rounded once. Weight, bias, running statistics may be undefined
 

@@ -3,9 +3,10 @@
 #include <optional>
 #include <string_view>
 
+#include "sinter/base/api.h"
 #include "sinter/tensor/tensor.h"
 
-namespace sinter {
+namespace sinter SINTER_API {
 
 // --- of one tensor. Those of real functions give f32 on integers
 

@@ -3,9 +3,10 @@
 #include <optional>
 #include <tuple>
 
+#include "sinter/base/api.h"
 #include "sinter/tensor/tensor.h"
 
-namespace sinter {
+namespace sinter SINTER_API {
 
 // The sum; integers sum in i64.
 Tensor sum(const TensorArg& x, const IntList& dims = {}, bool keepdim = false, std::optional<DType> dtype = {});

@@ -3,9 +3,10 @@
 #include <string>
 #include <vector>
 
+#include "sinter/base/api.h"
 #include "sinter/tensor/tensor.h"
 
-namespace sinter {
+namespace sinter SINTER_API {
 
 // --- views: other looks at the same elements. Eagerly the result shares its operand's memory; in a graph it is free
 

@@ -3,9 +3,11 @@
 // batch) after the optimiser: the rate is a function of the steps taken and of the rate each group had at first.
 #include <functional>
 
+#include "sinter/base/api.h"
 #include "sinter/optim/optimizer.h"
 
-namespace sinter::optim {
+namespace sinter SINTER_API {
+namespace optim {
 
 class LRScheduler {
  public:
@@ -65,4 +67,5 @@ class LambdaLR final : public LRScheduler {
   std::function<double(int64_t)> factor_;
 };
 
-}  // namespace sinter::optim
+}  // namespace optim
+}  // namespace sinter

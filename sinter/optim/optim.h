@@ -2,10 +2,12 @@
 // Everything of optim: the optimisers, and schedules of the learning rate.
 #include <utility>
 
+#include "sinter/base/api.h"
 #include "sinter/optim/lr_scheduler.h"
 #include "sinter/optim/optimizer.h"
 
-namespace sinter::optim {
+namespace sinter SINTER_API {
+namespace optim {
 
 // Stochastic gradient descent.
 struct SGDOptions {
@@ -71,4 +73,5 @@ extern template class AdamBase<AdamWOptions>;
 using Adam = AdamBase<AdamOptions>;
 using AdamW = AdamBase<AdamWOptions>;
 
-}  // namespace sinter::optim
+}  // namespace optim
+}  // namespace sinter

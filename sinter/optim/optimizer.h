@@ -12,12 +12,14 @@
 #include <string>
 #include <vector>
 
+#include "sinter/base/api.h"
 #include "sinter/base/fields.h"
 #include "sinter/capture/function.h"
 #include "sinter/io/safetensors.h"
 #include "sinter/tensor/tensor.h"
 
-namespace sinter::optim {
+namespace sinter SINTER_API {
+namespace optim {
 
 template <class Options>
 struct ParamGroup {
@@ -171,4 +173,5 @@ class GroupedOptimizer : public Optimizer {
   std::vector<Group> groups_;
 };
 
-}  // namespace sinter::optim
+}  // namespace optim
+}  // namespace sinter

@@ -13,11 +13,12 @@
 #include <string>
 #include <vector>
 
+#include "sinter/base/api.h"
 #include "sinter/generate/text_generator.h"
 #include "sinter/io/config.h"
 #include "sinter/models/models.h"
 
-namespace sinter {
+namespace sinter SINTER_API {
 
 struct ExportOptions {
   std::optional<DType> dtype = {};  // that of the checkpoint by default

@@ -4,10 +4,11 @@
 #include <cstddef>
 #include <functional>
 
+#include "sinter/base/api.h"
 #include "sinter/base/intrusive_ptr.h"
 #include "sinter/tensor/device.h"
 
-namespace sinter {
+namespace sinter SINTER_API {
 
 class Allocator;
 

@@ -4,7 +4,9 @@
 #include <iosfwd>
 #include <string>
 
-namespace sinter {
+#include "sinter/base/api.h"
+
+namespace sinter SINTER_API {
 
 enum class DeviceType : uint8_t { kCPU, kCUDA };
 

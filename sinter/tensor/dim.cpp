@@ -184,7 +184,8 @@ DimTerm divide_term(const DimTerm& term, const DimTerm& divisor) {
 
 }  // namespace
 
-Dim operator/(const Dim& a, const Dim& b) {
+// Declared as friends, which take no visibility from their namespace.
+SINTER_API Dim operator/(const Dim& a, const Dim& b) {
   if (b.is_number()) SINTER_INTERNAL_ASSERT(b.number() != 0, "a size is divided by zero");
   if (a.is_number() && b.is_number()) return floor_divide(a.value_, b.value_);
   if (b.is_number() && b.value_ == 1) return a;
@@ -206,7 +207,7 @@ Dim operator/(const Dim& a, const Dim& b) {
   });
 }
 
-Dim operator%(const Dim& a, const Dim& b) {
+SINTER_API Dim operator%(const Dim& a, const Dim& b) {
   if (b.is_number()) SINTER_INTERNAL_ASSERT(b.number() != 0, "a size is divided by zero");
   if (a.is_number() && b.is_number()) return a.value_ - floor_divide(a.value_, b.value_) * b.value_;
   if ((b.is_number() && b.value_ == 1) || a.same_as(b)) return 0;

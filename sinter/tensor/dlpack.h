@@ -3,9 +3,10 @@
 // ABI (up to version 0.8); a DLManagedTensor* may be passed to or taken from any library that speaks it, after a cast.
 #include <cstdint>
 
+#include "sinter/base/api.h"
 #include "sinter/tensor/tensor.h"
 
-namespace sinter {
+namespace sinter SINTER_API {
 
 namespace dlpack {
 

@@ -6,7 +6,9 @@
 #include <string>
 #include <string_view>
 
-namespace sinter {
+#include "sinter/base/api.h"
+
+namespace sinter SINTER_API {
 
 // Ordered so that promotion inside a category is a maximum.
 enum class DType : uint8_t { kBool, kUInt8, kInt8, kInt16, kInt32, kInt64, kFloat16, kBFloat16, kFloat32, kFloat64 };

@@ -7,10 +7,11 @@
 #include <iosfwd>
 #include <string>
 
+#include "sinter/base/api.h"
 #include "sinter/base/intrusive_ptr.h"
 #include "sinter/tensor/dtype.h"
 
-namespace sinter {
+namespace sinter SINTER_API {
 
 class Scalar;
 class Tensor;

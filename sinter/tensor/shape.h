@@ -5,10 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "sinter/base/api.h"
 #include "sinter/base/small_vector.h"
 #include "sinter/tensor/dim.h"
 
-namespace sinter {
+namespace sinter SINTER_API {
 
 // A single signed number stands for a list of one, as in x.sum(0); an unsigned one is a count.
 class IntList : public SmallVector<int64_t, 6> {

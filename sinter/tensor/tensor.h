@@ -10,13 +10,14 @@
 #include <variant>
 #include <vector>
 
+#include "sinter/base/api.h"
 #include "sinter/tensor/buffer.h"
 #include "sinter/tensor/device.h"
 #include "sinter/tensor/dtype.h"
 #include "sinter/tensor/scalar.h"
 #include "sinter/tensor/shape.h"
 
-namespace sinter {
+namespace sinter SINTER_API {
 
 enum class MemoryFormat : uint8_t { kContiguous, kChannelsLast, kChannelsLast3d, kPreserve };
 inline constexpr MemoryFormat kContiguousFormat = MemoryFormat::kContiguous, kChannelsLast = MemoryFormat::kChannelsLast,

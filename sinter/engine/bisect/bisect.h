@@ -7,10 +7,11 @@
 #include <string_view>
 #include <vector>
 
+#include "sinter/base/api.h"
 #include "sinter/base/function_ref.h"
 #include "sinter/tensor/tensor.h"
 
-namespace sinter {
+namespace sinter SINTER_API {
 
 struct BisectOptions {
   bool slower_than_eager = false;  // looks for kernels that take longer than their ops one by one, not for wrong ones

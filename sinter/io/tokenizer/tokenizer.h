@@ -16,7 +16,9 @@
 #include <string_view>
 #include <vector>
 
-namespace sinter {
+#include "sinter/base/api.h"
+
+namespace sinter SINTER_API {
 
 class CheckpointFiles;
 

@@ -1,7 +1,6 @@
 #include "sinter/runtime/cpu/onednn.h"
 
 #include <pthread.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
@@ -24,12 +23,10 @@ namespace {
 
 // --- the plugin ------------------------------------------------------------------------------------------------------
 
-// SINTER_ONEDNN_PLUGIN, or where the clang plugin is looked for.
-std::string plugin_path() {
-  if (const char* path = std::getenv("SINTER_ONEDNN_PLUGIN"); path && *path) return path;
-  std::string here = directory_of_code(reinterpret_cast<const void*>(&onednn_version));
-  std::string first = here + "/sinter/libsinter_onednn.so", second = here + "/../lib/sinter/libsinter_onednn.so";
-  return access(first.c_str(), R_OK) != 0 && access(second.c_str(), R_OK) == 0 ? second : first;
+// SINTER_ONEDNN_PLUGIN, or where this installation has it.
+std::string onednn_plugin_path() {
+  const char* path = std::getenv("SINTER_ONEDNN_PLUGIN");
+  return path && *path ? path : plugin_path("libsinter_onednn.so");
 }
 
 // An OpenMP runtime may bind the thread that loads it, which is a thread of ours.
@@ -56,7 +53,7 @@ const Plugin& plugin() {
   static const Plugin* loaded = [] {
     auto* plugin = new Plugin;
     KeepAffinity keep;
-    plugin->library = DynamicLibrary::try_open(plugin_path(), /*lazy=*/true, &plugin->problem);
+    plugin->library = DynamicLibrary::try_open(onednn_plugin_path(), /*lazy=*/true, &plugin->problem);
     if (!plugin->library) return plugin;
     auto open = reinterpret_cast<OnednnOpen>(plugin->library->find_symbol(kOnednnOpenSymbol));
     if (!open) {

@@ -1,6 +1,4 @@
 // Finds and loads the clang plugin on the first compile.
-#include <unistd.h>
-
 #include <cstdlib>
 
 #include "sinter/base/dynamic_library.h"
@@ -12,13 +10,10 @@ namespace sinter::runtime {
 
 namespace {
 
-// SINTER_CLANG_PLUGIN, or beside this library: <dir>/sinter/, else <dir>/../lib/sinter/ for a program that holds the
-// library statically.
-std::string plugin_path() {
-  if (const char* path = std::getenv("SINTER_CLANG_PLUGIN"); path && *path) return path;
-  std::string here = directory_of_code(reinterpret_cast<const void*>(&compile_with_clang));
-  std::string first = here + "/sinter/libsinter_clang.so", second = here + "/../lib/sinter/libsinter_clang.so";
-  return access(first.c_str(), R_OK) != 0 && access(second.c_str(), R_OK) == 0 ? second : first;
+// SINTER_CLANG_PLUGIN, or where this installation has it.
+std::string clang_plugin_path() {
+  const char* path = std::getenv("SINTER_CLANG_PLUGIN");
+  return path && *path ? path : plugin_path("libsinter_clang.so");
 }
 
 struct Plugin {
@@ -32,7 +27,7 @@ const Plugin& plugin() {
   // Never unloaded: LLVM's static objects do not survive that, nor a compile still running at exit.
   static const Plugin* loaded = [] {
     auto* plugin = new Plugin;
-    auto library = DynamicLibrary::try_open(plugin_path(), /*lazy=*/true, &plugin->problem);
+    auto library = DynamicLibrary::try_open(clang_plugin_path(), /*lazy=*/true, &plugin->problem);
     if (!library) return plugin;
     plugin->library = new DynamicLibrary(std::move(*library));
     plugin->compile = reinterpret_cast<ClangCompile>(plugin->library->find_symbol(kClangCompileSymbol));

@@ -4,9 +4,10 @@
 #include <cstdint>
 #include <string>
 
+#include "sinter/base/api.h"
 #include "sinter/tensor/device.h"
 
-namespace sinter {
+namespace sinter SINTER_API {
 
 namespace runtime {
 
