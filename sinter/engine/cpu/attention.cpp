@@ -1,6 +1,6 @@
 // Attention by the blocks of runtime/cpu/attention.
+#include "sinter/engine/cpu/op_kernels.h"
 #include "sinter/engine/eager/attention.h"
-#include "sinter/engine/eager/op_kernels.h"
 
 namespace sinter::eager {
 
@@ -15,10 +15,12 @@ bool attention(const Op& op, std::span<const TensorArg> inputs, const Attrs& att
   return true;
 }
 
-const RegisterOpKernel kernels[] = {
-    {kCPU, {.op = "scaled_dot_product_attention", .run = attention, .name = "attention", .takes = takes_attention}},
+const OpKernel kernels[] = {
+    {.op = "scaled_dot_product_attention", .run = attention, .name = "attention", .takes = takes_attention},
 };
 
 }  // namespace
+
+std::span<const OpKernel> attention_kernels_of_cpu() { return kernels; }
 
 }  // namespace sinter::eager

@@ -2,7 +2,7 @@
 #include "sinter/engine/cpu/convolution.h"
 
 #include "sinter/engine/eager/gemm_operand.h"
-#include "sinter/engine/eager/op_kernels.h"
+#include "sinter/engine/cpu/op_kernels.h"
 #include "sinter/runtime/cpu/conv/pool.h"
 
 namespace sinter::eager {
@@ -158,14 +158,16 @@ bool window_sum(const Op& op, std::span<const TensorArg> inputs, const Attrs& at
   return true;
 }
 
-const RegisterOpKernel kernels[] = {
-    {kCPU, {.op = "convolution", .run = convolution, .name = "convolution"}},
-    {kCPU, {.op = "convolution_weight_grad", .run = weight_grad, .name = "convolution"}},
-    {kCPU, {.op = "max_pool", .run = max_pool, .name = "pool"}},
-    {kCPU, {.op = "max_pool_indices", .run = max_pool_indices, .name = "pool"}},
-    {kCPU, {.op = "window_sum", .run = window_sum, .name = "pool"}},
+const OpKernel kernels[] = {
+    {.op = "convolution", .run = convolution, .name = "convolution"},
+    {.op = "convolution_weight_grad", .run = weight_grad, .name = "convolution"},
+    {.op = "max_pool", .run = max_pool, .name = "pool"},
+    {.op = "max_pool_indices", .run = max_pool_indices, .name = "pool"},
+    {.op = "window_sum", .run = window_sum, .name = "pool"},
 };
 
 }  // namespace
+
+std::span<const OpKernel> convolution_kernels_of_cpu() { return kernels; }
 
 }  // namespace sinter::eager

@@ -7,6 +7,7 @@
 
 #include "sinter/engine/cpu/convolution_step.h"
 #include "sinter/engine/cpu/nest_step.h"
+#include "sinter/engine/cpu/op_kernels.h"
 #include "sinter/engine/cpu/product_step.h"
 #include "sinter/engine/eager/gemm_operand.h"
 #include "sinter/engine/step/make_step.h"
@@ -27,6 +28,10 @@ class CpuEngine final : public DeviceEngine {
 
   bool takes_contraction(const Node& node) const override {
     return node.op == &convolution_op() ? is_fusable_convolution(node) : eager::gemm_type(node.types[0].dtype).has_value();
+  }
+
+  std::vector<eager::OpKernel> op_kernels() const override {
+    return eager::joined({eager::product_kernels_of_cpu(), eager::attention_kernels_of_cpu(), eager::convolution_kernels_of_cpu()});
   }
 
   std::unique_ptr<CompiledStep> make_step(const FusedAttrs& attrs, std::span<const TensorImpl* const> inputs,

@@ -1,6 +1,6 @@
 // mm and bmm by the cores of runtime/cpu/gemm.
+#include "sinter/engine/cpu/op_kernels.h"
 #include "sinter/engine/eager/gemm_operand.h"
-#include "sinter/engine/eager/op_kernels.h"
 
 namespace sinter::eager {
 
@@ -30,11 +30,13 @@ bool matrix_product(const Op& op, std::span<const TensorArg> inputs, const Attrs
   return true;
 }
 
-const RegisterOpKernel kernels[] = {
-    {kCPU, {.op = "mm", .run = matrix_product, .name = "gemm"}},
-    {kCPU, {.op = "bmm", .run = matrix_product, .name = "gemm"}},
+const OpKernel kernels[] = {
+    {.op = "mm", .run = matrix_product, .name = "gemm"},
+    {.op = "bmm", .run = matrix_product, .name = "gemm"},
 };
 
 }  // namespace
+
+std::span<const OpKernel> product_kernels_of_cpu() { return kernels; }
 
 }  // namespace sinter::eager

@@ -5,8 +5,8 @@
 
 #include "sinter/base/error.h"
 #include "sinter/engine/cuda/arguments.h"
+#include "sinter/engine/cuda/op_kernels.h"
 #include "sinter/engine/eager/attention.h"
-#include "sinter/engine/eager/op_kernels.h"
 #include "sinter/runtime/cuda/attention/attention.h"
 #include "sinter/runtime/cuda/device.h"
 #include "sinter/runtime/cuda/memory.h"
@@ -94,15 +94,17 @@ bool attention(const Op& op, std::span<const TensorArg> inputs, const Attrs& att
   return true;
 }
 
-const RegisterOpKernel kernels[] = {
-    {kCUDA, {.op = "scaled_dot_product_attention",
+const OpKernel kernels[] = {
+    {.op = "scaled_dot_product_attention",
              .run = attention,
              .name = "attention",
              .takes = takes_attention,
              .strides = attention_strides,
-             .prepare = prepare}},
+             .prepare = prepare},
 };
 
 }  // namespace
+
+std::span<const OpKernel> attention_kernels_of_cuda() { return kernels; }
 
 }  // namespace sinter::eager

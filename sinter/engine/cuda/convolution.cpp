@@ -3,8 +3,8 @@
 #include "sinter/base/log.h"
 #include "sinter/engine/cuda/arguments.h"
 #include "sinter/engine/cuda/convolution_step.h"
+#include "sinter/engine/cuda/op_kernels.h"
 #include "sinter/engine/cuda/tile_convolution.h"
-#include "sinter/engine/eager/op_kernels.h"
 #include "sinter/ops/contract.h"
 #include "sinter/tensor/memory_format.h"
 
@@ -72,10 +72,12 @@ bool convolution(const Op& op, std::span<const TensorArg> inputs, const Attrs& a
   return true;
 }
 
-const RegisterOpKernel kernels[] = {
-    {kCUDA, {.op = "convolution", .run = convolution, .name = "convolution"}},
+const OpKernel kernels[] = {
+    {.op = "convolution", .run = convolution, .name = "convolution"},
 };
 
 }  // namespace
+
+std::span<const OpKernel> convolution_kernels_of_cuda() { return kernels; }
 
 }  // namespace sinter::eager

@@ -8,6 +8,7 @@
 #include "sinter/engine/cpu/convolution_step.h"
 #include "sinter/engine/cuda/arguments.h"
 #include "sinter/engine/cuda/convolution_step.h"
+#include "sinter/engine/cuda/op_kernels.h"
 #include "sinter/engine/cuda/pooling.h"
 #include "sinter/engine/cuda/replay.h"
 #include "sinter/engine/eager/gemm_operand.h"
@@ -37,6 +38,10 @@ class CudaEngine final : public DeviceEngine {
   bool takes_contraction(const Node& node) const override {
     if (node.op == &convolution_op()) return is_fusable_convolution(node) && is_fusable_on_cuda(node);
     return eager::gemm_type(node.types[0].dtype).has_value();
+  }
+
+  std::vector<eager::OpKernel> op_kernels() const override {
+    return eager::joined({eager::product_kernels_of_cuda(), eager::attention_kernels_of_cuda(), eager::convolution_kernels_of_cuda(), eager::pool_kernels_of_cuda(), eager::sort_kernels_of_cuda()});
   }
 
   std::unique_ptr<CompiledStep> make_step(const FusedAttrs& attrs, std::span<const TensorImpl* const> inputs,

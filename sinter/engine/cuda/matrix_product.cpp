@@ -1,7 +1,7 @@
 #include "sinter/base/error.h"
 #include "sinter/engine/cuda/arguments.h"
+#include "sinter/engine/cuda/op_kernels.h"
 #include "sinter/engine/eager/gemm_operand.h"
-#include "sinter/engine/eager/op_kernels.h"
 #include "sinter/runtime/cuda/cublaslt.h"
 
 namespace sinter::eager {
@@ -46,11 +46,13 @@ bool matrix_product(const Op& op, std::span<const TensorArg> inputs, const Attrs
   return true;
 }
 
-const RegisterOpKernel kernels[] = {
-    {kCUDA, {.op = "mm", .run = matrix_product, .name = "gemm"}},
-    {kCUDA, {.op = "bmm", .run = matrix_product, .name = "gemm"}},
+const OpKernel kernels[] = {
+    {.op = "mm", .run = matrix_product, .name = "gemm"},
+    {.op = "bmm", .run = matrix_product, .name = "gemm"},
 };
 
 }  // namespace
+
+std::span<const OpKernel> product_kernels_of_cuda() { return kernels; }
 
 }  // namespace sinter::eager

@@ -2,13 +2,13 @@
 #include <map>
 #include <mutex>
 
+#include "sinter/base/format.h"
 #include "sinter/codegen/cuda/emit.h"
 #include "sinter/engine/cuda/arguments.h"
 #include "sinter/engine/cuda/loops.h"
+#include "sinter/engine/cuda/op_kernels.h"
 #include "sinter/engine/cuda/pooling.h"
-#include "sinter/engine/eager/op_kernels.h"
 #include "sinter/ops/contract.h"
-#include "sinter/base/format.h"
 #include "sinter/runtime/cuda/device.h"
 #include "sinter/tensor/memory_format.h"
 
@@ -118,10 +118,12 @@ bool max_pool(const Op&, std::span<const TensorArg> inputs, const Attrs& attrs, 
   return true;
 }
 
-const RegisterOpKernel kernels[] = {
-    {kCUDA, {.op = "max_pool", .run = max_pool, .name = "pool"}},
+const OpKernel kernels[] = {
+    {.op = "max_pool", .run = max_pool, .name = "pool"},
 };
 
 }  // namespace
+
+std::span<const OpKernel> pool_kernels_of_cuda() { return kernels; }
 
 }  // namespace sinter::eager

@@ -1,7 +1,7 @@
 // Orderings and searches by the kernels of runtime/cuda/sort.h.
 #include "sinter/base/error.h"
 #include "sinter/engine/cuda/arguments.h"
-#include "sinter/engine/eager/op_kernels.h"
+#include "sinter/engine/cuda/op_kernels.h"
 #include "sinter/ops/search.h"
 #include "sinter/runtime/cuda/sort.h"
 
@@ -113,14 +113,16 @@ bool searchsorted(const Op& op, std::span<const TensorArg> inputs, const Attrs& 
   return true;
 }
 
-const RegisterOpKernel kernels[] = {
-    {kCUDA, {.op = "sort", .run = sort, .name = "sort"}},
-    {kCUDA, {.op = "topk", .run = topk, .name = "sort"}},
-    {kCUDA, {.op = "nonzero", .run = nonzero, .name = "search"}},
-    {kCUDA, {.op = "_unique2", .run = unique, .name = "search"}},
-    {kCUDA, {.op = "searchsorted", .run = searchsorted, .name = "search"}},
+const OpKernel kernels[] = {
+    {.op = "sort", .run = sort, .name = "sort"},
+    {.op = "topk", .run = topk, .name = "sort"},
+    {.op = "nonzero", .run = nonzero, .name = "search"},
+    {.op = "_unique2", .run = unique, .name = "search"},
+    {.op = "searchsorted", .run = searchsorted, .name = "search"},
 };
 
 }  // namespace
+
+std::span<const OpKernel> sort_kernels_of_cuda() { return kernels; }
 
 }  // namespace sinter::eager

@@ -2,6 +2,7 @@
 // What the engine asks of a device: all that differs from one kind to another. A kind of device is a folder (cpu/, cuda/) that
 // implements it.
 #include "sinter/engine/device/recording.h"
+#include "sinter/engine/eager/op_kernels.h"
 #include "sinter/engine/step/compiled_step.h"
 #include "sinter/graph/graph.h"
 #include "sinter/ops/fused.h"
@@ -25,6 +26,8 @@ class DeviceEngine {
   // --- steps
   // Whether the contraction is the first of a group, whose other members work on its result.
   virtual bool takes_contraction(const Node& node) const = 0;
+  // Kernels by hand, and libraries, that take single ops.
+  virtual std::vector<eager::OpKernel> op_kernels() const = 0;
   // As make_step.
   virtual std::unique_ptr<CompiledStep> make_step(const FusedAttrs& attrs, std::span<const TensorImpl* const> inputs,
                                                   std::span<const TensorImpl* const> outputs) const = 0;

@@ -4,40 +4,38 @@
 #include <unordered_map>
 
 #include "sinter/base/error.h"
+#include "sinter/engine/device/device_engine.h"
 
 namespace sinter::eager {
 
 namespace {
 
-constexpr size_t kDevices = 2;
-
-// Filled while the library is loaded.
-std::vector<std::pair<DeviceType, OpKernel>>& registered() {
-  static std::vector<std::pair<DeviceType, OpKernel>> all;
-  return all;
-}
-
 using ByOp = std::unordered_map<const Op*, OpKernel>;
 
-std::array<ByOp, kDevices> by_device() {
-  std::array<ByOp, kDevices> out;
-  for (auto& [device, kernel] : registered()) {
+ByOp by_op(DeviceType device) {
+  ByOp out;
+  for (auto& kernel : engine_of(Device(device)).op_kernels()) {
     const Op* op = find_op(kernel.op);
-    SINTER_INTERNAL_ASSERT(op, "a kernel is registered for {}, which is no op", kernel.op);
-    bool fresh = out[size_t(device)].emplace(op, kernel).second;
-    SINTER_INTERNAL_ASSERT(fresh, "two kernels are registered for {}", kernel.op);
+    SINTER_INTERNAL_ASSERT(op, "there is a kernel for {}, which is no op", kernel.op);
+    bool fresh = out.emplace(op, kernel).second;
+    SINTER_INTERNAL_ASSERT(fresh, "there are two kernels for {}", kernel.op);
   }
   return out;
 }
 
 }  // namespace
 
-RegisterOpKernel::RegisterOpKernel(DeviceType device, OpKernel kernel) { registered().emplace_back(device, kernel); }
+std::vector<OpKernel> joined(std::initializer_list<std::span<const OpKernel>> lists) {
+  std::vector<OpKernel> out;
+  for (auto& list : lists) out.insert(out.end(), list.begin(), list.end());
+  return out;
+}
 
 const OpKernel* find_op_kernel(const Op& op, DeviceType device) {
-  static const auto known = by_device();
-  auto it = known[size_t(device)].find(&op);
-  return it == known[size_t(device)].end() ? nullptr : &it->second;
+  static const std::array known = {by_op(kCPU), by_op(kCUDA)};
+  auto& kernels = known[size_t(device)];
+  auto it = kernels.find(&op);
+  return it == kernels.end() ? nullptr : &it->second;
 }
 
 Template find_template(const Op& op, Device device) {

@@ -1,8 +1,5 @@
 #pragma once
-// Ops that a kernel by hand, or a library, takes whole: for each kind of device a list, which grows where such kernels are
-// written. One file adds a kernel:
-//
-//   const RegisterOpKernel kernels[] = {{kCUDA, {.op = "topk", .run = topk_on_cuda, .name = "sort"}}};
+// Ops that a kernel by hand, or a library, takes whole: for each kind of device a list (DeviceEngine::op_kernels).
 #include "sinter/engine/eager/eager.h"
 
 namespace sinter::eager {
@@ -18,9 +15,7 @@ struct OpKernel {
   Preparation prepare = nullptr;
 };
 
-struct RegisterOpKernel {
-  RegisterOpKernel(DeviceType device, OpKernel kernel);
-};
+std::vector<OpKernel> joined(std::initializer_list<std::span<const OpKernel>> lists);
 
 // Null where there is none.
 const OpKernel* find_op_kernel(const Op& op, DeviceType device);

@@ -1,0 +1,11 @@
+#pragma once
+// The kernels of this device that take ops whole, by the file that has them.
+#include "sinter/engine/eager/op_kernels.h"
+
+namespace sinter::eager {
+
+std::span<const OpKernel> product_kernels_of_cpu();
+std::span<const OpKernel> attention_kernels_of_cpu();
+std::span<const OpKernel> convolution_kernels_of_cpu();
+
+}  // namespace sinter::eager
