@@ -413,7 +413,7 @@ void Capture::link(const std::shared_ptr<Segment>& segment) {
     entry_.segments.push_back(segment);
     known = segment;
   }
-  if (last_ && purpose_ == Purpose::kGrow) last_->edges[last_answer_] = segment;
+  if (last_ && purpose_ == Purpose::kGrow && !recorder_.is_failing()) last_->edges[last_answer_] = segment;
 }
 
 // A segment that computes the same as the draft does, of this branch or another; null where there is none.

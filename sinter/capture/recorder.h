@@ -105,6 +105,8 @@ class Recorder final : public ProgramTracer {
               std::shared_ptr<const void> prototype);
   // Runs what was recorded so far for its effects alone: an exception has ended the program. Whether there were any.
   bool flush();
+  // Whether the function has thrown: what is recorded by now is the end of nothing that a later call could come to.
+  bool is_failing() const { return failing_; }
   // Once the function has returned and its results are gone: tensors of the program that the host still holds (a member, a
   // static) become the real ones that they stand for. Not those made of the arguments, which another call would have to
   // set anew, unless the function is called every time or has failed.

@@ -314,6 +314,21 @@ TEST(Breaks, NumbersOfTheProgramPromoteAsNumbersDo) {
         }
 }
 
+// What it wrote before it threw is a piece of its own, but no end that another call may come to.
+TEST(Breaks, AFunctionThatThrowsBehindOneThrowsAgain) {
+  Tensor state = zeros({2});
+  auto f = [state](const Tensor& x, const Scalar& s) {
+    if (!(s > 0.5)) return x + 1;
+    state.add_(1);
+    return x + state;  // fits two elements only
+  };
+  auto fast = compile(f, {.dynamic = Dynamic::kTrue});
+  EXPECT_TRUE(close(fast(ones({4}), 0.0), full({4}, 2.0)));
+  for (int64_t n : {5, 3, 7}) EXPECT_THROW(fast(ones({n}), 1.0), Error) << n;
+  EXPECT_TRUE(close(state, full({2}, 3.0)));
+  EXPECT_TRUE(close(fast(ones({2}), 1.0), full({2}, 5.0)));
+}
+
 TEST(Breaks, AreLogged) {
   auto f = compile([](const Tensor& x) { return x.sum().item() > 0.0 ? x : -x; }, {.name = "asker"});
   std::string text = logged("breaks", [&] { f(ones({2})); });
