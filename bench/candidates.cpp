@@ -9,7 +9,7 @@
 #include "bench/support/onednn.h"
 #include "bench/support/timing.h"
 #include "sinter/base/thread_pool.h"
-#include "sinter/engine/step/make_step.h"
+#include "sinter/engine/device/make_step.h"
 #include "sinter/ops/contract.h"
 #include "sinter/sinter.h"
 

@@ -27,6 +27,17 @@ package:  base tensor ops autograd capture engine io nn optim models generate ru
 cli:      base tensor graph ops autograd passes loops codegen runtime capture engine io nn optim models generate package sinter.h
 '
 
+# Parts of engine, and those of them that they may not include: a step knows no device, devices do not know each other, and
+# what plans and runs programs knows them by their interface alone.
+parts='
+engine/step:       engine/device engine/eager engine/cpu engine/cuda engine/executable engine/referee engine/bisect
+engine/eager:      engine/cpu engine/cuda engine/executable engine/referee engine/bisect
+engine/device:     engine/executable engine/referee engine/bisect
+engine/cpu:        engine/cuda engine/executable engine/referee engine/bisect
+engine/cuda:       engine/cpu engine/executable engine/referee engine/bisect
+engine/executable: engine/cpu engine/cuda
+'
+
 # Libraries whose headers are slow to compile stay out of our headers, but for those named *_api.h, which only .cpp files
 # may include.
 heavy='^(clang/|llvm/|nlohmann/|CLI/|oneapi/|dnnl|pcre2|utf8proc|cuda|nvrtc|cublas|cudnn)'
@@ -34,7 +45,7 @@ heavy='^(clang/|llvm/|nlohmann/|CLI/|oneapi/|dnnl|pcre2|utf8proc|cuda|nvrtc|cubl
 faults=$(
   {
     find sinter -type f \( -name '*.h' -o -name '*.cpp' \) -print0 | sort -z |
-      layers="$layers" xargs -0 -r awk -v heavy="$heavy" '
+      layers="$layers" parts="$parts" xargs -0 -r awk -v heavy="$heavy" '
         BEGIN {
           count = split(ENVIRON["layers"], lines, "\n")
           for (i = 1; i <= count; i++) {
@@ -44,10 +55,19 @@ faults=$(
             for (j = 2; j in words; j++) allowed[folder, words[j]] = 1
           }
         }
+        BEGIN {
+          count = split(ENVIRON["parts"], lines, "\n")
+          for (i = 1; i <= count; i++) {
+            if (split(lines[i], words, " ") == 0) continue
+            part = words[1]; sub(/:$/, "", part)
+            for (j = 2; j in words; j++) refused[part, words[j]] = 1
+          }
+        }
         # Files directly in sinter/ gather the public headers and may see everything.
         FNR == 1 {
           parts = split(FILENAME, path, "/")
           folder = parts > 2 ? path[2] : ""
+          part_of_file = parts > 3 ? path[2] "/" path[3] : ""
           is_header = FILENAME ~ /\.h$/
           if (folder != "" && !(folder in known)) print FILENAME ": folder " folder " has no place in the order"
           if (is_header && $0 !~ /^#pragma once/) print FILENAME ":1: a header opens with #pragma once"
@@ -62,6 +82,7 @@ faults=$(
             split(target, path, "/")
             if (is_header && target ~ /_api\.h$/) print where target " brings in slow headers and belongs in a .cpp file"
             if (folder in known && !((folder, path[2]) in allowed)) print where folder " may not include " target
+            if ((part_of_file, path[2] "/" path[3]) in refused) print where part_of_file " may not include " target
           } else if (quoted && target != "sinter_embedded.h") {
             print where "write \"" target "\" with its path from the root, as \"sinter/base/error.h\""
           } else if (is_header && FILENAME !~ /_api\.h$/ && target ~ heavy) {

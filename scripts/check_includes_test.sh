@@ -37,6 +37,10 @@ expect 'sinter/base/a.h:2: base may not include sinter/tensor/b.h'
 plant; echo '#include "sinter/sinter.h"' >>"$tree/sinter/runtime/cpu/c.cpp"
 expect 'sinter/runtime/cpu/c.cpp:3: runtime may not include sinter/sinter.h'
 
+plant; mkdir -p "$tree"/sinter/engine/{cpu,cuda}; touch "$tree/sinter/engine/README.md"; echo '#pragma once' >"$tree/sinter/engine/cuda/d.h"
+echo '#include "sinter/engine/cuda/d.h"' >"$tree/sinter/engine/cpu/e.cpp"
+expect 'sinter/engine/cpu/e.cpp:1: engine/cpu may not include sinter/engine/cuda/d.h'
+
 plant; echo '#include "sinter/base/gone.h"' >>"$tree/sinter/tensor/b.h"
 expect 'sinter/tensor/b.h:4: sinter/base/gone.h does not exist'
 

@@ -14,7 +14,7 @@
 #include "sinter/base/thread_pool.h"
 #include "sinter/capture/compile.h"
 #include "sinter/engine/cpu/candidates.h"
-#include "sinter/engine/step/make_step.h"
+#include "sinter/engine/device/make_step.h"
 #include "sinter/ops/matmul.h"
 #include "sinter/ops/pointwise.h"
 #include "sinter/ops/view.h"

@@ -5,7 +5,7 @@
 
 #include <functional>
 
-#include "sinter/engine/step/make_step.h"
+#include "sinter/engine/device/make_step.h"
 #include "sinter/graph/trace.h"
 #include "sinter/loops/fused.h"
 #include "sinter/ops/conv.h"

@@ -6,7 +6,7 @@
 #include "sinter/autograd/autograd.h"
 #include "sinter/base/thread_pool.h"
 #include "sinter/engine/executable.h"
-#include "sinter/engine/step/make_step.h"
+#include "sinter/engine/device/make_step.h"
 #include "sinter/engine/report.h"
 #include "sinter/graph/interpreter.h"
 #include "sinter/graph/trace.h"

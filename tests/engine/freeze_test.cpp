@@ -6,7 +6,7 @@
 #include "sinter/autograd/autograd.h"
 #include "sinter/capture/compiler.h"
 #include "sinter/engine/executable/rearranged.h"
-#include "sinter/engine/step/make_step.h"
+#include "sinter/engine/device/make_step.h"
 #include "sinter/ops/creation.h"
 #include "sinter/ops/matmul.h"
 #include "sinter/ops/pointwise.h"

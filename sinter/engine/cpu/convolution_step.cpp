@@ -141,13 +141,6 @@ void CpuConvolutionStep::launch(const StepArguments& arguments) const {
 
 }  // namespace
 
-bool is_fusable_convolution(const Node& node) {
-  if (node.op != &convolution_op() || !eager::gemm_type(node.types[0].dtype)) return false;
-  // No taps: nothing to multiply.
-  auto& weight = node.inputs[1].type().shape;
-  return std::none_of(weight.begin(), weight.end(), [](const Dim& d) { return d.same_as(0); });
-}
-
 std::unique_ptr<CompiledStep> make_cpu_convolution(const FusedAttrs& attrs, const Node& convolution,
                                                    std::span<const TensorImpl* const> inputs,
                                                    std::span<const TensorImpl* const> outputs) {

@@ -6,9 +6,6 @@
 
 namespace sinter {
 
-// Whether a node is a convolution that the runtime's kernels take, in either direction.
-bool is_fusable_convolution(const Node& node);
-
 // `convolution` is a node of the body.
 std::unique_ptr<CompiledStep> make_cpu_convolution(const FusedAttrs& attrs, const Node& convolution,
                                                    std::span<const TensorImpl* const> inputs,

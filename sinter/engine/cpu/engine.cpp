@@ -10,7 +10,7 @@
 #include "sinter/engine/cpu/op_kernels.h"
 #include "sinter/engine/cpu/product_step.h"
 #include "sinter/engine/eager/gemm_operand.h"
-#include "sinter/engine/step/make_step.h"
+#include "sinter/engine/device/make_step.h"
 #include "sinter/loops/fused.h"
 #include "sinter/ops/contract.h"
 

@@ -5,12 +5,12 @@
 #include <deque>
 #include <mutex>
 
-#include "sinter/engine/cpu/convolution_step.h"
 #include "sinter/engine/cuda/arguments.h"
 #include "sinter/engine/cuda/convolution_step.h"
 #include "sinter/engine/cuda/op_kernels.h"
 #include "sinter/engine/cuda/pooling.h"
 #include "sinter/engine/cuda/replay.h"
+#include "sinter/engine/device/make_step.h"
 #include "sinter/engine/eager/gemm_operand.h"
 #include "sinter/runtime/cuda/device.h"
 #include "sinter/runtime/cuda/memory.h"

@@ -8,7 +8,7 @@
 #include "sinter/engine/cuda/loops.h"
 #include "sinter/engine/eager/kernel_cache.h"
 #include "sinter/engine/kernel_stages.h"
-#include "sinter/engine/step/make_step.h"
+#include "sinter/engine/device/make_step.h"
 #include "sinter/runtime/cuda/device.h"
 #include "sinter/runtime/cuda/errors.h"
 

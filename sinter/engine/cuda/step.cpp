@@ -6,7 +6,7 @@
 #include "sinter/engine/cuda/convolution_step.h"
 #include "sinter/engine/cuda/nest_step.h"
 #include "sinter/engine/cuda/product_step.h"
-#include "sinter/engine/step/make_step.h"
+#include "sinter/engine/device/make_step.h"
 #include "sinter/loops/fused.h"
 #include "sinter/ops/contract.h"
 

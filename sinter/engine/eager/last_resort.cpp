@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "sinter/base/error.h"
-#include "sinter/engine/cuda/arguments.h"
+#include "sinter/engine/device/recording.h"
 #include "sinter/engine/kernel.h"
 #include "sinter/graph/interpreter.h"
 #include "sinter/runtime/cuda/memory.h"
@@ -77,7 +77,7 @@ Tensor run_by_referee(const Op& op, std::span<const TensorArg> inputs, const Att
                       const runtime::Refused& refusal) {
   const std::string what = described(op, inputs);
   if (runtime::is_strict()) throw_error(format("{}: {}", what, refusal.message()));
-  check(!CudaRecording::current(), "{}: its kernel is refused, and the host computes it", what);
+  check(!Recording::current(), "{}: its kernel is refused, and the host computes it", what);
   runtime::warn_refused(refusal, what + " is computed element by element on the host");
   TracerScope untraced(nullptr);
   auto types = operand_types(inputs);

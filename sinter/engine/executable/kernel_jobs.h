@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "sinter/engine/step/make_step.h"
+#include "sinter/engine/device/make_step.h"
 #include "sinter/runtime/refusal.h"
 
 namespace sinter {

@@ -14,7 +14,7 @@
 #include "sinter/engine/device/device_engine.h"
 #include "sinter/engine/eager/eager.h"
 #include "sinter/engine/executable/specialize.h"
-#include "sinter/engine/step/make_step.h"
+#include "sinter/engine/device/make_step.h"
 #include "sinter/graph/subgraph.h"
 #include "sinter/runtime/cpu/cpu_features.h"
 

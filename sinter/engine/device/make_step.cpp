@@ -1,8 +1,9 @@
-#include "sinter/engine/step/make_step.h"
+#include "sinter/engine/device/make_step.h"
 
 #include <algorithm>
 
 #include "sinter/engine/device/device_engine.h"
+#include "sinter/engine/eager/gemm_operand.h"
 #include "sinter/ops/contract.h"
 
 namespace sinter {
@@ -15,6 +16,13 @@ std::unique_ptr<CompiledStep> make_step(const FusedAttrs& attrs, std::span<const
 bool holds_siblings(const FusedAttrs& attrs) {
   auto& nodes = attrs.body->nodes();
   return attrs.domain.empty() && std::any_of(nodes.begin(), nodes.end(), [](auto& n) { return n.op == &fused_op(); });
+}
+
+bool is_fusable_convolution(const Node& node) {
+  if (node.op != &convolution_op() || !eager::gemm_type(node.types[0].dtype)) return false;
+  // No taps: nothing to multiply.
+  auto& weight = node.inputs[1].type().shape;
+  return std::none_of(weight.begin(), weight.end(), [](const Dim& d) { return d.same_as(0); });
 }
 
 bool takes_epilogue(const Node& node) {

@@ -16,5 +16,7 @@ bool holds_siblings(const FusedAttrs& attrs);
 
 // Whether the kernel of this contraction takes an epilogue.
 bool takes_epilogue(const Node& node);
+// Whether a node is a convolution of a type that has kernels, in either direction.
+bool is_fusable_convolution(const Node& node);
 
 }  // namespace sinter
