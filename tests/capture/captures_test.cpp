@@ -1,17 +1,8 @@
 // When and why functions are captured, as explanations tell it.
-#include "tests/capture/common.h"
+#include "tests/capture/branched.h"
 
 namespace sinter {
 namespace {
-
-std::string break_line;
-
-Tensor branched(const Tensor& x) {
-  Tensor y = tanh(x) * 2;
-  break_line = line_before(-1);
-  if (y.sum().item() > 0.0) return y + 1;
-  return y - 1;
-}
 
 TEST(Captures, TellWhenAndWhy) {
   auto f = compile(branched, {.dynamic = Dynamic::kFalse, .options = {{"recompile_limit", 2}}, .name = "branched"});

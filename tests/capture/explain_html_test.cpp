@@ -10,7 +10,7 @@
 #include "sinter/base/xml.h"
 #include "sinter/capture/explain_html.h"
 #include "sinter/engine/report.h"
-#include "tests/capture/common.h"
+#include "tests/capture/branched.h"
 
 namespace sinter {
 namespace {
@@ -47,15 +47,6 @@ TEST(FaultOf, FindsFaults) {
   EXPECT_EQ(fault_of("<p>a &lt; b<br /></p><style>a > b</style>"), "");
   for (auto* page : {"<p>", "<p><b></p></b>", "<p>a < b</p>", "</p>", "<p title=\"x></p>"})
     EXPECT_NE(fault_of(page), "") << page;
-}
-
-std::string break_line;
-
-Tensor branched(const Tensor& x) {
-  Tensor y = tanh(x) * 2;
-  break_line = line_before(-1);
-  if (y.sum().item() > 0.0) return y + 1;
-  return y - 1;
 }
 
 const PlanReport& report_at(const Explanation& told, size_t program = 0, size_t graph = 0) {

@@ -53,7 +53,7 @@ struct Product {
     made.emplace(step, Device());
     refresh();
   }
-  void refresh() { made->refresh(inputs, arguments, nullptr); }
+  void refresh() { made->refresh(inputs, [&] { return arguments; }, nullptr); }
 
   std::vector<TensorArg> inputs;
   StepArguments arguments;

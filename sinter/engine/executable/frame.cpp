@@ -66,7 +66,10 @@ void Frame::make_rearranged() {
 void Frame::refresh_rearranged() {
   if (rearranged_.empty()) return;
   void* stream = engine_.stream();
-  for (auto& [call, made] : rearranged_) made.refresh(calls_[call].args, arguments(calls_[call]), stream);
+  for (auto& each : rearranged_) {
+    const Call& call = calls_[each.call];
+    each.made.refresh(call.args, [&] { return arguments(call); }, stream);
+  }
 }
 
 // Results are new in every call.
