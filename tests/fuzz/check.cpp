@@ -197,7 +197,7 @@ bool decided_by_rounding(const Program& program, const std::vector<Round>& round
   std::vector<std::vector<double>> low, high;
   for (auto& seen : want.tensors) low.push_back(seen.values);
   high = low;
-  for (int pattern = 0; pattern < 16; ++pattern) {
+  for (int pattern = 0; pattern < RoundingScope::kPatterns; ++pattern) {
     RoundingScope scope(pattern % 2 ? 3 * step : step, pattern);
     Observation moved = after(Subject(program, nullptr), rounds, 0);
     if (moved.failed || moved.tensors.size() != want.tensors.size()) continue;

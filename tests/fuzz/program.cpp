@@ -22,7 +22,7 @@ Tensor fitted(const Operand& operand, const TensorList& variables) {
   }
   if (how.below) t = (how.by_place ? places : indices)(t, resolve(*how.below, how, variables));
   if (how.dtype) t = *how.dtype == kBool ? t > 0 : t.to(*how.dtype);
-  if (how.domain) t = into(t, how.domain->low, how.domain->high);
+  if (how.domain) t = RoundingScope::applied_to(into(t, how.domain->low, how.domain->high), variables);
   if (how.contiguous) t = t.contiguous();
   return t;
 }
@@ -117,17 +117,33 @@ Tensor RoundingScope::applied_to(const Tensor& made, const TensorList& variables
   for (auto& variable : variables)
     if (made.is_alias_of(variable)) return made;
   // Which sign a zero has, nobody says: those of every other statement get one.
-  if (rounding->pattern_ % 4 == 1) {
+  if (rounding->pattern_ % 4 == 1 && rounding->pattern_ < kAlike) {
     if ((variables.size() + size_t(rounding->pattern_) / 8) % 2) return made;
     return rounding->pattern_ % 8 == 1 ? made + 0.0 : -(-made + 0.0);
   }
   Tensor value = made.detach().to(kFloat64), size = value.abs() + 1;
+  // Equal numbers are rounded alike.
+  if (rounding->pattern_ >= kAlike) return made + (size * (rounding->pattern_ / 2 % 2 ? rounding->step_ : -rounding->step_)).to(made.dtype());
   // What is almost a round number is one, or was: zero, above all.
   if (rounding->pattern_ % 4 == 3)
     return made + (round(value / (64 * rounding->step_)) * (64 * rounding->step_) - value).to(made.dtype());
-  Tensor scattered = sin(arange(made.numel(), kFloat64) * 12.9898 + 78.233 * (rounding->pattern_ + 1)) * 43758.5453;
-  Tensor way = ((scattered - floor(scattered)) * 2 - 1).view(made.sizes());
-  return made + (size * way * rounding->step_).to(made.dtype());
+  return made + (size * rounding->ways(made.sizes()) * rounding->step_).to(made.dtype());
+}
+
+// Of each element the way it goes, in [-1, 1).
+Tensor RoundingScope::ways(const Shape& sizes) const {
+  Tensor scattered = sin(arange(sizes.numel().number(), kFloat64) * 12.9898 + 78.233 * (pattern_ + 1)) * 43758.5453;
+  return ((scattered - floor(scattered)) * 2 - 1).view(sizes);
+}
+
+TensorList RoundingScope::weighted(const TensorList& results) {
+  if (!rounding) return results;
+  TensorList out;
+  for (auto& result : results) {
+    bool moves = result.defined() && result.requires_grad();
+    out.push_back(moves ? result * (rounding->ways(result.sizes()) * rounding->step_ + 1).to(kFloat32) : result);
+  }
+  return out;
 }
 
 Scalar make_number(const Round& round) { return 0.5 + double(round.values % 3); }

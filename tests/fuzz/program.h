@@ -140,15 +140,21 @@ struct Data {
 Data make_inputs(const std::vector<Input>& inputs, const Round& round, uint32_t stream);
 Scalar make_number(const Round& round);
 
-// While it lives, each floating result of a statement is moved by about this part of it, up or down by the pattern: what
-// rounding inside the program may do. Results that share memory with others stay.
+// While it lives, each floating result of a statement is moved by about this part of it, up or down by the pattern, elements by
+// themselves or, from kAlike on, all one way: what rounding inside the program may do. Results that share memory with others
+// stay.
 class RoundingScope {
  public:
+  static constexpr int kAlike = 16, kPatterns = 20;
   RoundingScope(double step, int pattern);
   ~RoundingScope();
   static Tensor applied_to(const Tensor& made, const TensorList& variables);
+  // Results whose gradients are moved so; a sum of gradients that cancel shows what rounding leaves of it.
+  static TensorList weighted(const TensorList& results);
 
  private:
+  Tensor ways(const Shape& sizes) const;
+
   const double step_;
   const int pattern_;
 };

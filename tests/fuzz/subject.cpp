@@ -91,7 +91,7 @@ Observation Subject::operator()(const Round& round) {
   attempt(seen, seen.failed, [&] { results = call_(arguments.tensors, make_number(round)); });
   if (!seen.failed) seen.numbers = numbers();
   attempt(seen, seen.backward_failed, [&] {
-    if (Tensor loss = weighted_sum(results); loss.defined()) loss.backward();
+    if (Tensor loss = weighted_sum(RoundingScope::weighted(results)); loss.defined()) loss.backward();
     if (program_.state.steps_around) step();
   });
   TensorList all;
