@@ -31,7 +31,10 @@ class Reader {
     if (step.kind == Step::Kind::kFused) {
       out.name = step.code->name();
       std::vector<std::string> places;
-      add_ops(*step.attrs.as<FusedAttrs>().body, out.ops, places);
+      for (auto* op : ops_in(*step.attrs.as<FusedAttrs>().body)) {
+        out.ops.emplace_back(op->op->name);
+        places.push_back(op->where);
+      }
       out.where = join_places(places);
       // A body that comes from the store has no lines; its kernel has one.
       if (out.where.empty()) out.where = join_places({step.where});
@@ -58,20 +61,6 @@ class Reader {
 
  private:
   const TensorImpl& geometry(int slot) const { return plan_.slots[size_t(slot)].geometry.impl(); }
-
-  // Those of kernels inside kernels in their place.
-  static void add_ops(const Graph& body, std::vector<std::string>& ops, std::vector<std::string>& places) {
-    for (auto& node : body.nodes()) {
-      if (node.op->kind == OpKind::kInput || node.op->kind == OpKind::kScalar || node.op->kind == OpKind::kView)
-        continue;
-      if (node.op == &fused_op()) {
-        add_ops(*node.attrs.as<FusedAttrs>().body, ops, places);
-        continue;
-      }
-      ops.emplace_back(node.op->name);
-      places.push_back(node.where);
-    }
-  }
 
   std::string made_by(const Step& step) const {
     switch (step.kind) {

@@ -4,9 +4,9 @@
 #include <map>
 #include <set>
 
+#include "sinter/base/error.h"
 #include "sinter/loops/instr_builder.h"
 #include "sinter/loops/sweep_builder.h"
-#include "sinter/ops/contract.h"
 
 namespace sinter {
 
@@ -62,7 +62,7 @@ std::pair<KeptValue, size_t> find_kept(const FusedAttrs& attrs, std::span<const 
       Value out = body.outputs()[j];
       if (out.node == &node || out.node->op->kind == OpKind::kScatter) continue;
       if (!full(out) || out.type().dtype != node.types[0].dtype) continue;
-      size_t operand = body.inputs().size() + j;
+      size_t operand = layouts.size() - body.outputs().size() + j;
       Index at = coordinates(attrs.domain);
       return {{&node, at, int(operand), layouts[operand].offset_of(at)}, sweeps[0]};
     }
@@ -103,7 +103,7 @@ void join_axes(LoopNest& nest, std::vector<Axis>& axes) {
     if (try_join(nest, axes[d - 1], axes[d])) axes.erase(axes.begin() + int64_t(d) - 1);
 }
 
-// The columns of a convolution's result are the positions of a plane in row-major order: one axis.
+// The columns of a tile are one axis: those of a convolution are the positions of a plane in row-major order.
 void flatten_columns(LoopNest& nest) {
   auto& axes = nest.inner;
   for (size_t d = axes.size(); d-- > 0 && axes.size() > 1;)
@@ -123,17 +123,6 @@ void flatten_columns(LoopNest& nest) {
     for (auto& instr : sweep.body)
       for (auto& c : instr.conditions) replace(c.value);
   axes = {{position, inside}};
-}
-
-std::string name_of(const Graph& body) {
-  std::string name;
-  int count = 0;
-  for (auto& node : body.nodes()) {
-    auto kind = node.op->kind;
-    if (kind == OpKind::kInput || kind == OpKind::kScalar || kind == OpKind::kView) continue;
-    if (++count <= 5) name += (name.empty() ? "" : "_") + std::string(node.op->name);
-  }
-  return count > 5 ? name + "_and_" + std::to_string(count - 5) : name;
 }
 
 // Whether lanes along the last axis move by a stride, if at all, everywhere.
@@ -164,23 +153,27 @@ void drop_unreached(const std::vector<Axis>& axes, Sweep& sweep) {
 class FusedLowering {
  public:
   FusedLowering(const FusedAttrs& attrs, std::span<const Layout> layouts, bool pairs)
-      : attrs_(attrs), body_(*attrs.body), layouts_(layouts), pairs_(pairs), inputs_(body_.inputs().size()) {
-    nest_.name = name_of(body_);
+      : attrs_(attrs),
+        body_(*attrs.body),
+        layouts_(layouts),
+        pairs_(pairs),
+        inputs_(body_.inputs().size() - size_t(attrs.tiles)) {
+    nest_.name = fused_name(body_);
+    nest_.tiles = int(attrs.tiles);
     for (size_t i = 0; i < inputs_; ++i)
-      nest_.operands.push_back({.dtype = body_.inputs()[i].type().dtype, .scalar = layouts[i].scalar});
+      nest_.operands.push_back({.dtype = body_.inputs()[i + size_t(attrs.tiles)].type().dtype, .scalar = layouts[i].scalar});
     for (auto& v : body_.outputs()) nest_.operands.push_back({.dtype = v.type().dtype, .output = true});
   }
 
   LoopNest rows_and_elements(const IntList& order) {
-    contractions_ = contractions_of(body_);
-    nest_.tiles = int(contractions_.size());
-    const bool planes = nest_.tiles && contractions_[0]->op == &convolution_op();
-    domain(order, planes);
+    domain(order);
     find_reductions();
     reductions();
     results();
-    if (planes) flatten_columns(nest_);
-    if (nest_.tiles) return std::move(nest_);
+    if (nest_.tiles) {
+      flatten_columns(nest_);
+      return std::move(nest_);
+    }
     for (auto& sweep : nest_.sweeps)
       if (!sweep.once) drop_unreached(nest_.inner, sweep);
     join_axes(nest_, nest_.inner);
@@ -230,9 +223,9 @@ class FusedLowering {
 
  private:
   // Without reductions the last axis takes the lanes.
-  void domain(const IntList& order, bool planes) {
+  void domain(const IntList& order) {
     size_t rank = attrs_.domain.size(), inner = size_t(attrs_.inner);
-    size_t lanes = planes ? rank - 2 : inner ? inner : std::min<size_t>(rank, 1);
+    size_t lanes = inner ? inner : std::min<size_t>(rank, 1);
     for (size_t n = 0; n < rank; ++n) {
       size_t d = inner || order.empty() ? n : size_t(order[n]);
       auto& axes = n + lanes < rank ? nest_.rows : nest_.inner;
@@ -307,7 +300,7 @@ class FusedLowering {
       // A contraction's result as it is, its rows counted in one.
       if (nest_.tiles && !full)
         offset = Dim::symbol("r") * attrs_.domain[attrs_.domain.size() - 1] + nest_.inner.back().symbol;
-      const bool goes_back = nest_.tiles && holds_product(v.type().dtype, contractions_[0]->types[0].dtype);
+      const bool goes_back = nest_.tiles && holds_product(v.type().dtype, body_.inputs()[0].type().dtype);
       if (goes_back && nest_.back < 0) nest_.back = operand;
       if (full || nest_.tiles)
         elements.stores.push_back({operand, offset, element.element(v, at)});
@@ -324,19 +317,15 @@ class FusedLowering {
   const bool pairs_;
   const size_t inputs_;
   LoopNest nest_;
-  std::vector<const Node*> contractions_;
   std::map<const Node*, int> depth_, outers_;
   KeptValue kept_;
   size_t kept_by_ = 0;
 };
 
-bool is_one_combination(const FusedAttrs& attrs) {
-  auto& outputs = attrs.body->outputs();
-  return !attrs.inner && outputs.size() == 1 && (outputs[0].node->op->kind == OpKind::kScan || is_reduction(*outputs[0].node));
-}
-
 LoopNest lower_places(const FusedAttrs& attrs, std::span<const Layout> layouts, const IntList& order) {
-  if (is_one_combination(attrs)) return FusedLowering(attrs, layouts, false).one_combination();
+  SINTER_INTERNAL_ASSERT(!attrs.is_contraction() && attrs.kind != FusedKind::kSiblings, "a {} kernel is more than one nest",
+                         field_text(attrs.kind));
+  if (attrs.kind == FusedKind::kCombination) return FusedLowering(attrs, layouts, false).one_combination();
   LoopNest nest = FusedLowering(attrs, layouts, false).rows_and_elements(order);
   // Where neighbours take turns, each of the two is regular by itself.
   bool even = !attrs.inner && !nest.tiles && !attrs.domain.empty();
@@ -350,15 +339,6 @@ LoopNest lower_places(const FusedAttrs& attrs, std::span<const Layout> layouts, 
 }
 
 }  // namespace
-
-bool is_contraction(const Node& node) { return node.op->kind == OpKind::kLoop && node.op->combine != Combine::kNone; }
-
-std::vector<const Node*> contractions_of(const Graph& body) {
-  std::vector<const Node*> out;
-  for (auto& node : body.nodes())
-    if (is_contraction(node)) out.push_back(&node);
-  return out;
-}
 
 LoopNest lower_fused(const FusedAttrs& attrs, std::span<const Layout> layouts, const Parameters& named, const IntList& order) {
   LoopNest nest = lower_places(attrs, layouts, order);

@@ -1,25 +1,26 @@
 #include "sinter/loops/sweep_builder.h"
 
+#include <algorithm>
+
 #include "sinter/base/error.h"
+#include "sinter/graph/nodes.h"
 #include "sinter/loops/instr_builder.h"
 
 namespace sinter {
 
 namespace {
 
-// The half-precision values that the kernel stores and goes on with.
-std::set<const Node*> stored_and_used(const Graph& body) {
-  auto root = [](const Node* node) {
-    while (node->op->kind == OpKind::kView) node = node->inputs[0].node;
-    return node;
-  };
+// The half-precision values that the kernel makes, stores and goes on with; the first `tiles` operands are not memory yet.
+std::set<const Node*> stored_and_used(const Graph& body, int tiles) {
   std::set<const Node*> used, out;
   for (auto& node : body.nodes())
     if (node.op->kind != OpKind::kView)
-      for (auto& v : node.inputs) used.insert(root(v.node));
+      for (auto& v : node.inputs) used.insert(behind_views(v.node));
   for (auto& v : body.outputs()) {
-    const Node* made = root(v.node);
-    if (rounds_when_stored(v.type().dtype) && made->op->kind != OpKind::kInput && used.contains(made)) out.insert(made);
+    const Node* made = behind_views(v.node);
+    auto loaded = body.inputs().begin() + tiles;
+    bool from_memory = std::any_of(loaded, body.inputs().end(), [&](Value input) { return input.node == made; });
+    if (rounds_when_stored(v.type().dtype) && !from_memory && used.contains(made)) out.insert(made);
   }
   return out;
 }
@@ -34,8 +35,8 @@ std::string text_of(const Conditions& conditions) {
 
 SweepBuilder::SweepBuilder(const Graph& body, LoopNest& nest, std::span<const Layout> layouts,
                            const std::map<const Node*, int>& outers, Sweep& sweep)
-    : body_(body), nest_(nest), layouts_(layouts), outers_(outers), sweep_(sweep), stored_(stored_and_used(body)) {
-  for (size_t i = 0; i < body.inputs().size(); ++i) input_of_[body.inputs()[i].node] = int(i);
+    : body_(body), nest_(nest), layouts_(layouts), outers_(outers), sweep_(sweep), stored_(stored_and_used(body, nest.tiles)) {
+  for (size_t i = 0; i < body.inputs().size(); ++i) input_of_[body.inputs()[i].node] = int(i) - nest.tiles;
 }
 
 int SweepBuilder::element(Value v, const Index& at) {
@@ -63,7 +64,7 @@ int SweepBuilder::make(Value v, const Index& at) {
     }
   }
   switch (node.op->kind) {
-    case OpKind::kInput: return load(input_of_.at(&node), at);
+    case OpKind::kInput: return is_tile(&node) ? tile(node) : load(input_of_.at(&node), at);
     case OpKind::kScalar: return add_constant(sweep_, node.attrs.as<ScalarAttrs>().value, v.type().dtype);
     case OpKind::kPointwise: return pointwise(node, at);
     case OpKind::kView:
@@ -73,27 +74,23 @@ int SweepBuilder::make(Value v, const Index& at) {
       check_row(at);
       return add_instr(sweep_, {.kind = InstrKind::kOuter, .dtype = v.type().dtype, .operand = outers_.at(&node)});
     default:
-      return is_contraction(node) ? tile(node) : by_definition(node, at, {});
+      return by_definition(node, at, {});
   }
 }
 
-// Whether a value is a contraction's result, perhaps with its rows counted in another way.
-bool SweepBuilder::is_tile(const Node* node) {
-  while (node->op->kind == OpKind::kView) node = node->inputs[0].node;
-  return is_contraction(*node);
+bool SweepBuilder::is_tile(const Node* node) const {
+  auto input = input_of_.find(behind_views(node));
+  return input != input_of_.end() && input->second < 0;
 }
 
 int SweepBuilder::tile(const Node& node) {
-  const Node* from = &node;
-  while (from->op->kind == OpKind::kView) from = from->inputs[0].node;
-  auto all = contractions_of(body_);
   return add_instr(sweep_, {.kind = InstrKind::kTile,
                             .dtype = node.types[0].dtype,
-                            .operand = int(std::find(all.begin(), all.end(), from) - all.begin())});
+                            .operand = input_of_.at(behind_views(&node)) + nest_.tiles});
 }
 
 int SweepBuilder::load(int operand, const Index& at) {
-  Instr instr{.kind = InstrKind::kLoad, .dtype = body_.inputs()[size_t(operand)].type().dtype};
+  Instr instr{.kind = InstrKind::kLoad, .dtype = nest_.operands[size_t(operand)].dtype};
   instr.operand = operand;
   auto& layout = layouts_[size_t(operand)];
   if (!layout.scalar) {

@@ -49,7 +49,7 @@ class SweepBuilder {
   int by_definition(const Node& node, const Index& i, const Index& k);
   void check_row(const Index& at) const;
   // Whether a value is a contraction's result, perhaps with its rows counted in another way.
-  static bool is_tile(const Node* node);
+  bool is_tile(const Node* node) const;
   int tile(const Node& node);
 
   const Graph& body_;
@@ -60,7 +60,7 @@ class SweepBuilder {
   const std::set<const Node*> stored_;  // what memory and the rest of the kernel have to agree on
   const KeptValue* kept_ = nullptr;
   Conditions guards_;  // nothing is read where one of them fails
-  std::map<const Node*, int> input_of_;
+  std::map<const Node*, int> input_of_;  // operands of the nest; tiles, counted from the last, below 0
   std::map<std::string, int> done_;
 };
 

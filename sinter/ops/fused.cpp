@@ -1,8 +1,10 @@
 #include "sinter/ops/fused.h"
 
+#include <algorithm>
 #include <set>
 
 #include "sinter/graph/interpreter.h"
+#include "sinter/graph/nodes.h"
 #include "sinter/graph/run.h"
 #include "sinter/ops/define.h"
 #include "sinter/ops/registry.h"
@@ -12,6 +14,29 @@ namespace sinter {
 
 namespace {
 
+// What is wrong with a body for its kind; empty: nothing.
+std::string structure_fault(const FusedAttrs& attrs) {
+  const bool contraction = attrs.is_contraction(), siblings = attrs.kind == FusedKind::kSiblings;
+  if ((attrs.tiles > 0) != (attrs.kind == FusedKind::kEpilogue)) return "tiles are what an epilogue works on";
+  if (attrs.tiles > int64_t(attrs.body->inputs().size())) return "there are more tiles than operands";
+  int contractions = 0;
+  for (auto& node : attrs.body->nodes()) {
+    if (is_free(node)) continue;
+    if (node.op == &fused_op()) {
+      if (!contraction && !siblings) return "a kernel is inside another that holds none";
+      if (siblings && node.attrs.as<FusedAttrs>().kind > FusedKind::kCombination) return "a sibling is not a kernel by itself";
+      continue;
+    }
+    if (siblings) return "an op stands among siblings";
+    if (contraction && !is_contraction(node)) return "an op stands beside a contraction";
+    if (!contraction && is_contraction(node)) return "a contraction is inside a kernel of another kind";
+    contractions += contraction;
+  }
+  if (contraction && contractions == 0) return "there is no contraction";
+  if (attrs.kind == FusedKind::kConvolution && contractions > 1) return "convolutions run alone";
+  return {};
+}
+
 struct Fused : Opaque {
   static constexpr auto name = "fused";
   static constexpr int inputs = -1;
@@ -20,6 +45,8 @@ struct Fused : Opaque {
   static std::vector<Type> infer(const OpCall& call) {
     auto& body = call.as<FusedAttrs>().body;
     check(bool(body), "fused: the body is missing");
+    std::string fault = structure_fault(call.as<FusedAttrs>());
+    check(fault.empty(), "fused, kind={}: {}", field_text(call.as<FusedAttrs>().kind), fault);
     check(body->inputs().size() == call.inputs.size(), "fused: the body takes {} operands, not {}", body->inputs().size(),
           call.inputs.size());
     for (size_t i = 0; i < call.inputs.size(); ++i) {
@@ -54,14 +81,37 @@ struct Fused : Opaque {
 
 const Op& fused_op() { return op_of<Fused>; }
 
-FusedAttrs alone(const Op& op, std::span<const Type> inputs, const Attrs& attrs) {
-  Graph body;
-  std::vector<Value> operands;
-  for (auto& type : inputs) operands.push_back(body.add_input(type));
-  Value result = body.add(op, std::move(operands), attrs).result();
-  body.set_outputs({result});
-  Shape domain = result.type().shape;
-  return {SubGraph(std::move(body)), std::move(domain), 0};
+bool is_fused(const Node& node, FusedKind kind) {
+  return node.op == &fused_op() && node.attrs.as<FusedAttrs>().kind == kind;
+}
+
+const Node& contraction_in(const FusedAttrs& attrs) {
+  auto& nodes = attrs.body->nodes();
+  auto found = std::find_if(nodes.begin(), nodes.end(), [](auto& node) { return is_contraction(node); });
+  SINTER_INTERNAL_ASSERT(found != nodes.end(), "a kernel without contractions");
+  return *found;
+}
+
+static constexpr std::pair<FusedKind, std::string_view> kKinds[] = {
+    {FusedKind::kRows, "rows"},               {FusedKind::kCombination, "combination"}, {FusedKind::kProduct, "product"},
+    {FusedKind::kConvolution, "convolution"}, {FusedKind::kEpilogue, "epilogue"},       {FusedKind::kSiblings, "siblings"}};
+
+std::string field_text(FusedKind kind) {
+  for (auto& [known, name] : kKinds)
+    if (known == kind) return std::string(name);
+  return {};
+}
+
+void parse_field(std::string_view text, FusedKind& out) {
+  std::string names;
+  for (auto& [kind, name] : kKinds) {
+    if (name == text) {
+      out = kind;
+      return;
+    }
+    names += (names.empty() ? "" : ", ") + std::string(name);
+  }
+  throw_error(format("'{}' is no kind of fused kernel: there are {}", text, names));
 }
 
 void verify_fused(const Graph& graph) {
@@ -85,6 +135,34 @@ bool is_expensive(const Op& op) {
                                                 "cos",  "tan",  "asin",  "acos", "atan",    "atan2", "sinh",  "cosh", "tanh",
                                                 "erf",  "erfc", "erfinv", "gelu", "sigmoid", "silu",  "mish",  "softplus"};
   return op.kind == OpKind::kPointwise && names.count(op.name);
+}
+
+std::vector<const Node*> ops_in(const Graph& body) {
+  std::vector<const Node*> out;
+  for (auto& node : body.nodes()) {
+    if (is_free(node)) continue;
+    auto inner = node.op == &fused_op() ? ops_in(*node.attrs.as<FusedAttrs>().body) : std::vector<const Node*>{&node};
+    out.insert(out.end(), inner.begin(), inner.end());
+  }
+  return out;
+}
+
+std::string fused_name(const Graph& body) {
+  constexpr size_t kMost = 5;
+  std::vector<std::string_view> names;
+  auto add = [&](auto& self, const Graph& graph) -> void {
+    for (auto& node : graph.nodes()) {
+      if (is_free(node)) continue;
+      if (is_fused(node, FusedKind::kEpilogue))
+        self(self, *node.attrs.as<FusedAttrs>().body);
+      else
+        names.push_back(node.op->name);
+    }
+  };
+  add(add, body);
+  std::string out;
+  for (size_t i = 0; i < std::min(names.size(), kMost); ++i) out += (i ? "_" : "") + std::string(names[i]);
+  return names.size() > kMost ? out + "_and_" + std::to_string(names.size() - kMost) : out;
 }
 
 Shape without_ones(const Shape& shape) {

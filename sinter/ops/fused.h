@@ -1,27 +1,60 @@
 #pragma once
-// `fused`: several ops as one kernel. What the fusion pass makes of a group: its body is a graph of pointwise ops, views,
-// copies and reductions over one domain, rows × inner. Each element of an inner result is computed where it is stored;
-// reductions run over the inner dimensions, one number a row. Or it ends in one reduction over other dimensions, a search or
-// a scan, with all that it reads computed where it is read.
+// `fused`: several ops as one kernel. What the fusion pass makes of a group: a graph of these ops, its body, and what kind of
+// kernel it is for.
 #include "sinter/graph/subgraph.h"
 
 namespace sinter {
 
+enum class FusedKind : uint8_t {
+  // Pointwise ops, views, copies and reductions over one domain, rows × inner. Each element of an inner result is computed
+  // where it is stored; reductions run over the inner dimensions, one number a row.
+  kRows,
+  // One reduction over other dimensions, a search or a scan, with all that it reads computed where it is read.
+  kCombination,
+  // Matrix products of one left operand. That may be computed by a kernel of the body, the prologue; what follows the products
+  // is one epilogue for all, where they have one shape, else one for each. Nothing else is in the body but views of the
+  // prologue.
+  kProduct,
+  // A convolution, and perhaps its epilogue.
+  kConvolution,
+  // What follows contractions, inside one of these: the first operands are `tiles`, their results. Inner are the dimensions
+  // that are columns of a tile.
+  kEpilogue,
+  // Kernels that do not wait for each other: nothing else is in the body.
+  kSiblings
+};
+std::string field_text(FusedKind kind);
+void parse_field(std::string_view text, FusedKind& out);
+
 struct FusedAttrs {
-  SubGraph body;
-  Shape domain;       // of the inner values
+  FusedKind kind = FusedKind::kRows;
+  SubGraph body = {};
+  Shape domain = {};  // of the inner values
   int64_t inner = 0;  // how many of its last dimensions are reduced over; 0: nothing is
-  SINTER_FIELDS(body, domain, inner)
+  int64_t tiles = 0;
+  SINTER_FIELDS(kind, body, domain, inner, tiles)
+
+  bool is_contraction() const { return kind == FusedKind::kProduct || kind == FusedKind::kConvolution; }
 };
 
 const Op& fused_op();
 
-// A group of one op, of one result.
-FusedAttrs alone(const Op& op, std::span<const Type> inputs, const Attrs& attrs);
+// The node as a kernel of the given kind; false where it is another node.
+bool is_fused(const Node& node, FusedKind kind);
+
+// Matrix products and convolutions.
+inline bool is_contraction(const Node& node) { return node.op->kind == OpKind::kLoop && node.op->combine != Combine::kNone; }
+// The first one of a body that has some.
+const Node& contraction_in(const FusedAttrs& attrs);
 
 // Verifies the bodies of the graph's fused nodes, and that operands have their sizes; InternalError shows the graph that is
 // broken.
 void verify_fused(const Graph& graph);
+
+// The nodes of a body that compute, those of kernels inside in their place.
+std::vector<const Node*> ops_in(const Graph& body);
+// The names of the ops of a body, joined, those of an epilogue in their place; of many the first few.
+std::string fused_name(const Graph& body);
 
 // Whether a kernel has more digits of such a value in a register than memory has.
 inline bool rounds_when_stored(DType dtype) { return dtype == kBFloat16 || dtype == kFloat16; }

@@ -102,12 +102,6 @@ class Fuser : Groups {
     return &group;
   }
 
-  static const Product* product_in(const Group& group, const Node* node) {
-    for (auto& p : group.products)
-      if (p.node == node) return &p;
-    return nullptr;
-  }
-
   // Which product the values come from that a node reads of the group.
   int product_read(const Group& group, const Node& node) const {
     int read = kNoProduct;

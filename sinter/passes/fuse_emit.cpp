@@ -1,8 +1,7 @@
 #include <algorithm>
-#include <map>
 
 #include "sinter/base/error.h"
-#include "sinter/ops/fused.h"
+#include "sinter/ops/contract.h"
 #include "sinter/passes/fuse_groups.h"
 #include "sinter/passes/known_ops.h"
 
@@ -38,8 +37,7 @@ Graph Groups::rebuild() {
     items.push_back({{order_of(&node), view ? 1 + node.id : 0}, &node});
   }
   std::stable_sort(items.begin(), items.end(), [](auto& a, auto& b) { return a.first < b.first; });
-  values_.resize(graph_.nodes().size());
-  for (auto& v : graph_.inputs()) values_[size_t(v.node->id)] = {out_.add_input(v.type(), v.node->name)};
+  out_ = begin_copy(graph_);
   for (auto& [key, node] : items) {
     if (node->op->kind == OpKind::kInput || node->op->kind == OpKind::kScalar)
       continue;  // numbers: where they are read
@@ -49,10 +47,7 @@ Graph Groups::rebuild() {
     else
       copy(*node);
   }
-  std::vector<Value> outputs;
-  for (auto& v : graph_.outputs()) outputs.push_back(value(v));
-  out_.set_outputs(std::move(outputs));
-  return std::move(out_);
+  return out_.finish(graph_.outputs());
 }
 
 // Several kernels that compute a half-precision value for themselves, and keep more digits of it than it has, would each make
@@ -85,82 +80,109 @@ void Groups::mark_uses() {
   for (auto& v : graph_.outputs()) needed_outside_[size_t(source(v.node)->id)] = true;
 }
 
-Value Groups::value(Value old) {
-  if (values_[size_t(old.node->id)].empty()) {
-    // A number, or a view of a fused result that only now is needed.
-    copy(*old.node);
-  }
-  return values_[size_t(old.node->id)][size_t(old.index)];
-}
-
 void Groups::copy(const Node& node) {
-  auto& made = values_[size_t(node.id)];
-  if (!made.empty()) return;
   // A view of something inside a group is made inside.
   if (node.op->kind == OpKind::kView) {
     const Node* from = source(&node);
     auto* group = group_of_[size_t(from->id)];
     if (group && is_fused(*group) && !needed_outside_[size_t(from->id)]) return;
   }
-  std::vector<Value> inputs;
-  for (auto& v : node.inputs) inputs.push_back(value(v));
-  const Node& copied = out_.add_typed(*node.op, std::move(inputs), node.attrs, node.types, node.where);
-  for (size_t i = 0; i < node.types.size(); ++i) made.push_back(copied.result(int(i)));
+  out_.copy(node);
 }
 
-void Groups::emit(const Group& group) {
-  Graph body;
-  std::map<std::pair<const Node*, int>, Value> inside;
-  std::vector<Value> operands;
-  auto value_inside = [&](auto& self, Value v) -> Value {
-    auto key = std::pair(v.node, v.index);
-    if (auto it = inside.find(key); it != inside.end()) return it->second;
-    const Node* from = source(v.node);
-    Value made;
-    if (v.node->op->kind == OpKind::kScalar) {
-      made = body.add_scalar(v.node->attrs.template as<ScalarAttrs>().value);
-    } else if (group_of_[size_t(from->id)] == &group || inlining_.inlined(*from)) {
-      // A view of a member, or what is computed here at other coordinates.
-      std::vector<Value> inputs;
-      for (auto& behind : v.node->inputs) inputs.push_back(self(self, behind));
-      made = body.add_typed(*v.node->op, std::move(inputs), v.node->attrs, v.node->types, v.node->where).result();
-      if (inlining_.inlined(*v.node) && readers_[size_t(v.node->id)] > 1) made = as_stored(body, made);
-    } else {
-      made = body.add_input(v.type());
-      operands.push_back(value(v));
-    }
-    return inside[key] = made;
-  };
-  std::vector<Value> results;
+// Inside are members, views of them, and what is computed here at other coordinates; contractions are not.
+Extraction Groups::begin_body(const Group& group) const {
+  Extraction body([this, &group](const Node& node) {
+    const Node* from = source(&node);
+    return !product_in(group, &node) && (group_of_[size_t(from->id)] == &group || inlining_.inlined(*from));
+  });
+  body.after_copy([this](Graph& part, const Node& node, Value made) {
+    return inlining_.inlined(node) && readers_[size_t(node.id)] > 1 ? as_stored(part, made) : made;
+  });
+  return body;
+}
+
+std::vector<const Node*> Groups::stored_of(const Group& group) const {
   std::vector<const Node*> stored;
-  std::string where;
-  for (auto* member : group.members) {
-    std::vector<Value> inputs;
-    for (auto& v : member->inputs) inputs.push_back(value_inside(value_inside, v));
-    inside[{member, 0}] = body.add_typed(*member->op, std::move(inputs), member->attrs, member->types, member->where).result();
-    if (where.empty()) where = member->where;
-    if (needed_outside_[size_t(member->id)]) {
-      results.push_back(inside[{member, 0}]);
-      stored.push_back(member);
-    }
-  }
-  if (results.empty()) return;
+  for (auto* member : group.members)
+    if (needed_outside_[size_t(member->id)]) stored.push_back(member);
+  if (stored.empty()) return stored;
   // The kernel of a contraction has a result of its own to write; any that follows from it and can hold its sums will do.
   for (size_t p = 0; p < group.products.size(); ++p) {
     auto writes = [&](const Node* n) {
       return holds_product(n->types[0].dtype, group.products[p].node->types[0].dtype) &&
              (!group.apart() || product_of_[size_t(n->id)] == int(p));
     };
-    if (std::any_of(stored.begin(), stored.end(), writes)) continue;
-    results.push_back(inside[{group.products[p].node, 0}]);
-    stored.push_back(group.products[p].node);
+    if (std::none_of(stored.begin(), stored.end(), writes)) stored.push_back(group.products[p].node);
   }
+  return stored;
+}
+
+FusedAttrs Groups::rows_of(const Group& group, Kernel& kernel) const {
+  for (auto* member : group.members) kernel.body(member->result());
+  for (auto* node : kernel.stored) kernel.results.push_back(kernel.body(node->result()));
+  auto last = kernel.stored[0]->op->kind;
+  const bool combination =
+      !group.inner && kernel.stored.size() == 1 && (last == OpKind::kScan || last == OpKind::kReduce);
+  return {.kind = combination ? FusedKind::kCombination : FusedKind::kRows, .domain = group.domain, .inner = int64_t(group.inner)};
+}
+
+FusedAttrs Groups::contraction_of(const Group& group, Kernel& kernel) const {
+  for (auto& product : group.products) kernel.body.copy(*product.node);
+  std::span<const Product> all = group.products;
+  if (!group.apart()) {
+    add_epilogue(group, all, kernel);
+  } else {
+    for (size_t p = 0; p < all.size(); ++p) add_epilogue(group, all.subspan(p, 1), kernel);
+  }
+  for (auto* node : kernel.stored) kernel.results.push_back(kernel.body(node->result()));
+  const bool convolution = all[0].node->op == &convolution_op();
+  return {.kind = convolution ? FusedKind::kConvolution : FusedKind::kProduct, .domain = group.domain};
+}
+
+// What follows these products, if anything does; it stores them as well, where they are wanted.
+void Groups::add_epilogue(const Group& group, std::span<const Product> products, Kernel& kernel) const {
+  auto is_of_these = [&](const Node* node) {
+    return !group.apart() || group.products[size_t(product_of_[size_t(node->id)])].node == products[0].node;
+  };
+  Extraction body = begin_body(group);
+  for (auto& product : products) body.add_operand(product.node->result());
+  const Node* first = nullptr;
+  for (auto* member : group.members) {
+    if (product_in(group, member) || !is_of_these(member)) continue;
+    body(member->result());
+    if (!first) first = member;
+  }
+  if (!first) return;
+  std::vector<Value> results, operands;
   std::vector<Type> types;
-  for (auto& v : results) types.push_back(v.type());
-  body.set_outputs(std::move(results));
-  FusedAttrs attrs{SubGraph(std::move(body)), group.domain, int64_t(group.inner)};
-  const Node& node = out_.add_typed(fused_op(), std::move(operands), attrs, std::move(types), where);
-  for (size_t i = 0; i < stored.size(); ++i) values_[size_t(stored[i]->id)] = {node.result(int(i))};
+  for (auto* node : kernel.stored)
+    if (is_of_these(node)) {
+      results.push_back(node->result());
+      types.push_back(node->types[0]);
+    }
+  FusedAttrs attrs{.kind = FusedKind::kEpilogue, .body = SubGraph(body.finish(results)), .tiles = int64_t(products.size())};
+  attrs.domain = group.apart() ? products[0].domain : group.domain;
+  attrs.inner = products[0].node->op == &convolution_op() ? int64_t(attrs.domain.size()) - 2 : 1;
+  for (auto& v : body.operands()) operands.push_back(kernel.body(v));
+  const Node& node = kernel.body.graph().add_typed(fused_op(), std::move(operands), attrs, std::move(types), first->where);
+  for (size_t r = 0; r < results.size(); ++r) kernel.body.set(results[r], node.result(int(r)));
+}
+
+void Groups::emit(const Group& group) {
+  Kernel kernel{begin_body(group), stored_of(group), {}};
+  if (kernel.stored.empty()) return;
+  FusedAttrs attrs = group.products.empty() ? rows_of(group, kernel) : contraction_of(group, kernel);
+  kernel.body.graph().set_outputs(kernel.results);
+  attrs.body = SubGraph(std::move(kernel.body.graph()));
+  std::vector<Value> operands;
+  for (auto& v : kernel.body.operands()) operands.push_back(out_(v));
+  std::vector<Type> types;
+  for (auto* node : kernel.stored) types.push_back(node->types[0]);
+  auto located = std::find_if(group.members.begin(), group.members.end(), [](auto* member) { return !member->where.empty(); });
+  const std::string where = located == group.members.end() ? std::string() : (*located)->where;
+  const Node& node = out_.graph().add_typed(fused_op(), std::move(operands), attrs, std::move(types), where);
+  for (size_t i = 0; i < kernel.stored.size(); ++i) out_.set(kernel.stored[i]->result(), node.result(int(i)));
 }
 
 }  // namespace sinter

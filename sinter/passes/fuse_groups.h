@@ -4,6 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "sinter/graph/extract.h"
+#include "sinter/ops/fused.h"
 #include "sinter/passes/fuse_views.h"
 
 namespace sinter {
@@ -35,6 +37,13 @@ struct Group {
   }
 };
 
+// The one that this node is; null where it is none.
+inline const Product* product_in(const Group& group, const Node* node) {
+  for (auto& p : group.products)
+    if (p.node == node) return &p;
+  return nullptr;
+}
+
 class Groups {
  protected:
   Groups(const Graph& graph, const FuseOptions& options)
@@ -63,13 +72,23 @@ class Groups {
   std::vector<int> product_of_;  // by node: the product of its group that it follows from
 
  private:
+  // A group as a kernel: its body so far, what it stores, and where the body has that.
+  struct Kernel {
+    Extraction body;
+    std::vector<const Node*> stored;
+    std::vector<Value> results;
+  };
+
   void mark_uses();
-  Value value(Value old);
   void copy(const Node& node);
+  Extraction begin_body(const Group& group) const;
+  std::vector<const Node*> stored_of(const Group& group) const;
+  FusedAttrs rows_of(const Group& group, Kernel& kernel) const;
+  FusedAttrs contraction_of(const Group& group, Kernel& kernel) const;
+  void add_epilogue(const Group& group, std::span<const Product> products, Kernel& kernel) const;
   void emit(const Group& group);
 
-  Graph out_;
-  std::vector<std::vector<Value>> values_;
+  Extraction out_;
   std::vector<bool> needed_outside_;
   std::vector<int> readers_;  // by node: how many others read it, or a view of it
 };

@@ -1,11 +1,9 @@
 #pragma once
-// Kernels inside kernels: `fused` nodes whose bodies hold `fused` nodes.
+// Kernels that take in other kernels.
 //
 // A prologue: where the left operand of matrix products of few rows is all that a kernel computes (a norm, a cast), the
 // products take it in and compute it when they start.
 // Siblings: small kernels that do not wait for each other run side by side in one launch.
-#include <functional>
-
 #include "sinter/graph/graph.h"
 
 namespace sinter {
@@ -17,8 +15,6 @@ struct NestOptions {
   // Kernels whose results have at most so many elements count as small.
   int64_t small = 1 << 15;
   size_t most_siblings = 8, most_operands = 40;
-  // Contractions that take an epilogue; they take a prologue as well.
-  std::function<bool(const Node& node)> takes_epilogue = {};
 };
 
 // `graph` has been through fuse.

@@ -1,9 +1,10 @@
 #include "sinter/passes/split_kernels.h"
 
 #include <algorithm>
-#include <map>
 #include <optional>
 
+#include "sinter/graph/extract.h"
+#include "sinter/graph/nodes.h"
 #include "sinter/graph/rewrite.h"
 #include "sinter/ops/fused.h"
 #include "sinter/passes/fuse.h"
@@ -12,97 +13,58 @@ namespace sinter {
 
 namespace {
 
-using Values = std::map<std::pair<const Node*, int>, Value>;
-
-bool is_free(const Node& node) {
-  auto kind = node.op->kind;
-  return kind == OpKind::kInput || kind == OpKind::kScalar || kind == OpKind::kView;
-}
-
-const Node* behind_views(const Node* node) {
-  while (node->op->kind == OpKind::kView) node = node->inputs[0].node;
-  return node;
-}
-
-// Adds a node to `to`, its operands already there.
-void copy(const Node& node, Graph& to, Values& made) {
-  if (node.op->kind == OpKind::kScalar) {
-    made[{&node, 0}] = to.add_scalar(node.attrs.as<ScalarAttrs>().value);
-    return;
-  }
-  std::vector<Value> inputs;
-  for (auto& v : node.inputs) inputs.push_back(made.at({v.node, v.index}));
-  const Node& copied = to.add_typed(*node.op, std::move(inputs), node.attrs, node.types, node.where);
-  for (size_t i = 0; i < node.types.size(); ++i) made[{&node, int(i)}] = copied.result(int(i));
-}
-
-// A body that begins with a kernel of its own, the prologue: that one by itself, then the rest as one kernel.
-Graph without_prologue(const FusedAttrs& attrs) {
+// Products that have a prologue: that one by itself, then the rest as one kernel. Nothing where there is none.
+std::optional<Graph> without_prologue(const FusedAttrs& attrs) {
   const Graph& body = *attrs.body;
-  auto is_before = [](const Node& node) { return behind_views(&node)->op == &fused_op(); };
-  Graph out, rest;
-  Values outside, inside;
-  for (auto& v : body.inputs()) outside[{v.node, 0}] = out.add_input(v.type(), v.node->name);
-  for (auto& node : body.nodes())
-    if (is_before(node)) copy(node, out, outside);
+  auto is_prologue = [](const Node& node) {
+    const Node* from = behind_views(&node);
+    return from->op == &fused_op() && !is_fused(*from, FusedKind::kEpilogue);
+  };
+  if (std::none_of(body.nodes().begin(), body.nodes().end(), is_prologue)) return std::nullopt;
+  Extraction rest([&](const Node& node) { return !is_prologue(node); });
+  FusedAttrs host = attrs;
+  host.body = SubGraph(rest.finish(body.outputs()));
+  Extraction out = begin_copy(body);
   std::vector<Value> operands;
-  for (auto& node : body.nodes()) {
-    if (node.op->kind == OpKind::kInput || is_before(node)) continue;
-    for (auto& v : node.inputs)
-      if (!inside.contains({v.node, v.index})) {
-        inside[{v.node, v.index}] = rest.add_input(v.type());
-        operands.push_back(outside.at({v.node, v.index}));
-      }
-    copy(node, rest, inside);
-  }
-  std::vector<Value> results, outputs;
   std::vector<Type> types;
-  for (auto& v : body.outputs()) {
-    results.push_back(inside.at({v.node, v.index}));
-    types.push_back(v.type());
-  }
-  rest.set_outputs(std::move(results));
-  const Node& host = out.add_typed(fused_op(), std::move(operands),
-                                   FusedAttrs{SubGraph(std::move(rest)), attrs.domain, attrs.inner}, types);
-  for (size_t i = 0; i < types.size(); ++i) outputs.push_back(host.result(int(i)));
-  out.set_outputs(std::move(outputs));
-  return out;
+  for (auto& v : rest.operands()) operands.push_back(out(v));
+  for (auto& v : body.outputs()) types.push_back(v.type());
+  const Node& node = out.graph().add_typed(fused_op(), std::move(operands), host, std::move(types));
+  for (size_t r = 0; r < node.types.size(); ++r) out.set(body.outputs()[r], node.result(int(r)));
+  return out.finish(body.outputs());
 }
 
 // What the kernel becomes, as a graph of the same inputs and outputs; nothing: its body as it is.
-std::optional<Graph> smaller(const FusedAttrs& attrs, const std::function<bool(const Node& node)>& is_contraction) {
+std::optional<Graph> smaller(const FusedAttrs& attrs) {
+  if (attrs.kind == FusedKind::kSiblings) return std::nullopt;
+  if (attrs.is_contraction()) {
+    auto apart = without_prologue(attrs);
+    return apart ? std::move(apart) : fuse(without_kernels(*attrs.body), {});
+  }
   auto& nodes = attrs.body->nodes();
-  auto any = [&](auto&& is) { return std::any_of(nodes.begin(), nodes.end(), is); };
-  if (any([](const Node& node) { return node.op == &fused_op(); })) {
-    bool hosts = any([](const Node& node) { return !is_free(node) && node.op != &fused_op(); });
-    return hosts ? std::optional(without_prologue(attrs)) : std::nullopt;
-  }
   FuseOptions options;
-  if (!any(is_contraction)) {
-    options.inlines = false;
-    options.most_members = size_t(std::count_if(nodes.begin(), nodes.end(), [](auto& n) { return !is_free(n); })) / 2;
-    if (options.most_members < 2) return std::nullopt;
-  }
-  return fuse(*attrs.body, options);
+  options.inlines = false;
+  options.most_members = size_t(std::count_if(nodes.begin(), nodes.end(), [](auto& n) { return !is_free(n); })) / 2;
+  return options.most_members < 2 ? std::nullopt : std::optional(fuse(*attrs.body, options));
 }
 
 }  // namespace
 
-Graph split_kernels(const Graph& graph, const std::set<const Node*>& kernels,
-                    const std::function<bool(const Node& node)>& is_contraction) {
+Graph split_kernels(const Graph& graph, const std::set<const Node*>& kernels) {
   return rewrite(graph, [&](RewriteContext& context, const Node& node) -> std::optional<std::vector<Value>> {
     if (!kernels.contains(&node)) return std::nullopt;
     auto& attrs = node.attrs.as<FusedAttrs>();
-    auto made = smaller(attrs, is_contraction);
-    const Graph& parts = made ? *made : *attrs.body;
-    Values values;
-    for (size_t i = 0; i < parts.inputs().size(); ++i) values[{parts.inputs()[i].node, 0}] = context(node.inputs[i]);
-    for (auto& part : parts.nodes())
-      if (part.op->kind != OpKind::kInput) copy(part, context.graph(), values);
-    std::vector<Value> results;
-    for (auto& v : parts.outputs()) results.push_back(values.at({v.node, v.index}));
-    return results;
+    auto made = smaller(attrs);
+    return inline_graph(made ? *made : *attrs.body, context.inputs(node), context.graph());
   });
+}
+
+Graph without_kernels(const Graph& graph) {
+  auto inline_one = [](RewriteContext& context, const Node& node) -> std::optional<std::vector<Value>> {
+    if (node.op != &fused_op()) return std::nullopt;
+    return inline_graph(*node.attrs.as<FusedAttrs>().body, context.inputs(node), context.graph());
+  };
+  return rewrite(graph, inline_one, {.to_fixed_point = true});
 }
 
 }  // namespace sinter

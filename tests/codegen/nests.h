@@ -55,19 +55,23 @@ inline LoopNest nest_of(std::string_view op, std::string_view text, DType dtype)
   return *nest_of(testing::sample_from(*find_op(op), text, dtype));
 }
 
-// The nest of a program that fuses into one kernel, with names for its sizes.
+// The nest of a program that fuses into one kernel, of its epilogue where that has one, with names for its sizes.
 inline LoopNest fused_nest(const std::function<TensorList(const TensorList&)>& f, const std::vector<Type>& types) {
   FuseOptions options;
   options.takes_epilogue = [](const Node& node) { return is_contraction(node); };
   Graph graph = fuse(run_passes(trace(f, types), PipelineOptions()), options);
   for (auto& node : graph.nodes()) {
     if (node.op != &fused_op()) continue;
+    Attrs whole = node.attrs;
+    for (auto& inner : whole.as<FusedAttrs>().body->nodes())
+      if (is_fused(inner, FusedKind::kEpilogue)) whole = Attrs(inner.attrs);
     KernelParameters parameters;
-    parameters.relate_products(*node.attrs.as<FusedAttrs>().body);
-    Attrs named = node.attrs.map_dims([&](const Dim& d) { return parameters.size(d); });
+    parameters.relate_products(*whole.as<FusedAttrs>().body);
+    Attrs named = whole.map_dims([&](const Dim& d) { return parameters.size(d); });
     auto& attrs = named.as<FusedAttrs>();
     std::vector<Layout> layouts;
-    for (auto& v : attrs.body->inputs()) layouts.push_back(contiguous_layout(v.type().shape));
+    for (size_t i = size_t(attrs.tiles); i < attrs.body->inputs().size(); ++i)
+      layouts.push_back(contiguous_layout(attrs.body->inputs()[i].type().shape));
     for (auto& v : attrs.body->outputs()) layouts.push_back(contiguous_layout(v.type().shape));
     return lower_fused(attrs, layouts, parameters.names());
   }

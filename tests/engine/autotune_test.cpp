@@ -20,6 +20,7 @@
 #include "sinter/ops/view.h"
 #include "tests/engine/programs.h"
 #include "tests/support/own_directory.h"
+#include "tests/support/lone_product.h"
 
 namespace sinter {
 namespace {
@@ -263,8 +264,7 @@ INSTANTIATE_TEST_SUITE_P(Autotune, TunedProgram, ::testing::ValuesIn(kCases),
 TEST(Autotune, every_candidate_of_a_product_gives_the_same) {
   Tensor a = values({40, 64}), b = values({64, 48}, 1), want = mm(a, b), got = empty({40, 48});
   const TensorImpl *inputs[] = {&a.impl(), &b.impl()}, *output = &got.impl();
-  const Type types[] = {{kFloat32, a.sizes(), {}}, {kFloat32, b.sizes(), {}}};
-  std::shared_ptr<CompiledStep> step = make_step(alone(*find_op("mm"), types, {}), inputs, {&output, 1}, Device());
+  std::shared_ptr<CompiledStep> step = make_step(testing::lone_product(a, b), inputs, {&output, 1}, Device());
   step->load();
   StepArguments arguments;
   for (auto* t : {&a, &b, &got}) arguments.add_address(int64_t(reinterpret_cast<uintptr_t>(t->data_ptr())));

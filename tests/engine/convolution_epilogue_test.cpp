@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "sinter/engine/device/make_step.h"
+#include "sinter/engine/step/contraction_parts.h"
 #include "sinter/graph/trace.h"
 #include "sinter/loops/fused.h"
 #include "sinter/ops/conv.h"
@@ -44,8 +45,10 @@ Found find(DType dtype, const std::function<Tensor(const TensorList&)>& f) {
   for (auto& node : fused.nodes()) {
     if (node.op != &fused_op()) continue;
     auto& attrs = node.attrs.as<FusedAttrs>();
-    auto contractions = contractions_of(*attrs.body);
-    if (!contractions.empty()) return {attrs, find_epilogue(*attrs.body, *contractions[0])};
+    if (attrs.kind != FusedKind::kConvolution) continue;
+    const ContractionParts parts = read_contraction(attrs);
+    auto& epilogue = parts.epilogues.at(0).value().attrs();
+    return {epilogue, find_epilogue(*epilogue.body)};
   }
   ADD_FAILURE() << "no fused convolution in\n" << fused.text();
   return {};

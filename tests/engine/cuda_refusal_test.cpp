@@ -32,10 +32,7 @@ std::string steps_of(const char* text, bool strict = false) {
   std::string out;
   for (auto& step : plan->steps) {
     if (step.kind == Step::Kind::kView) continue;
-    int ops = 0;
-    if (step.kind == Step::Kind::kFused)
-      for (auto& node : step.attrs.as<FusedAttrs>().body->nodes())
-        ops += node.op->kind != OpKind::kInput && node.op->kind != OpKind::kScalar && node.op->kind != OpKind::kView;
+    int64_t ops = step.kind == Step::Kind::kFused ? int64_t(ops_in(*step.attrs.as<FusedAttrs>().body).size()) : 0;
     out += (out.empty() ? "" : " ") + std::string(step.op->name) + (ops ? format("({})", ops) : "");
   }
   return out;

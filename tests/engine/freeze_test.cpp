@@ -12,6 +12,7 @@
 #include "sinter/ops/pointwise.h"
 #include "sinter/ops/reduce.h"
 #include "sinter/ops/view.h"
+#include "tests/support/lone_product.h"
 
 namespace sinter {
 namespace {
@@ -47,8 +48,7 @@ struct Product {
   Product(int64_t rows, const Tensor& weight) : inputs{TensorArg(empty({rows, weight.size(0)})), TensorArg(weight)} {
     Tensor out = empty({rows, weight.size(1)});
     const TensorImpl *from[] = {&inputs[0].tensor().impl(), &weight.impl()}, *to = &out.impl();
-    const Type types[] = {{kFloat32, inputs[0].tensor().sizes(), {}}, {kFloat32, weight.sizes(), {}}};
-    step = make_step(alone(*find_op("mm"), types, {}), from, {&to, 1}, Device());
+    step = make_step(testing::lone_product(inputs[0].tensor(), weight), from, {&to, 1}, Device());
     for (auto& t : inputs) arguments.add_address(int64_t(reinterpret_cast<uintptr_t>(t.tensor().data_ptr())));
     made.emplace(step, Device());
     refresh();

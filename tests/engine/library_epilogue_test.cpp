@@ -13,13 +13,13 @@ std::string epilogue_of(const char* text) {
   Graph graph = group_kernels(Graph::parse(text));
   for (auto& node : graph.nodes()) {
     if (node.op != &fused_op()) continue;
-    ProductPieces pieces = take_apart(node.attrs.as<FusedAttrs>());
+    ContractionParts parts = read_contraction(node.attrs.as<FusedAttrs>());
     std::vector<IntrusivePtr<TensorImpl>> kept;
     std::vector<const TensorImpl*> inputs, outputs;
     for (auto& v : node.inputs) inputs.push_back(kept.emplace_back(row_major_of(v.type())).get());
     for (auto& type : node.types) outputs.push_back(kept.emplace_back(row_major_of(type)).get());
-    if (pieces.follows.empty() || !pieces.follows[0]) return "nothing follows";
-    auto found = library_epilogue(*pieces.follows[0], pieces.parts[0].n, inputs, outputs);
+    if (!parts.epilogues[0]) return "nothing follows";
+    auto found = library_epilogue(*parts.epilogues[0], parts.parts[0].columns(), inputs, outputs);
     if (!found) return "none";
     auto name = [&](int at) { return at < 0 ? std::string("-") : node.inputs[size_t(at)].node->name; };
     return format("added {} bias {}{}", name(found->added), name(found->bias), found->relu ? " relu" : "");

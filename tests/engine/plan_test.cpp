@@ -264,12 +264,12 @@ TEST(InPlace, ProductsGoWhereTheyBelong) {
   constexpr const char* kStored = R"(%0 = input : f32[6, 5]
       %1 = input : f32[6, 4]
       %2 = input : f32[4, 5]
-      %3 = fused(%1, %2) {body={%0 = input : f32[6, 4]; %1 = input : f32[4, 5]; %2 = mm(%0, %1) : f32[6, 5]; return %2}, domain=[6, 5]} : f32[6, 5]
+      %3 = fused(%1, %2) {kind=product, body={%0 = input : f32[6, 4]; %1 = input : f32[4, 5]; %2 = mm(%0, %1) : f32[6, 5]; return %2}, domain=[6, 5]} : f32[6, 5]
       return %3)";
   constexpr const char* kAdded = R"(%0 = input : f32[6, 5]
       %1 = input : f32[6, 4]
       %2 = input : f32[4, 5]
-      %3 = fused(%1, %2, %0) {body={%0 = input : f32[6, 4]; %1 = input : f32[4, 5]; %2 = input : f32[6, 5]; %3 = mm(%0, %1) : f32[6, 5]; %4 = add(%3, %2) : f32[6, 5]; return %4}, domain=[6, 5]} : f32[6, 5]
+      %3 = fused(%1, %2, %0) {kind=product, body={%0 = input : f32[6, 4]; %1 = input : f32[4, 5]; %2 = input : f32[6, 5]; %3 = mm(%0, %1) : f32[6, 5]; %4 = fused(%3, %2) {kind=epilogue, body={%0 = input : f32[6, 5]; %1 = input : f32[6, 5]; %2 = add(%0, %1) : f32[6, 5]; return %2}, domain=[6, 5], inner=1, tiles=1} : f32[6, 5]; return %4}, domain=[6, 5]} : f32[6, 5]
       return %3)";
   EXPECT_EQ(plan_of(kStored, {0})->copied_bytes, 0);
   EXPECT_EQ(plan_of(kAdded, {0})->copied_bytes, 6 * 5 * 4);

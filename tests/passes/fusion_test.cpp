@@ -163,6 +163,7 @@ int computations(const Graph& graph, const std::string& op) {
   for (auto& node : graph.nodes()) {
     if (node.op != &fused_op()) continue;
     auto& attrs = node.attrs.as<FusedAttrs>();
+    if (attrs.is_contraction()) continue;
     std::vector<Layout> layouts;
     for (auto& v : attrs.body->inputs()) layouts.push_back(contiguous_layout(v.type().shape));
     for (auto& v : attrs.body->outputs()) layouts.push_back(contiguous_layout(v.type().shape));

@@ -11,6 +11,7 @@
 #include "sinter/ops/reduce.h"
 #include "sinter/ops/view.h"
 #include "tests/passes/fuse_traced.h"
+#include "tests/support/error_of.h"
 
 namespace sinter {
 namespace {
@@ -88,6 +89,25 @@ TEST(Grouping, OnlyWhereATargetTakesKernels) {
   EXPECT_FALSE(grouped("4"));
 }
 
+// A kernel is what its kind says.
+TEST(Grouping, RefusesBodiesOfAnotherKind) {
+  auto fault = [](const std::string& kind, const std::string& body) {
+    return error_of([&] {
+      Graph::parse("%0 = input : f32[3, 3]\n%1 = fused(%0) {" + kind + "body={%0 = input : f32[3, 3]; " + body +
+                   "}, domain=[3, 3]} : f32[3, 3]\nreturn %1\n");
+    });
+  };
+  auto contains = [](const std::string& text, const char* part) { return text.find(part) != std::string::npos; };
+  const std::string exp = "%1 = exp(%0) : f32[3, 3]; return %1", mm = "%1 = mm(%0, %0) : f32[3, 3]; return %1";
+  EXPECT_EQ(fault("", exp), "no error");
+  EXPECT_EQ(fault("kind=product, ", mm), "no error");
+  EXPECT_PRED2(contains, fault("", mm), "a contraction is inside a kernel of another kind");
+  EXPECT_PRED2(contains, fault("kind=product, ", exp), "an op stands beside a contraction");
+  EXPECT_PRED2(contains, fault("kind=siblings, ", exp), "an op stands among siblings");
+  EXPECT_PRED2(contains, fault("kind=epilogue, ", exp), "tiles are what an epilogue works on");
+  EXPECT_PRED2(contains, fault("kind=column, ", exp), "'column' is no kind of fused kernel: there are rows, combination");
+}
+
 TEST(Grouping, VerifiesBodies) {
   // The type of the exponential is wrong, which only a look into the body shows.
   Pass broken{"broken", [](const Graph&) {
@@ -96,7 +116,7 @@ TEST(Grouping, VerifiesBodies) {
                 body.set_outputs({body.add_typed(*find_op("exp"), {inside}, {}, {parse_type("f32[4]")}).result()});
                 Graph graph;
                 Value x = graph.add_input(parse_type("f32[3]"));
-                FusedAttrs attrs{SubGraph(std::move(body)), {3}, 0};
+                FusedAttrs attrs{.body = SubGraph(std::move(body)), .domain = {3}};
                 graph.set_outputs({graph.add_typed(fused_op(), {x}, attrs, {parse_type("f32[4]")}).result()});
                 return graph;
               }};

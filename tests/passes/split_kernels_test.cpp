@@ -41,12 +41,12 @@ TEST(SplitKernels, MeansTheSameUntilNothingIsLeft) {
   for (auto& graph : grouped_graphs()) {
     auto inputs = testing::random_inputs(graph);
     auto want = interpret(graph, inputs);
-    Graph now = split_kernels(graph, {}, is_contraction);
+    Graph now = split_kernels(graph, {});
     EXPECT_EQ(kernels_of(now).size(), kernels_of(graph).size());
     int rounds = 0;
     while (!kernels_of(now).empty()) {
       ASSERT_LT(++rounds, 10) << now.text();
-      now = split_kernels(now, kernels_of(now), is_contraction);
+      now = split_kernels(now, kernels_of(now));
       now.verify();
       verify_fused(now);
       auto got = interpret(now, inputs);
@@ -68,7 +68,7 @@ TEST(SplitKernels, LeavesOthersWhole) {
       "domain=[4]} : f32[4]\n%2 = fused(%1) {body={%0 = input : f32[4]; %1 = neg(%0) : f32[4]; %2 = abs(%1) : f32[4]; "
       "return %2}, "
       "domain=[4]} : f32[4]\nreturn %2\n");
-  Graph split = split_kernels(graph, {&graph.nodes()[1]}, is_contraction);
+  Graph split = split_kernels(graph, {&graph.nodes()[1]});
   EXPECT_EQ(split.text(),
             "%0 = input : f32[4]\n%1 = exp(%0) : f32[4]\n%2 = tanh(%1) : f32[4]\n"
             "%3 = fused(%2) {body={%0 = input : f32[4]; %1 = neg(%0) : f32[4]; %2 = abs(%1) : f32[4]; return %2}, "

@@ -16,6 +16,7 @@
 #include "sinter/graph/run.h"
 #include "sinter/ops/fused.h"
 #include "sinter/passes/pipeline.h"
+#include "sinter/passes/split_kernels.h"
 #include "sinter/tensor/tracer.h"
 
 namespace sinter::bisection {
@@ -170,9 +171,8 @@ class Search {
   static std::string ops_of(const Node& node) {
     if (node.op != &fused_op()) return std::string(node.op->name);
     std::string out;
-    for (auto& inner : node.attrs.as<FusedAttrs>().body->nodes())
-      if (inner.op->kind != OpKind::kInput && inner.op->kind != OpKind::kScalar && inner.op->kind != OpKind::kView)
-        out += (out.empty() ? "" : ", ") + std::string(inner.op->name);
+    for (auto* inner : ops_in(*node.attrs.as<FusedAttrs>().body))
+      out += (out.empty() ? "" : ", ") + std::string(inner->op->name);
     return out;
   }
   static std::string name_of(const Node& node) {
@@ -189,7 +189,7 @@ class Search {
   }
 
   static Trial part_of(const Graph& graph, const std::vector<TensorArg>& operands) {
-    Trial trial{std::make_shared<const Graph>(flattened(graph)), {}};
+    Trial trial{std::make_shared<const Graph>(without_kernels(graph)), {}};
     for (auto& operand : operands) trial.inputs.push_back({operand});
     return trial;
   }

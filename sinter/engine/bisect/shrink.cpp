@@ -218,36 +218,7 @@ class Shrinker {
   std::map<int, TensorList> values_;  // by node
 };
 
-std::vector<Value> inline_body(RewriteContext& context, const Graph& body, const std::vector<Value>& operands) {
-  std::vector<std::vector<Value>> values(body.nodes().size());
-  for (size_t i = 0; i < operands.size(); ++i) values[size_t(body.inputs()[i].node->id)] = {operands[i]};
-  auto value = [&](Value v) { return values[size_t(v.node->id)][size_t(v.index)]; };
-  for (auto& node : body.nodes()) {
-    auto& own = values[size_t(node.id)];
-    if (node.op->kind == OpKind::kInput) continue;
-    std::vector<Value> inputs;
-    for (auto& v : node.inputs) inputs.push_back(value(v));
-    if (node.op == &fused_op()) {
-      own = inline_body(context, *node.attrs.as<FusedAttrs>().body, inputs);
-      continue;
-    }
-    const Node& copy = node.op->kind == OpKind::kScalar ? *context.scalar(node.attrs.as<ScalarAttrs>().value).node
-                                                        : context.graph().add(*node.op, inputs, node.attrs, node.where);
-    for (size_t r = 0; r < copy.types.size(); ++r) own.push_back(copy.result(int(r)));
-  }
-  std::vector<Value> out;
-  for (auto& v : body.outputs()) out.push_back(value(v));
-  return out;
-}
-
 }  // namespace
-
-Graph flattened(const Graph& graph) {
-  return rewrite(graph, [](RewriteContext& context, const Node& node) -> std::optional<std::vector<Value>> {
-    if (node.op != &fused_op()) return {};
-    return inline_body(context, *node.attrs.as<FusedAttrs>().body, context.inputs(node));
-  });
-}
 
 int64_t op_count(const Graph& graph) { return std::count_if(graph.nodes().begin(), graph.nodes().end(), is_op); }
 

@@ -13,9 +13,6 @@ struct ShrinkOptions {
 // `fails` has held for the trial. Numbers among its operands become constants.
 Trial shrink(Trial trial, const std::function<bool(const Trial& trial)>& fails, const ShrinkOptions& options = {});
 
-// The same graph with the bodies of fused kernels in their place.
-Graph flattened(const Graph& graph);
-
 // How many ops it has, views and all.
 int64_t op_count(const Graph& graph);
 

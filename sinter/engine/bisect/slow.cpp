@@ -11,6 +11,7 @@
 #include "sinter/engine/executable/step_observer.h"
 #include "sinter/engine/referee/one_op.h"
 #include "sinter/engine/report.h"
+#include "sinter/passes/split_kernels.h"
 #include "sinter/runtime/cuda/stream.h"
 #include "sinter/tensor/tracer.h"
 
@@ -114,7 +115,7 @@ Bisection find_slow(const WitnessedCall& call, const BisectOptions& options) {
   double loss = 0;
   for (auto& part : taken.parts) {
     say("timing " + part.report.name);
-    Trial ops{std::make_shared<const Graph>(flattened(part.graph)), {}};
+    Trial ops{std::make_shared<const Graph>(without_kernels(part.graph)), {}};
     for (auto& operand : part.operands) ops.inputs.push_back({operand});
     Speed speed = measure(part, ops);
     if (speed.compiled <= kMargin * speed.eager || speed.compiled - speed.eager <= loss) continue;

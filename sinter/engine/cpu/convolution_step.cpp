@@ -19,26 +19,19 @@ constexpr int64_t kPieceElements = 16384;  // that an epilogue behind a library 
 
 class CpuConvolutionStep final : public CompiledStep {
  public:
-  CpuConvolutionStep(const FusedAttrs& attrs, const Node& node, std::span<const TensorImpl* const> inputs,
-                     std::span<const TensorImpl* const> outputs)
-      : attrs_(node.attrs.as<ConvolutionAttrs>()) {
-    const Graph& body = *attrs.body;
-    auto position = [&](Value v) {
-      for (size_t i = 0; i < body.inputs().size(); ++i)
-        if (body.inputs()[i] == v) return int(i);
-      SINTER_INTERNAL_ASSERT(false, "an operand of a fused convolution is computed inside");
-    };
-    x_slot_ = position(node.inputs[0]);
-    weight_slot_ = position(node.inputs[1]);
+  CpuConvolutionStep(const FusedAttrs& attrs, std::span<const TensorImpl* const> inputs,
+                     std::span<const TensorImpl* const> outputs) {
+    ContractionParts read = read_contraction(attrs);
+    const Node& node = *read.parts[0].node;
+    attrs_ = node.attrs.as<ConvolutionAttrs>();
+    name_ = read.name;
     made_by_ = "convolution";
-    if (body.outputs().size() == 1 && body.outputs()[0].node == &node) {
-      name_ = node.op->name;
-      out_slot_ = int(inputs.size());
-    } else {
-      epilogue_ = emit_cpu_epilogue(attrs, inputs, outputs);
-      for (size_t i = 0; i < inputs.size() + outputs.size(); ++i) epilogue_.operands.push_back(int(i));
-      name_ = epilogue_.name;
-      out_slot_ = epilogue_.back;
+    x_slot_ = read.left;
+    weight_slot_ = read.parts[0].right;
+    out_slot_ = read.parts[0].result;
+    if (read.epilogues[0]) {
+      epilogue_ = emit_cpu_epilogue(*read.epilogues[0], inputs, outputs);
+      out_slot_ = epilogue_.operands[size_t(epilogue_.back)];
     }
     const TensorImpl &x = *inputs[size_t(x_slot_)], &weight = *inputs[size_t(weight_slot_)];
     const TensorImpl& result = *outputs[size_t(out_slot_) - inputs.size()];
@@ -141,10 +134,9 @@ void CpuConvolutionStep::launch(const StepArguments& arguments) const {
 
 }  // namespace
 
-std::unique_ptr<CompiledStep> make_cpu_convolution(const FusedAttrs& attrs, const Node& convolution,
-                                                   std::span<const TensorImpl* const> inputs,
+std::unique_ptr<CompiledStep> make_cpu_convolution(const FusedAttrs& attrs, std::span<const TensorImpl* const> inputs,
                                                    std::span<const TensorImpl* const> outputs) {
-  return std::make_unique<CpuConvolutionStep>(attrs, convolution, inputs, outputs);
+  return std::make_unique<CpuConvolutionStep>(attrs, inputs, outputs);
 }
 
 }  // namespace sinter

@@ -6,9 +6,7 @@
 
 namespace sinter {
 
-// `convolution` is a node of the body.
-std::unique_ptr<CompiledStep> make_cpu_convolution(const FusedAttrs& attrs, const Node& convolution,
-                                                   std::span<const TensorImpl* const> inputs,
+std::unique_ptr<CompiledStep> make_cpu_convolution(const FusedAttrs& attrs, std::span<const TensorImpl* const> inputs,
                                                    std::span<const TensorImpl* const> outputs);
 
 }  // namespace sinter

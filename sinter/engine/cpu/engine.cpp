@@ -11,7 +11,6 @@
 #include "sinter/engine/cpu/product_step.h"
 #include "sinter/engine/eager/gemm_operand.h"
 #include "sinter/engine/device/make_step.h"
-#include "sinter/loops/fused.h"
 #include "sinter/ops/contract.h"
 
 namespace sinter {
@@ -36,12 +35,12 @@ class CpuEngine final : public DeviceEngine {
 
   std::unique_ptr<CompiledStep> make_step(const FusedAttrs& attrs, std::span<const TensorImpl* const> inputs,
                                           std::span<const TensorImpl* const> outputs) const override {
-    if (auto contractions = contractions_of(*attrs.body); !contractions.empty()) {
-      if (contractions[0]->op == &convolution_op()) return make_cpu_convolution(attrs, *contractions[0], inputs, outputs);
-      return make_cpu_product(attrs, inputs, outputs);
+    switch (attrs.kind) {
+      case FusedKind::kProduct: return make_cpu_product(attrs, inputs, outputs);
+      case FusedKind::kConvolution: return make_cpu_convolution(attrs, inputs, outputs);
+      case FusedKind::kSiblings: return make_cpu_siblings(attrs, inputs, outputs);
+      default: return std::make_unique<CpuNestStep>(attrs, inputs, outputs);
     }
-    if (holds_siblings(attrs)) return make_cpu_siblings(attrs, inputs, outputs);
-    return std::make_unique<CpuNestStep>(attrs, inputs, outputs);
   }
 
   IntList result_strides(const Node&, const IntList& sizes, const TensorImpl*) const override {

@@ -9,13 +9,15 @@
 
 namespace sinter {
 
-CpuEpilogue emit_cpu_epilogue(const FusedAttrs& attrs, std::span<const TensorImpl* const> inputs,
+CpuEpilogue emit_cpu_epilogue(const ContractionParts::Inner& epilogue, std::span<const TensorImpl* const> inputs,
                               std::span<const TensorImpl* const> outputs) {
+  auto own = geometries_of(epilogue.operands, inputs, outputs);
   KernelParameters parameters;
-  NamedFused named = name_sizes(attrs, inputs, outputs, parameters);
+  NamedFused named = name_sizes(epilogue.attrs(), own.inputs, own.outputs, parameters);
   LoopNest nest = lower_fused(named.attrs.as<FusedAttrs>(), named.layouts, parameters.names());
   let_plant(nest);
   CpuEpilogue out;
+  out.operands = epilogue.operands;
   out.name = nest.name;
   out.indexing = nest.indexing;
   out.back = nest.back;

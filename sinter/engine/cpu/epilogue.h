@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "sinter/ops/fused.h"
+#include "sinter/engine/step/contraction_parts.h"
 #include "sinter/tensor/tensor.h"
 
 namespace sinter {
@@ -25,8 +25,8 @@ struct CpuEpilogue {
   void load();
 };
 
-// `attrs`: a body whose contractions have been computed; `operands` are left to the caller.
-CpuEpilogue emit_cpu_epilogue(const FusedAttrs& attrs, std::span<const TensorImpl* const> inputs,
+// `inputs` and `outputs` are those of the fused node that has the epilogue.
+CpuEpilogue emit_cpu_epilogue(const ContractionParts::Inner& epilogue, std::span<const TensorImpl* const> inputs,
                               std::span<const TensorImpl* const> outputs);
 
 }  // namespace sinter

@@ -7,7 +7,7 @@
 #include "sinter/engine/cpu/epilogue.h"
 #include "sinter/engine/cpu/nest_step.h"
 #include "sinter/engine/eager/gemm_operand.h"
-#include "sinter/engine/step/product_pieces.h"
+#include "sinter/engine/step/contraction_parts.h"
 #include "sinter/runtime/cpu/gemm/gemm.h"
 
 namespace sinter {
@@ -22,18 +22,18 @@ class CpuProductStep final : public CompiledStep {
  public:
   CpuProductStep(const FusedAttrs& attrs, std::span<const TensorImpl* const> inputs,
                  std::span<const TensorImpl* const> outputs) {
-    ProductPieces pieces = take_apart(attrs);
-    name_ = pieces.name;
-    batch_ = pieces.batch;
-    m_ = pieces.m;
-    k_ = pieces.k;
-    together_ = pieces.together;
+    ContractionParts read = read_contraction(attrs);
+    name_ = read.name;
+    batch_ = read.batch;
+    m_ = read.m;
+    k_ = read.k;
+    together_ = read.together;
     operands_ = inputs.size() + outputs.size();
-    made_by_ = std::min(m_, pieces.parts[0].n) <= kFewRows ? "gemv" : "gemm";
-    add_left(pieces, inputs);
-    for (auto& part : pieces.parts) {
+    made_by_ = std::min(m_, read.parts[0].columns()) <= kFewRows ? "gemv" : "gemm";
+    add_left(read, inputs);
+    for (auto& part : read.parts) {
       const TensorImpl& right = *inputs[size_t(part.right)];
-      parts_.push_back({part.n, operand(right), {}, part.right, -1, 0});
+      parts_.push_back({part.columns(), operand(right), {}, part.right, -1, 0});
       if (m_ > kFewRows && right.sizes.size() == 2) parts_.back().packed_bytes = packed_bytes(parts_.back());
     }
     auto store = [&](size_t p, int slot) {
@@ -42,17 +42,14 @@ class CpuProductStep final : public CompiledStep {
       part.c_slot = slot;
       part.c = {nullptr, part.n, 1, *eager::gemm_type(outputs[size_t(slot) - inputs.size()]->dtype), m_ * part.n};
     };
-    for (size_t p = 0; p < pieces.parts.size(); ++p)
-      if (pieces.parts[p].result >= 0) store(p, pieces.parts[p].result);
-    for (size_t f = 0; f < pieces.follows.size(); ++f) {
+    for (size_t p = 0; p < read.parts.size(); ++p)
+      if (read.parts[p].result >= 0) store(p, read.parts[p].result);
+    for (size_t e = 0; e < read.epilogues.size(); ++e) {
       auto& epilogue = epilogues_.emplace_back();
-      if (!pieces.follows[f]) continue;
-      auto& follow = *pieces.follows[f];
-      auto geometries = geometries_of(follow.operands, inputs, outputs);
-      epilogue = emit_cpu_epilogue(follow.attrs, geometries.inputs, geometries.outputs);
-      epilogue.operands = follow.operands;
+      if (!read.epilogues[e]) continue;
+      epilogue = emit_cpu_epilogue(*read.epilogues[e], inputs, outputs);
       if (indexing_.empty()) indexing_ = epilogue.indexing;
-      store(f, follow.operands[size_t(epilogue.back)]);
+      store(e, epilogue.operands[size_t(epilogue.back)]);
     }
   }
 
@@ -133,13 +130,13 @@ class CpuProductStep final : public CompiledStep {
   }
   int64_t packed_bytes(const Part& part) const { return runtime::packed_b_bytes(k_, part.n, part.b.type); }
 
-  void add_left(const ProductPieces& pieces, std::span<const TensorImpl* const> inputs) {
-    if (!pieces.prologue) {
-      left_slot_ = pieces.left;
+  void add_left(const ContractionParts& read, std::span<const TensorImpl* const> inputs) {
+    if (!read.prologue) {
+      left_slot_ = read.left;
       left_ = operand(*inputs[size_t(left_slot_)]);
       return;
     }
-    auto& prologue = *pieces.prologue;
+    auto& prologue = *read.prologue;
     std::vector<const TensorImpl*> own;
     for (int at : prologue.operands) own.push_back(inputs[size_t(at)]);
     auto result = row_major_of(prologue.node->types[0]);
@@ -147,7 +144,7 @@ class CpuProductStep final : public CompiledStep {
     left_ = {nullptr, k_, 1, *eager::gemm_type(result->dtype)};
     prologue_operands_ = prologue.operands;
     prologue_bytes_ = result->numel * item_size(result->dtype);
-    prologue_ = std::make_shared<CpuNestStep>(prologue.node->attrs.as<FusedAttrs>(), own, std::span(&output, 1));
+    prologue_ = std::make_shared<CpuNestStep>(prologue.attrs(), own, std::span(&output, 1));
   }
 
   // Few rows: computed by the caller, before the others are woken.

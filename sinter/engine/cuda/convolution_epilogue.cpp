@@ -27,8 +27,8 @@ std::optional<Kind> change_of(const Op& op) {
 // Walks a body in its order.
 class Finder {
  public:
-  Finder(const Graph& body, const Node& convolution)
-      : body_(body), convolution_(convolution), result_(convolution.types[0]), channels_(result_.shape[1]) {}
+  explicit Finder(const Graph& body)
+      : body_(body), convolution_(*body.inputs()[0].node), result_(convolution_.types[0]), channels_(result_.shape[1]) {}
 
   std::optional<ConvolutionEpilogue> run() {
     if (body_.outputs().size() != 1) return {};
@@ -50,7 +50,6 @@ class Finder {
     kMain,      // the convolution's result, changed
     kChannels,  // a number a channel, or one for all
     kFull,      // an input that may be the residual
-    kUnread,    // the convolution's own operands
     kOther
   };
 
@@ -60,7 +59,7 @@ class Finder {
       auto& type = node.types[0];
       if (type.weak) return What::kOther;
       if (is_small(type.shape)) return What::kChannels;
-      return type.shape.same_as(result_.shape) ? What::kFull : What::kUnread;
+      return type.shape.same_as(result_.shape) ? What::kFull : What::kOther;
     }
     bool small = std::all_of(node.inputs.begin(), node.inputs.end(), [&](auto& v) { return is(v, What::kChannels); });
     bool simple = node.op->kind == OpKind::kView || (node.op->kind == OpKind::kPointwise && !node.op->random);
@@ -163,8 +162,8 @@ class Evaluation {
 
 }  // namespace
 
-std::optional<ConvolutionEpilogue> find_epilogue(const Graph& body, const Node& convolution) {
-  return Finder(body, convolution).run();
+std::optional<ConvolutionEpilogue> find_epilogue(const Graph& body) {
+  return Finder(body).run();
 }
 
 ChannelNumbers channel_numbers(const ConvolutionEpilogue& epilogue, const Graph& body, std::span<const Tensor> inputs,

@@ -22,8 +22,9 @@ struct ConvolutionEpilogue {
   bool relu = false;                 // the last
 };
 
-// Nothing where the body does anything else. Roundings between its ops are left out.
-std::optional<ConvolutionEpilogue> find_epilogue(const Graph& body, const Node& convolution);
+// `body`: of an epilogue, whose first input is the convolution. Nothing where it does anything else. Roundings between its ops
+// are left out.
+std::optional<ConvolutionEpilogue> find_epilogue(const Graph& body);
 
 // All changes in one: scale * x + shift. In f32, one number a channel each; undefined where it would be 1 or 0.
 struct ChannelNumbers {

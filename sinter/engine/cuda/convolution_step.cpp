@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <map>
 #include <mutex>
 #include <optional>
 
@@ -13,6 +12,8 @@
 #include "sinter/engine/cuda/staging.h"
 #include "sinter/engine/cuda/tile_convolution.h"
 #include "sinter/engine/eager/eager.h"
+#include "sinter/engine/step/contraction_parts.h"
+#include "sinter/graph/extract.h"
 #include "sinter/ops/creation.h"
 #include "sinter/ops/pointwise.h"
 #include "sinter/ops/view.h"
@@ -68,70 +69,58 @@ class Pieces {
   char* next_ = nullptr;
 };
 
-// The body without the convolution, whose result is one more input, the last.
+// An epilogue as a kernel by itself, over the convolution's result in memory: its first operand.
 struct Follow {
   FusedAttrs attrs;
-  std::vector<int> operands, results;  // positions among the inputs, among the outputs of the whole
+  std::vector<int> operands;  // positions among those of the whole: further operands, then results
 };
-Follow follow_of(const FusedAttrs& whole, const Node& convolution) {
-  const Graph& body = *whole.body;
-  Follow out;
-  Graph graph;
-  std::map<const Node*, Value> inside;
-  for (size_t i = 0; i < body.inputs().size(); ++i) {
-    const Node* input = body.inputs()[i].node;
-    bool used = std::any_of(body.nodes().begin(), body.nodes().end(), [&](const Node& node) {
-      return &node != &convolution &&
-             std::any_of(node.inputs.begin(), node.inputs.end(), [&](auto& v) { return v.node == input; });
-    });
-    if (!used) continue;
-    inside[input] = graph.add_input(input->types[0], input->name);
-    out.operands.push_back(int(i));
-  }
-  inside[&convolution] = graph.add_input(convolution.types[0]);
-  for (auto& node : body.nodes()) {
-    if (&node == &convolution || node.op->kind == OpKind::kInput) continue;
-    std::vector<Value> inputs;
-    for (auto& v : node.inputs) inputs.push_back(inside.at(v.node));
-    inside[&node] = node.op->kind == OpKind::kScalar
-                        ? graph.add_scalar(node.attrs.as<ScalarAttrs>().value)
-                        : graph.add_typed(*node.op, std::move(inputs), node.attrs, node.types, node.where).result();
-  }
+Follow follow_of(const ContractionParts::Inner& epilogue) {
+  const Graph& body = *epilogue.attrs().body;
+  Follow out{{.domain = epilogue.attrs().domain}, {}};
+  const size_t inputs = body.inputs().size();
+  out.operands.assign(epilogue.operands.begin(), epilogue.operands.begin() + int64_t(inputs) - 1);
   std::vector<Value> results;
   for (size_t j = 0; j < body.outputs().size(); ++j) {
-    if (body.outputs()[j].node == &convolution) continue;
-    results.push_back(inside.at(body.outputs()[j].node));
-    out.results.push_back(int(j));
+    if (body.outputs()[j] == body.inputs()[0]) continue;  // the convolution's own
+    results.push_back(body.outputs()[j]);
+    out.operands.push_back(epilogue.operands[inputs - 1 + j]);
   }
-  graph.set_outputs(std::move(results));
-  out.attrs = {SubGraph(std::move(graph)), whole.domain, whole.inner};
+  out.attrs.body = SubGraph(begin_copy(body).finish(results));
   return out;
 }
 
 class ConvolutionStep final : public CudaStep {
  public:
-  ConvolutionStep(const FusedAttrs& attrs, const Node& node, std::span<const TensorImpl* const> inputs,
+  ConvolutionStep(const FusedAttrs& attrs, std::span<const TensorImpl* const> inputs,
                   std::span<const TensorImpl* const> outputs, Device device)
-      : CudaStep(device), attrs_(attrs), node_(node), inputs_(inputs.size()), outputs_(outputs.size()) {
+      : CudaStep(device),
+        read_(read_contraction(attrs)),
+        node_(*read_.parts[0].node),
+        inputs_(inputs.size()),
+        outputs_(outputs.size()) {
+    name_ = read_.name;
     made_by_ = "convolution";
     for (auto* list : {&inputs, &outputs})
       for (auto* t : *list) geometries_.push_back(t ? make_intrusive<TensorImpl>(*t) : Geometry());
-    for (auto& n : attrs.body->nodes())
-      if (n.op->kind == OpKind::kPointwise || &n == &node) name_ += (name_.empty() ? "" : "_") + std::string(n.op->name);
-    x_ = position(node.inputs[0]);
-    weight_ = position(node.inputs[1]);
-    for (size_t j = 0; j < outputs.size(); ++j)
-      if (attrs.body->outputs()[j].node == &node) plain_result_ = int(inputs_ + j);
-    DType dtype = node.types[0].dtype;
-    const IntList sizes = node.types[0].shape.numbers();
+    x_ = read_.left;
+    weight_ = read_.parts[0].right;
+    plain_result_ = read_.parts[0].result;
+    if (auto& epilogue = read_.epilogues[0]) {
+      auto& body = *epilogue->attrs().body;
+      for (size_t j = 0; j < body.outputs().size(); ++j)
+        if (body.outputs()[j] == body.inputs()[0]) plain_result_ = epilogue->operands[body.inputs().size() - 1 + j];
+    }
+    DType dtype = node_.types[0].dtype;
+    const IntList sizes = node_.types[0].shape.numbers();
     // The planner's choice, for results that something follows as well.
     format_ = cuda_convolution_format(dtype, sizes.size());
     x_in_format_ = formatted(dtype, inputs[size_t(x_)]->sizes, format_, device);
     weight_in_format_ = formatted(dtype, inputs[size_t(weight_)]->sizes, format_, device);
     result_in_format_ = formatted(dtype, sizes, format_, device);
-    problem_ = cuda_convolution_problem(node.attrs.as<ConvolutionAttrs>(), dtype, x_in_format_->sizes,
+    problem_ = cuda_convolution_problem(node_.attrs.as<ConvolutionAttrs>(), dtype, x_in_format_->sizes,
                                         weight_in_format_->sizes, sizes, format_);
-    if (outputs.size() == 1 && is_in_format(int(inputs_))) epilogue_ = find_epilogue(*attrs.body, node);
+    if (outputs.size() == 1 && is_in_format(int(inputs_)))
+      epilogue_ = read_.epilogues[0] ? find_epilogue(*read_.epilogues[0]->attrs().body) : ConvolutionEpilogue();
     refused_ = by_loops_ = x_in_format_->numel == 0;  // nothing but padding
     if (!epilogue_) return;
     whole_ = problem_;
@@ -147,7 +136,7 @@ class ConvolutionStep final : public CudaStep {
   std::vector<int> rearranged_from() const override {
     std::vector<int> from{weight_};
     if (changes_channels())
-      from.insert(from.end(), epilogue_->channel_inputs.begin(), epilogue_->channel_inputs.end());
+      for (int input : epilogue_->channel_inputs) from.push_back(position(input));
     return from;
   }
   // The weight in the format of the convolution, times the scale of its channel, then the shifts. Rounding the weight once
@@ -156,10 +145,11 @@ class ConvolutionStep final : public CudaStep {
     Tensor weight = tensor(slots, weight_);
     Tensor kept = at_address(*weight_in_format_, address_of(to));
     if (!changes_channels()) return copy(weight, kept);
-    std::vector<Tensor> inputs(inputs_);
-    for (int at : epilogue_->channel_inputs) inputs[size_t(at)] = tensor(slots, at);
+    const Graph& body = *read_.epilogues[0]->attrs().body;
+    std::vector<Tensor> inputs(body.inputs().size());
+    for (int input : epilogue_->channel_inputs) inputs[size_t(input)] = tensor(slots, position(input));
     const int64_t channels = result_in_format_->sizes[1];
-    auto [scale, shift] = channel_numbers(*epilogue_, *attrs_.body, inputs, channels, device_);
+    auto [scale, shift] = channel_numbers(*epilogue_, body, inputs, channels, device_);
     IntList each(weight_in_format_->sizes.size(), 1);
     each[0] = channels;
     copy(scale.defined() ? weight.to(kFloat32) * scale.reshape(Shape(each)) : weight, kept);
@@ -196,12 +186,8 @@ class ConvolutionStep final : public CudaStep {
   }
 
  private:
-  int position(Value v) const {
-    auto& all = attrs_.body->inputs();
-    auto at = std::find(all.begin(), all.end(), v);
-    SINTER_INTERNAL_ASSERT(at != all.end(), "an operand of a fused convolution is computed inside");
-    return int(at - all.begin());
-  }
+  // An input of the epilogue's body among the operands of the whole; the first one is the convolution.
+  int position(int input) const { return read_.epilogues[0]->operands[size_t(input) - 1]; }
   bool is_in_format(int at) const {
     auto& t = *geometries_[size_t(at)];
     return has_format(t.sizes, t.strides, format_);
@@ -220,7 +206,7 @@ class ConvolutionStep final : public CudaStep {
   // False where the library does not do all of it.
   bool by_library(const StepArguments& slots, int64_t kept) const {
     auto problem = whole_;
-    const int residual = epilogue_->residual;
+    const int residual = epilogue_->residual < 0 ? -1 : position(epilogue_->residual);
     Pieces pieces(device_, copied_bytes(x_) + (residual < 0 ? 0 : copied_bytes(residual)));
     CudaStaging staging(device_);
     problem.x.data = operand(slots, x_, *x_in_format_, pieces, staging);
@@ -270,26 +256,22 @@ class ConvolutionStep final : public CudaStep {
 
   // Few convolutions need it, so it is compiled when the first one does: never in a call that is recorded, which comes second.
   void run_follow(const StepArguments& slots, int64_t result) const {
+    if (!read_.epilogues[0]) return;
     std::call_once(follow_made_, [&] {
-      follow_ = follow_of(attrs_, node_);
-      std::vector<const TensorImpl*> inputs, outputs;
-      for (int at : follow_.operands) inputs.push_back(geometries_[size_t(at)].get());
-      inputs.push_back(result_in_format_.get());
-      for (int j : follow_.results) outputs.push_back(geometries_[inputs_ + size_t(j)].get());
-      if (outputs.empty()) return;
+      follow_ = follow_of(*read_.epilogues[0]);
+      std::vector<const TensorImpl*> inputs{result_in_format_.get()}, outputs;
+      for (int at : follow_.operands) (size_t(at) < inputs_ ? inputs : outputs).push_back(geometries_[size_t(at)].get());
       follow_step_ = make_nest_step(emit_cuda_nest(follow_.attrs, inputs, outputs), device_);
       follow_step_->load();
     });
-    if (!follow_step_) return;
     StepArguments own;
-    for (int at : follow_.operands) own.add_from(slots, size_t(at));
     own.add_address(result);
-    for (int j : follow_.results) own.add_from(slots, inputs_ + size_t(j));
+    for (int at : follow_.operands) own.add_from(slots, size_t(at));
     follow_step_->launch(own);
   }
 
-  FusedAttrs attrs_;   // keeps the node
-  const Node& node_;
+  const ContractionParts read_;
+  const Node& node_;  // the convolution
   size_t inputs_, outputs_;
   std::vector<Geometry> geometries_;  // inputs, then outputs; null for numbers
   int x_, weight_, plain_result_ = -1;
@@ -336,10 +318,9 @@ runtime::CudaConvolution cuda_convolution_problem(const ConvolutionAttrs& attrs,
   return problem;
 }
 
-std::unique_ptr<CudaStep> make_convolution_step(const FusedAttrs& attrs, const Node& node,
-                                                std::span<const TensorImpl* const> inputs,
+std::unique_ptr<CudaStep> make_convolution_step(const FusedAttrs& attrs, std::span<const TensorImpl* const> inputs,
                                                 std::span<const TensorImpl* const> outputs, Device device) {
-  return std::make_unique<ConvolutionStep>(attrs, node, inputs, outputs, device);
+  return std::make_unique<ConvolutionStep>(attrs, inputs, outputs, device);
 }
 
 }  // namespace sinter

@@ -18,9 +18,8 @@ MemoryFormat cuda_convolution_format(DType dtype, size_t rank);
 runtime::CudaConvolution cuda_convolution_problem(const ConvolutionAttrs& attrs, DType dtype, const IntList& x,
                                                   const IntList& weight, const IntList& result, MemoryFormat format);
 
-// As make_cuda_step, for a body with the convolution `node`.
-std::unique_ptr<CudaStep> make_convolution_step(const FusedAttrs& attrs, const Node& node,
-                                                std::span<const TensorImpl* const> inputs,
+// As make_cuda_step, for a convolution.
+std::unique_ptr<CudaStep> make_convolution_step(const FusedAttrs& attrs, std::span<const TensorImpl* const> inputs,
                                                 std::span<const TensorImpl* const> outputs, Device device);
 
 }  // namespace sinter

@@ -4,7 +4,6 @@
 
 #include "sinter/engine/eager/eager.h"
 #include "sinter/graph/verify.h"
-#include "sinter/loops/fused.h"
 #include "sinter/passes/known_ops.h"
 
 namespace sinter {
@@ -54,11 +53,11 @@ void collect_terms(Value v, const Type& sum, std::vector<Term>& terms) {
 
 }  // namespace
 
-std::optional<LibraryEpilogue> library_epilogue(const ProductPieces::Follow& follow, int64_t n,
+std::optional<LibraryEpilogue> library_epilogue(const ContractionParts::Inner& follow, int64_t n,
                                                 std::span<const TensorImpl* const> inputs,
                                                 std::span<const TensorImpl* const> outputs) {
   static const Op* relu = find_op("relu");
-  const Graph& body = *follow.attrs.body;
+  const Graph& body = *follow.attrs().body;
   if (body.outputs().size() != 1) return std::nullopt;
   LibraryEpilogue out;
   auto geometries = geometries_of(follow.operands, inputs, outputs);
@@ -73,7 +72,8 @@ std::optional<LibraryEpilogue> library_epilogue(const ProductPieces::Follow& fol
   bool multiplied = false;
   for (auto& [term, sum] : terms) {
     Value source = behind_views(term);
-    if (is_contraction(*source.node)) {
+    auto at = size_t(std::find(body.inputs().begin(), body.inputs().end(), source) - body.inputs().begin());
+    if (at == 0) {
       // All of it, and nothing more: what is broadcast or cut is another tensor.
       if (multiplied || source.type().shape.numel() != last.type().shape.numel()) return std::nullopt;
       if (source.type().dtype != result->dtype) return std::nullopt;
@@ -81,18 +81,18 @@ std::optional<LibraryEpilogue> library_epilogue(const ProductPieces::Follow& fol
       continue;
     }
     if (source.node->op->kind != OpKind::kInput || source.type().weak) return std::nullopt;
-    auto at = size_t(std::find(body.inputs().begin(), body.inputs().end(), source) - body.inputs().begin());
-    const TensorImpl* operand = geometries.inputs[at];
+    const int position = follow.operands[at - 1];
+    const TensorImpl* operand = geometries.inputs[at - 1];
     if (!operand || !operand->contiguous || operand->dtype != result->dtype) return std::nullopt;
-    if (operand->numel == result->numel && out.added < 0 && out.bias != follow.operands[at]) {
-      out.added = follow.operands[at];
+    if (operand->numel == result->numel && out.added < 0 && out.bias != position) {
+      out.added = position;
       continue;
     }
     // Broadcasting goes by the last dimension: a row of n elements, ones before it.
     bool row = operand->numel == n && !operand->sizes.empty() && operand->sizes.back() == n &&
                !sum->shape.empty() && sum->shape.back().same_as(n) && source == term;
     if (!row || out.bias >= 0) return std::nullopt;
-    out.bias = follow.operands[at];
+    out.bias = position;
   }
   if (!multiplied || !result->contiguous || result->sizes.empty() || result->sizes.back() != n) return std::nullopt;
   if (terms.size() == 1 && !out.relu) return std::nullopt;

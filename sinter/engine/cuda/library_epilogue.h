@@ -4,7 +4,7 @@
 #include <optional>
 #include <span>
 
-#include "sinter/engine/step/product_pieces.h"
+#include "sinter/engine/step/contraction_parts.h"
 
 namespace sinter {
 
@@ -15,7 +15,7 @@ struct LibraryEpilogue {
 };
 
 // Nothing where the body does more than that, or its operands lie otherwise. `n`: the columns of the product.
-std::optional<LibraryEpilogue> library_epilogue(const ProductPieces::Follow& follow, int64_t n,
+std::optional<LibraryEpilogue> library_epilogue(const ContractionParts::Inner& follow, int64_t n,
                                                 std::span<const TensorImpl* const> inputs,
                                                 std::span<const TensorImpl* const> outputs);
 

@@ -13,8 +13,7 @@
 #include "sinter/engine/cuda/nest_step.h"
 #include "sinter/engine/cuda/staging.h"
 #include "sinter/engine/cuda/tile_step.h"
-#include "sinter/engine/step/product_pieces.h"
-#include "sinter/loops/fused.h"
+#include "sinter/engine/step/contraction_parts.h"
 #include "sinter/passes/known_ops.h"
 #include "sinter/runtime/cuda/cublaslt.h"
 #include "sinter/runtime/cuda/device.h"
@@ -53,19 +52,19 @@ const std::string& skinny_prelude() {
 class SkinnyStep final : public CudaStep {
  public:
   // Null where the kernel does not take these operands.
-  static std::unique_ptr<SkinnyStep> make(const ProductPieces& pieces, std::span<const TensorImpl* const> inputs,
+  static std::unique_ptr<SkinnyStep> make(const ContractionParts& read, std::span<const TensorImpl* const> inputs,
                                           std::span<const TensorImpl* const> outputs, Device device) {
-    if (pieces.batch != 1 || pieces.m > kSkinnyRows || pieces.m == 0 || pieces.k == 0) return nullptr;
-    if (!is_streamable(pieces.left_dtype)) return nullptr;
-    if (!pieces.prologue && Matrix(*inputs[size_t(pieces.left)]).column_stride != 1) return nullptr;
-    for (auto& part : pieces.parts) {
-      Matrix b(*inputs[size_t(part.right)]), first(*inputs[size_t(pieces.parts[0].right)]);
+    if (read.batch != 1 || read.m > kSkinnyRows || read.m == 0 || read.k == 0) return nullptr;
+    if (!is_streamable(read.left_dtype)) return nullptr;
+    if (!read.prologue && Matrix(*inputs[size_t(read.left)]).column_stride != 1) return nullptr;
+    for (auto& part : read.parts) {
+      Matrix b(*inputs[size_t(part.right)]), first(*inputs[size_t(read.parts[0].right)]);
       bool rows = b.row_stride == 1, columns = b.column_stride == 1;
-      if (!is_streamable(b.dtype) || b.dtype != first.dtype || !(rows || columns) || part.n == 0) return nullptr;
+      if (!is_streamable(b.dtype) || b.dtype != first.dtype || !(rows || columns) || part.columns() == 0) return nullptr;
       if ((b.row_stride == 1) != (first.row_stride == 1)) return nullptr;
     }
     auto step = std::unique_ptr<SkinnyStep>(new SkinnyStep(device));
-    return step->build(pieces, inputs, outputs) ? std::move(step) : nullptr;
+    return step->build(read, inputs, outputs) ? std::move(step) : nullptr;
   }
 
   void launch(const StepArguments& slots) const override {
@@ -105,58 +104,63 @@ class SkinnyStep final : public CudaStep {
     return first;
   }
 
-  bool build(const ProductPieces& pieces, std::span<const TensorImpl* const> inputs,
+  bool build(const ContractionParts& read, std::span<const TensorImpl* const> inputs,
              std::span<const TensorImpl* const> outputs) {
     codegen::GemvSpec spec;
-    spec.m = int(pieces.m);
-    spec.k = pieces.k;
-    spec.a = pieces.left_dtype;
-    spec.together = pieces.together;
+    spec.m = int(read.m);
+    spec.k = read.k;
+    spec.a = read.left_dtype;
+    spec.together = read.together;
     std::string texts;
     // Names inside the kernel, unique by what they are about.
-    uint64_t id = hash_text(pieces.name);
+    uint64_t id = hash_text(read.name);
     for (auto* list : {&inputs, &outputs})
       for (auto* t : *list)
         if (t) id = hash_bytes(t->strides.data(), t->strides.size() * 8, hash_bytes(t->sizes.data(), t->sizes.size() * 8, id + uint64_t(t->dtype)));
-    for (auto& follow : pieces.follows)
-      if (follow) id = hash_mix(id, follow->attrs.body->hash());
-    if (pieces.prologue) id = hash_mix(id, pieces.prologue->node->attrs.as<FusedAttrs>().body->hash());
-    std::string base = format("{}_{}", kernel_name(pieces.name).substr(0, 80), hash_hex(std::to_string(id)).substr(0, 12));
-    if (pieces.prologue) {
-      auto result = row_major_of(pieces.prologue->node->types[0]);
+    for (auto& follow : read.epilogues)
+      if (follow) id = hash_mix(id, follow->attrs().body->hash());
+    if (read.prologue) id = hash_mix(id, read.prologue->attrs().body->hash());
+    std::string base = format("{}_{}", kernel_name(read.name).substr(0, 80), hash_hex(std::to_string(id)).substr(0, 12));
+    if (read.prologue) {
+      auto result = row_major_of(read.prologue->node->types[0]);
       const TensorImpl* output = result.get();
       std::vector<const TensorImpl*> own;
-      for (int at : pieces.prologue->operands) own.push_back(inputs[size_t(at)]);
+      for (int at : read.prologue->operands) own.push_back(inputs[size_t(at)]);
       spec.prologue = base + "_p";
-      CudaNest nest = emit_cuda_prologue(pieces.prologue->node->attrs.as<FusedAttrs>(), own, {&output, 1}, spec.prologue);
+      CudaNest nest = emit_cuda_prologue(read.prologue->attrs(), own, {&output, 1}, spec.prologue);
       texts += nest.kernel.text;
       spec.prologue_output = int(own.size());
       spec.prologue_range = nest.range;
-      std::vector<int> operands = pieces.prologue->operands;
+      std::vector<int> operands = read.prologue->operands;
       operands.push_back(-1);
       spec.prologue_slot = add({std::move(operands), std::move(nest)});
     } else {
-      spec.a_slot = add({{pieces.left}, {}});
-      spec.a_stride.value = Matrix(*inputs[size_t(pieces.left)]).row_stride;
+      spec.a_slot = add({{read.left}, {}});
+      spec.a_stride.value = Matrix(*inputs[size_t(read.left)]).row_stride;
     }
-    for (size_t p = 0; p < pieces.parts.size(); ++p) {
-      auto& part = pieces.parts[p];
+    for (size_t p = 0; p < read.parts.size(); ++p) {
+      auto& part = read.parts[p];
       Matrix b(*inputs[size_t(part.right)]);
       weights_.push_back(part.right);
-      codegen::GemvSpec::Part out{.n = part.n, .b_slot = add({{part.right}, {}}), .k_contiguous = b.row_stride == 1, .b_stride = {}, .epilogue = {}, .c_stride = {}};
+      codegen::GemvSpec::Part out{.n = part.columns(),
+                                  .b_slot = add({{part.right}, {}}),
+                                  .k_contiguous = b.row_stride == 1,
+                                  .b_stride = {},
+                                  .epilogue = {},
+                                  .c_stride = {}};
       out.b_stride.value = out.k_contiguous ? b.column_stride : b.row_stride;
       spec.b = b.dtype;
-      spec.c = pieces.left_dtype;
+      spec.c = read.left_dtype;
       if (part.result >= 0) {
         spec.c = outputs[size_t(part.result) - inputs.size()]->dtype;
         out.c_slot = add({{part.result}, {}});
-        out.c_stride.value = part.n;
+        out.c_stride.value = part.columns();
       }
-      if (p < pieces.follows.size() && pieces.follows[p]) {
-        auto& follow = *pieces.follows[p];
+      if (p < read.epilogues.size() && read.epilogues[p]) {
+        auto& follow = *read.epilogues[p];
         auto geometries = geometries_of(follow.operands, inputs, outputs);
         out.epilogue = format("{}_e{}", base, p);
-        CudaNest nest = emit_cuda_follow(follow.attrs, geometries.inputs, geometries.outputs, out.epilogue);
+        CudaNest nest = emit_cuda_follow(follow.attrs(), geometries.inputs, geometries.outputs, out.epilogue);
         texts += nest.kernel.text;
         out.epilogue_slot = add({follow.operands, std::move(nest)});
       }
@@ -167,7 +171,7 @@ class SkinnyStep final : public CudaStep {
     auto& info = runtime::cuda_device_info(device_.index);
     auto candidates = codegen::gemv_candidates(spec, info.multiprocessors);
     if (candidates.empty()) return false;
-    name_ = pieces.name;
+    name_ = read.name;
     spec.name = base;
     spec_ = std::move(spec);
     texts_ = std::move(texts);
@@ -212,31 +216,33 @@ class SkinnyStep final : public CudaStep {
 class LibraryStep final : public CudaStep {
  public:
   // `tiles` makes the step of our own kernel, or null, for those who try both.
-  LibraryStep(const ProductPieces& pieces, std::span<const TensorImpl* const> inputs,
+  LibraryStep(const ContractionParts& read, std::span<const TensorImpl* const> inputs,
               std::span<const TensorImpl* const> outputs, Device device, std::function<std::shared_ptr<CudaStep>()> tiles)
-      : CudaStep(device), batch_(pieces.batch), m_(pieces.m), k_(pieces.k), dtype_(pieces.left_dtype), tiles_(std::move(tiles)) {
-    name_ = pieces.name;
+      : CudaStep(device), batch_(read.batch), m_(read.m), k_(read.k), dtype_(read.left_dtype), tiles_(std::move(tiles)) {
+    name_ = read.name;
     candidate_ = "library";
     made_by_ = "gemm";
-    for (auto& part : pieces.parts)
-      parts_.push_back({part.n, stored(part.right, *inputs[size_t(part.right)]), part.result, m_ * part.n * batch_});
-    if (pieces.prologue) {
-      auto result = row_major_of(pieces.prologue->node->types[0]);
+    for (auto& part : read.parts) {
+      const int64_t n = part.columns();
+      parts_.push_back({n, stored(part.right, *inputs[size_t(part.right)]), part.result, m_ * n * batch_});
+    }
+    if (read.prologue) {
+      auto result = row_major_of(read.prologue->node->types[0]);
       const TensorImpl* output = result.get();
       std::vector<const TensorImpl*> own;
-      for (int at : pieces.prologue->operands) own.push_back(inputs[size_t(at)]);
-      prologue_ = make_nest_step(emit_cuda_nest(pieces.prologue->node->attrs.as<FusedAttrs>(), own, {&output, 1}), device);
-      prologue_operands_ = pieces.prologue->operands;
+      for (int at : read.prologue->operands) own.push_back(inputs[size_t(at)]);
+      prologue_ = make_nest_step(emit_cuda_nest(read.prologue->attrs(), own, {&output, 1}), device);
+      prologue_operands_ = read.prologue->operands;
       left_ = {-1, k_, 1, m_ * k_, m_ * k_ * batch_};
       kernels_.insert(kernels_.end(), prologue_->kernels().begin(), prologue_->kernels().end());
     } else {
-      left_ = stored(pieces.left, *inputs[size_t(pieces.left)]);
+      left_ = stored(read.left, *inputs[size_t(read.left)]);
     }
-    for (size_t f = 0; f < pieces.follows.size(); ++f) {
-      if (!pieces.follows[f]) continue;
-      auto& follow = *pieces.follows[f];
+    for (size_t f = 0; f < read.epilogues.size(); ++f) {
+      if (!read.epilogues[f]) continue;
+      auto& follow = *read.epilogues[f];
       auto geometries = geometries_of(follow.operands, inputs, outputs);
-      bool alone = !pieces.together || parts_.size() == 1;
+      bool alone = !read.together || parts_.size() == 1;
       auto epilogue = alone && k_ > 0 ? library_epilogue(follow, parts_[f].n, inputs, outputs) : std::nullopt;
       bool only_adds = epilogue && epilogue->bias < 0 && !epilogue->relu;
       if (epilogue && (only_adds || (batch_ == 1 && dtype_ != kFloat64))) {
@@ -244,8 +250,8 @@ class LibraryStep final : public CudaStep {
         parts_[f].result = follow.operands.back();
         continue;
       }
-      Follow out{f, pieces.together ? parts_.size() : 1, follow.operands,
-                 emit_cuda_follow(follow.attrs, geometries.inputs, geometries.outputs, dtype_), {}, {}};
+      Follow out{f, read.together ? parts_.size() : 1, follow.operands,
+                 emit_cuda_follow(follow.attrs(), geometries.inputs, geometries.outputs, dtype_), {}, {}};
       if (out.nest.range == 0) continue;
       out.kernel = std::make_shared<CudaKernel>(CudaKernel{{out.nest.kernel.name, out.nest.kernel.text, 0}});
       int processors = runtime::cuda_device_info(device.index).multiprocessors;
@@ -397,7 +403,8 @@ class LibraryStep final : public CudaStep {
     body.set_outputs({body.add(clone, {operand}).result()});
     auto result = row_major_of(type);
     const TensorImpl *from = &t, *to = result.get();
-    return make_nest_step(emit_cuda_nest({SubGraph(std::move(body)), type.shape}, {&from, 1}, {&to, 1}), device_);
+    FusedAttrs attrs{.body = SubGraph(std::move(body)), .domain = type.shape};
+    return make_nest_step(emit_cuda_nest(attrs, {&from, 1}, {&to, 1}), device_);
   }
 
   // The address of an operand, or of its copy in `scratch`, which then begins behind it.
@@ -458,29 +465,29 @@ class LibraryStep final : public CudaStep {
 
 std::unique_ptr<CudaStep> make_product_step(const FusedAttrs& attrs, std::span<const TensorImpl* const> inputs,
                                             std::span<const TensorImpl* const> outputs, Device device) {
-  ProductPieces pieces = take_apart(attrs);
-  if (auto skinny = SkinnyStep::make(pieces, inputs, outputs, device)) return skinny;
+  auto read = std::make_shared<const ContractionParts>(read_contraction(attrs));
+  if (auto skinny = SkinnyStep::make(*read, inputs, outputs, device)) return skinny;
   // The other way to do it may be asked for when the caller's geometries are gone.
   struct Kept {
-    FusedAttrs attrs;
+    std::shared_ptr<const ContractionParts> read;
     std::vector<IntrusivePtr<TensorImpl>> all;
     std::vector<const TensorImpl*> inputs, outputs;
   };
   auto kept = std::make_shared<Kept>();
-  kept->attrs = attrs;
+  kept->read = read;
   for (auto* list : {&inputs, &outputs})
     for (auto* t : *list) {
       kept->all.push_back(t ? make_intrusive<TensorImpl>(*t) : IntrusivePtr<TensorImpl>());
       (list == &inputs ? kept->inputs : kept->outputs).push_back(kept->all.back().get());
     }
   auto library = [kept, device]() -> std::shared_ptr<CudaStep> {
-    return std::make_shared<LibraryStep>(take_apart(kept->attrs), kept->inputs, kept->outputs, device, nullptr);
+    return std::make_shared<LibraryStep>(*kept->read, kept->inputs, kept->outputs, device, nullptr);
   };
   auto tiles = [kept, device]() -> std::shared_ptr<CudaStep> {
-    return make_tile_step(take_apart(kept->attrs), kept->inputs, kept->outputs, device, true, nullptr);
+    return make_tile_step(*kept->read, kept->inputs, kept->outputs, device, true, nullptr);
   };
-  if (auto step = make_tile_step(pieces, inputs, outputs, device, false, library)) return step;
-  return std::make_unique<LibraryStep>(pieces, inputs, outputs, device, tiles);
+  if (auto step = make_tile_step(*read, inputs, outputs, device, false, library)) return step;
+  return std::make_unique<LibraryStep>(*read, inputs, outputs, device, tiles);
 }
 
 }  // namespace sinter

@@ -6,21 +6,17 @@
 #include "sinter/engine/cuda/convolution_step.h"
 #include "sinter/engine/cuda/nest_step.h"
 #include "sinter/engine/cuda/product_step.h"
-#include "sinter/engine/device/make_step.h"
-#include "sinter/loops/fused.h"
-#include "sinter/ops/contract.h"
 
 namespace sinter {
 
 std::unique_ptr<CudaStep> make_cuda_step(const FusedAttrs& attrs, std::span<const TensorImpl* const> inputs,
                                          std::span<const TensorImpl* const> outputs, Device device) {
-  if (auto contractions = contractions_of(*attrs.body); !contractions.empty()) {
-    if (contractions[0]->op == &convolution_op())
-      return make_convolution_step(attrs, *contractions[0], inputs, outputs, device);
-    return make_product_step(attrs, inputs, outputs, device);
+  switch (attrs.kind) {
+    case FusedKind::kProduct: return make_product_step(attrs, inputs, outputs, device);
+    case FusedKind::kConvolution: return make_convolution_step(attrs, inputs, outputs, device);
+    case FusedKind::kSiblings: return make_sibling_step(attrs, inputs, outputs, device);
+    default: return make_nest_step(emit_cuda_nest(attrs, inputs, outputs), device);
   }
-  if (holds_siblings(attrs)) return make_sibling_step(attrs, inputs, outputs, device);
-  return make_nest_step(emit_cuda_nest(attrs, inputs, outputs), device);
 }
 
 void CudaStep::load() {

@@ -40,22 +40,22 @@ class TileStep final : public CudaStep {
   }
 
   // False where the kernel does not take these operands, or, unless `anyway`, where nobody asked for it.
-  bool build(const ProductPieces& pieces, std::span<const TensorImpl* const> inputs,
+  bool build(const ContractionParts& read, std::span<const TensorImpl* const> inputs,
              std::span<const TensorImpl* const> outputs, bool anyway) {
-    if (!describe(pieces, inputs, outputs)) return false;
+    if (!describe(read, inputs, outputs)) return false;
     tunings_ = codegen::tile_candidates(spec_, m_, tile_device(device_));
     if (tunings_.empty() || !(anyway || is_wanted())) return false;
     spec_.m_slot = slots_++;
-    spec_.a_slot = add({{pieces.left}, {}});
-    for (size_t p = 0; p < pieces.parts.size(); ++p) {
+    spec_.a_slot = add({{read.left}, {}});
+    for (size_t p = 0; p < read.parts.size(); ++p) {
       auto& part = spec_.parts[p];
-      part.b_slot = add({{pieces.parts[p].right}, {}});
-      if (pieces.parts[p].result >= 0) part.c_slot = add({{pieces.parts[p].result}, {}});
-      if (p >= pieces.follows.size() || !pieces.follows[p]) continue;
-      auto& follow = *pieces.follows[p];
+      part.b_slot = add({{read.parts[p].right}, {}});
+      if (read.parts[p].result >= 0) part.c_slot = add({{read.parts[p].result}, {}});
+      if (p >= read.epilogues.size() || !read.epilogues[p]) continue;
+      auto& follow = *read.epilogues[p];
       auto geometries = geometries_of(follow.operands, inputs, outputs);
       part.epilogue = format("{}{}", kEpilogue, p);
-      CudaNest nest = emit_cuda_follow(follow.attrs, geometries.inputs, geometries.outputs, part.epilogue, true);
+      CudaNest nest = emit_cuda_follow(follow.attrs(), geometries.inputs, geometries.outputs, part.epilogue, true);
       part.lanes = nest.kernel.lanes;
       texts_ += nest.kernel.text;
       part.epilogue_slot = add({follow.operands, std::move(nest)});
@@ -95,26 +95,26 @@ class TileStep final : public CudaStep {
     std::optional<CudaNest> nest;
   };
   // Types and sizes.
-  bool describe(const ProductPieces& pieces, std::span<const TensorImpl* const> inputs,
+  bool describe(const ContractionParts& read, std::span<const TensorImpl* const> inputs,
                 std::span<const TensorImpl* const> outputs) {
-    if (pieces.batch != 1 || pieces.m == 0 || pieces.k == 0 || pieces.prologue) return false;
-    name_ = pieces.name;
-    m_ = pieces.m;
+    if (read.batch != 1 || read.m == 0 || read.k == 0 || read.prologue) return false;
+    name_ = read.name;
+    m_ = read.m;
     spec_.name = kKernel;
-    spec_.k = pieces.k;
-    spec_.dtype = pieces.left_dtype;
-    spec_.together = pieces.together && pieces.parts.size() > 1 && !pieces.follows.empty() && pieces.follows[0];
-    if (!set_left(*inputs[size_t(pieces.left)])) return false;
+    spec_.k = read.k;
+    spec_.dtype = read.left_dtype;
+    spec_.together = read.together && read.parts.size() > 1 && !read.epilogues.empty() && read.epilogues[0];
+    if (!set_left(*inputs[size_t(read.left)])) return false;
     std::optional<DType> stored;
-    for (size_t p = 0; p < pieces.parts.size(); ++p) {
-      auto& part = pieces.parts[p];
-      codegen::TileSpec::Part out{.n = part.n, .c_stride = part.n};
+    for (size_t p = 0; p < read.parts.size(); ++p) {
+      auto& part = read.parts[p];
+      codegen::TileSpec::Part out{.n = part.columns(), .c_stride = part.columns()};
       if (!set_right(*inputs[size_t(part.right)], p == 0, out)) return false;
       if (part.result >= 0) {
         DType c = outputs[size_t(part.result) - inputs.size()]->dtype;
         if (stored && *stored != c) return false;
         stored = c;
-      } else if (!spec_.together && (p >= pieces.follows.size() || !pieces.follows[p])) {
+      } else if (!spec_.together && (p >= read.epilogues.size() || !read.epilogues[p])) {
         return false;
       }
       spec_.parts.push_back(std::move(out));
@@ -181,11 +181,11 @@ class TileStep final : public CudaStep {
 
 }  // namespace
 
-std::unique_ptr<CudaStep> make_tile_step(const ProductPieces& pieces, std::span<const TensorImpl* const> inputs,
+std::unique_ptr<CudaStep> make_tile_step(const ContractionParts& read, std::span<const TensorImpl* const> inputs,
                                          std::span<const TensorImpl* const> outputs, Device device, bool anyway,
                                          std::function<std::shared_ptr<CudaStep>()> library) {
   auto step = std::make_unique<TileStep>(device, std::move(library));
-  return step->build(pieces, inputs, outputs, anyway) ? std::move(step) : nullptr;
+  return step->build(read, inputs, outputs, anyway) ? std::move(step) : nullptr;
 }
 
 }  // namespace sinter

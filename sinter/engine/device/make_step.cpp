@@ -13,11 +13,6 @@ std::unique_ptr<CompiledStep> make_step(const FusedAttrs& attrs, std::span<const
   return engine_of(device).make_step(attrs, inputs, outputs);
 }
 
-bool holds_siblings(const FusedAttrs& attrs) {
-  auto& nodes = attrs.body->nodes();
-  return attrs.domain.empty() && std::any_of(nodes.begin(), nodes.end(), [](auto& n) { return n.op == &fused_op(); });
-}
-
 bool is_fusable_convolution(const Node& node) {
   if (node.op != &convolution_op() || !eager::gemm_type(node.types[0].dtype)) return false;
   // No taps: nothing to multiply.

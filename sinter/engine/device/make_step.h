@@ -11,9 +11,6 @@ namespace sinter {
 std::unique_ptr<CompiledStep> make_step(const FusedAttrs& attrs, std::span<const TensorImpl* const> inputs,
                                         std::span<const TensorImpl* const> outputs, Device device);
 
-// Whether the body is kernels side by side.
-bool holds_siblings(const FusedAttrs& attrs);
-
 // Whether the kernel of this contraction takes an epilogue.
 bool takes_epilogue(const Node& node);
 // Whether a node is a convolution of a type that has kernels, in either direction.

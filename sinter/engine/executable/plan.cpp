@@ -234,7 +234,7 @@ class Planner {
     step.kind = Step::Kind::kFused;
     auto& attrs = node.attrs.as<FusedAttrs>();
     std::set<int> taken_storages;
-    if (holds_siblings(attrs)) {
+    if (attrs.kind == FusedKind::kSiblings) {
       auto& inputs = attrs.body->inputs();
       std::vector<int> readers(inputs.size(), 0);
       std::vector<std::pair<const Node*, std::vector<size_t>>> kernels;
@@ -269,8 +269,7 @@ class Planner {
     if (const Node* last = attrs.body->outputs()[size_t(r)].node; last->op->kind == OpKind::kScatter)
       return add_scattered(node, step, result, *attrs.body, *last, own, readers, taken_storages);
     // A product writes partial sums where its result will be.
-    auto contractions = contractions_of(*attrs.body);
-    bool product = !contractions.empty();
+    const bool product = attrs.is_contraction();
     std::vector<bool> elsewhere = product ? std::vector<bool>(own.size(), true) : read_elsewhere(*attrs.body);
     std::vector<const TensorImpl*> followed;
     for (size_t n = 0; n < own.size(); ++n) {
@@ -278,7 +277,7 @@ class Planner {
       followed.push_back(slot < 0 || elsewhere[n] ? nullptr : &geometry(slot));
     }
     IntList sizes = node.types[size_t(result)].shape.numbers();
-    IntList strides = product        ? engine_of(plan_->device).result_strides(*contractions[0], sizes, nullptr)
+    IntList strides = product        ? engine_of(plan_->device).result_strides(contraction_in(attrs), sizes, nullptr)
                       : attrs.inner ? contiguous_strides(sizes)
                                     : eager::pointwise_strides(followed, sizes);
     Tensor fresh = geometry_of(node.types[size_t(result)].dtype, sizes, strides, plan_->device);
@@ -525,7 +524,7 @@ std::shared_ptr<const Plan> make_plan(const Program& program, std::span<const in
       runtime::warn_refused(*refusal, "its ops run as smaller kernels or one by one");
       kernels.insert(node);
     }
-    Graph smaller = split_kernels(planner.graph(), kernels, is_contraction);
+    Graph smaller = split_kernels(planner.graph(), kernels);
     specialized.graph = std::move(smaller);
     before.push_back(std::move(plan));
   }

@@ -109,7 +109,6 @@ PipelineOptions planning_pipeline(std::vector<std::string> symbols) {
   options.decompose.takes_whole = eager::takes_whole;
   options.takes_kernels = [symbols = std::move(symbols)](const Graph& graph) { return is_plannable(graph, symbols); };
   options.fuse.takes_epilogue = takes_epilogue;
-  options.nest.takes_epilogue = takes_epilogue;
   return options;
 }
 

@@ -1,155 +1,89 @@
-#include "sinter/engine/step/product_pieces.h"
+#include "sinter/engine/step/contraction_parts.h"
 
 #include <algorithm>
-#include <map>
-#include <set>
 
 #include "sinter/base/error.h"
-#include "sinter/loops/fused.h"
+#include "sinter/graph/nodes.h"
 
 namespace sinter {
 
 namespace {
 
-bool computes(const Node& node) {
-  auto kind = node.op->kind;
-  return kind != OpKind::kInput && kind != OpKind::kScalar && kind != OpKind::kView;
-}
-
-// A part of a body as a body of its own: operands and results by their positions in the whole.
-struct Piece {
-  FusedAttrs attrs;
-  std::vector<int> inputs, outputs;
-  bool has_epilogue = false;
-};
-
-// What a product and the results that follow from it need.
-Piece piece_of(const Graph& whole, const Node* product) {
-  auto follows = [&](const Node* node) {
-    std::vector<const Node*> left{node};
-    std::set<const Node*> seen;
-    while (!left.empty()) {
-      const Node* n = left.back();
-      left.pop_back();
-      if (n == product) return true;
-      if (!seen.insert(n).second) continue;
-      for (auto& v : n->inputs) left.push_back(v.node);
-    }
-    return false;
-  };
-  Piece piece;
-  std::vector<Value> results;
-  std::set<const Node*> needed{product};
-  for (size_t j = 0; j < whole.outputs().size(); ++j)
-    if (follows(whole.outputs()[j].node)) {
-      piece.outputs.push_back(int(j));
-      needed.insert(whole.outputs()[j].node);
-    }
-  for (auto it = whole.nodes().rbegin(); it != whole.nodes().rend(); ++it)
-    if (needed.contains(&*it))
-      for (auto& v : it->inputs) needed.insert(v.node);
-
-  Graph body;
-  std::map<const Node*, Value> inside;
-  for (size_t i = 0; i < whole.inputs().size(); ++i)
-    if (const Node* node = whole.inputs()[i].node; needed.contains(node)) {
-      inside[node] = body.add_input(node->types[0], node->name);
-      piece.inputs.push_back(int(i));
-    }
-  piece.attrs.domain = product->types[0].shape;
-  for (auto& node : whole.nodes()) {
-    if (!needed.contains(&node) || node.op->kind == OpKind::kInput) continue;
-    std::vector<Value> inputs;
-    for (auto& v : node.inputs) inputs.push_back(inside.at(v.node));
-    inside[&node] = node.op->kind == OpKind::kScalar
-                        ? body.add_scalar(node.attrs.as<ScalarAttrs>().value)
-                        : body.add_typed(*node.op, std::move(inputs), node.attrs, node.types, node.where).result();
-    if (&node != product && computes(node) && node.op != &fused_op()) {
-      piece.has_epilogue = true;
-      piece.attrs.domain = node.types[0].shape;
-    }
-  }
-  for (int j : piece.outputs) results.push_back(inside.at(whole.outputs()[size_t(j)].node));
-  body.set_outputs(std::move(results));
-  piece.attrs.body = SubGraph(std::move(body));
-  return piece;
-}
-
-class Analysis {
+class Reader {
  public:
-  explicit Analysis(const FusedAttrs& attrs) : attrs_(attrs), body_(*attrs.body) {}
+  explicit Reader(const FusedAttrs& attrs) : body_(*attrs.body) {
+    out_.body = attrs.body;
+    out_.name = fused_name(body_);
+  }
 
-  ProductPieces run() {
-    auto products = contractions_of(body_);
-    add_left(*products[0]);
-    out_.together = std::all_of(products.begin(), products.end(),
-                                [&](auto* p) { return p->types[0].shape.same_as(products[0]->types[0].shape); });
-    for (auto* product : products)
-      out_.parts.push_back({product->inputs[1].type().shape.numbers().back(), position(product->inputs[1]), -1});
-    int computed = 0;
-    for (auto& node : body_.nodes()) {
-      computed += computes(node) && node.op != &fused_op();
-      if (computes(node)) out_.name += (out_.name.empty() ? "" : "_") + std::string(node.op->name);
-    }
-    bool alone = computed == int(products.size());
-    if (!alone && out_.together) {
-      std::vector<int> everything(body_.inputs().size() + body_.outputs().size());
-      for (size_t i = 0; i < everything.size(); ++i) everything[i] = int(i);
-      out_.follows.push_back(ProductPieces::Follow{attrs_, std::move(everything)});
-      return std::move(out_);
-    }
-    for (size_t p = 0; p < products.size(); ++p) {
-      Piece piece = piece_of(body_, products[p]);
-      if (alone || !piece.has_epilogue) {
-        out_.follows.emplace_back();
-        for (size_t j = 0; j < body_.outputs().size(); ++j)
-          if (body_.outputs()[j].node == products[p]) out_.parts[p].result = int(body_.inputs().size() + j);
-        continue;
-      }
-      std::vector<int> operands = piece.inputs;
-      for (int j : piece.outputs) operands.push_back(int(body_.inputs().size()) + j);
-      out_.follows.push_back(ProductPieces::Follow{std::move(piece.attrs), std::move(operands)});
-    }
+  ContractionParts run() {
+    for (auto& node : body_.nodes())
+      if (is_contraction(node)) out_.parts.push_back({&node, position(node.inputs[1])});
+    const Node& first = *out_.parts[0].node;
+    add_left(first);
+    out_.together = std::all_of(out_.parts.begin(), out_.parts.end(),
+                                [&](auto& part) { return part.node->types[0].shape.same_as(first.types[0].shape); });
+    out_.epilogues.resize(out_.parts.size());
+    for (auto& node : body_.nodes())
+      if (is_fused(node, FusedKind::kEpilogue)) out_.epilogues[part_of(node)] = epilogue(node);
+    if (out_.together && out_.epilogues[0]) out_.epilogues.resize(1);
+    for (auto& part : out_.parts)
+      for (size_t j = 0; j < body_.outputs().size(); ++j)
+        if (body_.outputs()[j].node == part.node) part.result = int(body_.inputs().size() + j);
     return std::move(out_);
   }
 
  private:
   int position(Value v) const {
-    for (size_t i = 0; i < body_.inputs().size(); ++i)
-      if (body_.inputs()[i] == v) return int(i);
-    SINTER_INTERNAL_ASSERT(false, "an operand of a fused product is computed inside");
+    auto at = std::find(body_.inputs().begin(), body_.inputs().end(), v);
+    SINTER_INTERNAL_ASSERT(at != body_.inputs().end(), "an operand of a fused contraction is computed inside");
+    return int(at - body_.inputs().begin());
   }
 
-  void add_left(const Node& product) {
-    const Node* from = product.inputs[0].node;
-    while (from->op->kind == OpKind::kView) from = from->inputs[0].node;
-    IntList sizes = product.inputs[0].type().shape.numbers();
+  void add_left(const Node& first) {
+    const Node* from = behind_views(first.inputs[0].node);
     if (from->op == &fused_op()) {
-      out_.prologue.emplace();
-      out_.prologue->node = from;
-      for (auto& v : from->inputs) out_.prologue->operands.push_back(position(v));
-      out_.left_dtype = from->types[0].dtype;
+      auto& prologue = out_.prologue.emplace();
+      prologue.node = from;
+      for (auto& v : from->inputs) prologue.operands.push_back(position(v));
     } else {
-      out_.left = position(product.inputs[0]);
-      out_.left_dtype = product.inputs[0].type().dtype;
+      out_.left = position(first.inputs[0]);
     }
+    out_.left_dtype = first.inputs[0].type().dtype;
+    IntList sizes = first.inputs[0].type().shape.numbers();
     out_.batch = sizes.size() == 3 ? sizes[0] : 1;
     out_.m = sizes[sizes.size() - 2];
     out_.k = sizes[sizes.size() - 1];
   }
 
-  const FusedAttrs& attrs_;
+  // Whose result is its first tile.
+  size_t part_of(const Node& epilogue) const {
+    auto reads = [&](auto& part) { return part.node == epilogue.inputs[0].node; };
+    return size_t(std::find_if(out_.parts.begin(), out_.parts.end(), reads) - out_.parts.begin());
+  }
+
+  ContractionParts::Inner epilogue(const Node& node) const {
+    ContractionParts::Inner out{&node, {}};
+    for (size_t i = size_t(out.attrs().tiles); i < node.inputs.size(); ++i) out.operands.push_back(position(node.inputs[i]));
+    for (size_t r = 0; r < node.types.size(); ++r) {
+      auto at = std::find(body_.outputs().begin(), body_.outputs().end(), node.result(int(r)));
+      SINTER_INTERNAL_ASSERT(at != body_.outputs().end(), "an epilogue computes what the kernel does not return");
+      out.operands.push_back(int(body_.inputs().size()) + int(at - body_.outputs().begin()));
+    }
+    return out;
+  }
+
   const Graph& body_;
-  ProductPieces out_;
+  ContractionParts out_;
 };
 
 }  // namespace
 
-ProductPieces take_apart(const FusedAttrs& attrs) { return Analysis(attrs).run(); }
+ContractionParts read_contraction(const FusedAttrs& attrs) { return Reader(attrs).run(); }
 
-PieceGeometries geometries_of(std::span<const int> positions, std::span<const TensorImpl* const> inputs,
-                              std::span<const TensorImpl* const> outputs) {
-  PieceGeometries out;
+PartGeometries geometries_of(std::span<const int> positions, std::span<const TensorImpl* const> inputs,
+                             std::span<const TensorImpl* const> outputs) {
+  PartGeometries out;
   for (int at : positions) {
     if (size_t(at) < inputs.size())
       out.inputs.push_back(inputs[size_t(at)]);

@@ -1,6 +1,5 @@
 #pragma once
-// A fused node with matrix products taken apart: the left operand and what computes it, the right operands, and what follows
-// each product as a body of its own. Says nothing of how any of it is run.
+// The parts of a fused node with contractions, as the steps that run it need them. Says nothing of how any of it is run.
 #include <optional>
 #include <vector>
 
@@ -8,42 +7,43 @@
 
 namespace sinter {
 
-struct ProductPieces {
+struct ContractionParts {
   // Operands and results are known by their positions among those of the fused node, inputs before outputs.
   struct Part {
-    int64_t n = 0;
-    int right = -1;   // the right operand
-    int result = -1;  // where the product goes as it is; -1 where something follows it
+    const Node* node;  // the contraction
+    int right;         // the right operand, of a convolution the weight
+    int result = -1;   // where the contraction goes as it is; -1 where something follows it
+    int64_t columns() const { return right_sizes().back(); }  // of a product
+    IntList right_sizes() const { return node->inputs[1].type().shape.numbers(); }
   };
-  struct Follow {
-    FusedAttrs attrs;
-    std::vector<int> operands;
-  };
-  struct Prologue {
-    const Node* node = nullptr;  // a fused node of the body, whose one result is the left operand
-    std::vector<int> operands;
+  // A kernel of the body.
+  struct Inner {
+    const Node* node = nullptr;
+    std::vector<int> operands;  // of an epilogue without tiles; its results behind them
+    const FusedAttrs& attrs() const { return node->attrs.as<FusedAttrs>(); }
   };
 
+  SubGraph body;  // keeps the nodes
   std::string name;
-  int64_t batch = 1, m = 0, k = 0;
-  int left = -1;                     // the left operand, unless there is a prologue
+  int left = -1;  // the left operand, of a convolution the image; unless there is a prologue
   DType left_dtype = kFloat32;
-  std::optional<Prologue> prologue;
-  bool together = true;              // products of one shape, followed by one body
+  std::optional<Inner> prologue;  // computes the left operand, and nothing else
+  bool together = true;           // contractions of one shape: what follows them is one epilogue
   std::vector<Part> parts;
-  // One for all that advance together, else one a part; nothing where products are stored as they are.
-  std::vector<std::optional<Follow>> follows;
+  // One for all that advance together, else one a part; nothing where contractions are stored as they are.
+  std::vector<std::optional<Inner>> epilogues;
+  // Of products, at known sizes.
+  int64_t batch = 1, m = 0, k = 0;
 };
 
-// At known sizes.
-ProductPieces take_apart(const FusedAttrs& attrs);
+ContractionParts read_contraction(const FusedAttrs& attrs);
 
 // The geometries of some operands and results of a node, by their positions.
-struct PieceGeometries {
+struct PartGeometries {
   std::vector<const TensorImpl*> inputs, outputs;
 };
-PieceGeometries geometries_of(std::span<const int> positions, std::span<const TensorImpl* const> inputs,
-                              std::span<const TensorImpl* const> outputs);
+PartGeometries geometries_of(std::span<const int> positions, std::span<const TensorImpl* const> inputs,
+                             std::span<const TensorImpl* const> outputs);
 
 // A row-major tensor of this type, without memory.
 IntrusivePtr<TensorImpl> row_major_of(const Type& type);

@@ -60,7 +60,7 @@ NamedFused name_sizes(const FusedAttrs& attrs, std::span<const TensorImpl* const
   NamedFused out{Attrs(attrs).map_dims([&](const Dim& d) { return parameters.size(d); }), {}};
   auto& body = *out.attrs.as<FusedAttrs>().body;
   for (size_t i = 0; i < inputs.size(); ++i)
-    out.layouts.push_back(layout_of(inputs[i], body.inputs()[i].type().shape, int(i), parameters));
+    out.layouts.push_back(layout_of(inputs[i], body.inputs()[i + size_t(attrs.tiles)].type().shape, int(i), parameters));
   for (size_t j = 0; j < outputs.size(); ++j)
     out.layouts.push_back(layout_of(outputs[j], body.outputs()[j].type().shape, int(inputs.size() + j), parameters));
   return out;

@@ -59,7 +59,7 @@ class KernelParameters {
 // The layout of an operand (null: a number) whose shape has been named.
 Layout layout_of(const TensorImpl* impl, const Shape& shape, int operand, KernelParameters& parameters);
 
-// The body with sizes that have names, and the layouts of its operands and results.
+// The body with sizes that have names, and the layouts of its operands (`inputs`: without tiles) and results.
 struct NamedFused {
   Attrs attrs;
   std::vector<Layout> layouts;
