@@ -6,6 +6,7 @@
 #include "sinter/capture/recorder_parts.h"
 #include "sinter/engine/eager/eager.h"
 #include "sinter/ops/control_attrs.h"
+#include "sinter/ops/known_ops.h"
 
 namespace sinter::capture {
 
@@ -167,7 +168,7 @@ IntList result_order(const Layout& operand) {
 }
 
 std::optional<IntList> control_strides(const Value& result, std::span<const TensorArg> inputs, const SizeTable& sizes) {
-  static const Op &cond = *find_op("cond"), &loop = *find_op("while_loop");
+  const Op &cond = known_ops().cond, &loop = known_ops().while_loop;
   const Op* op = result.node->op;
   if (op != &cond && op != &loop) return std::nullopt;
   auto& attrs = result.node->attrs;

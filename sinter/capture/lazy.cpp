@@ -2,6 +2,7 @@
 
 #include "sinter/capture/recorder.h"
 #include "sinter/ops/define.h"
+#include "sinter/ops/known_ops.h"
 
 namespace sinter::capture {
 
@@ -35,8 +36,9 @@ class LazyItem final : public LazyNumber {
       std::string_view sign;
       const Op* op;
     };
-    static const Named table[] = {{"+", find_op("add")}, {"-", find_op("sub")}, {"*", find_op("mul")}, {"/", find_op("div")},
-                                  {"<", find_op("lt")},  {"<=", find_op("le")}, {"==", find_op("eq")}};
+    auto& ops = known_ops();
+    const Named table[] = {{"+", &ops.add}, {"-", &ops.sub}, {"*", &ops.mul}, {"/", &ops.div},
+                           {"<", &ops.lt},  {"<=", &ops.le}, {"==", &ops.eq}};
     auto here = at_its_line();
     for (auto& [sign, found] : table) {
       if (sign != op) continue;

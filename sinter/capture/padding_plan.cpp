@@ -4,7 +4,7 @@
 
 #include "sinter/graph/rewrite.h"
 #include "sinter/graph/text_scan.h"
-#include "sinter/passes/known_ops.h"
+#include "sinter/ops/known_ops.h"
 #include "sinter/passes/padding.h"
 #include "sinter/passes/view_region.h"
 

@@ -3,6 +3,7 @@
 #include "sinter/capture/recorder_parts.h"
 #include "sinter/ops/attributes.h"
 #include "sinter/ops/creation.h"
+#include "sinter/ops/known_ops.h"
 
 namespace sinter::capture {
 
@@ -48,9 +49,8 @@ TensorArg Recorder::host_number(const TensorArg& given) {
 
 // What broadcasts is written into kernels by structure: a size that is an expression and has come to 1 becomes the number.
 void Recorder::fit_broadcast(const Op& op, std::vector<TensorArg>& operands, const Attrs& attrs) {
-  static const Op& expand = *find_op("expand");
   Shape whole;
-  if (&op == &expand) {
+  if (&op == &known_ops().expand) {
     whole = attrs.as<ExpandAttrs>().size;
   } else if (op.kind == OpKind::kPointwise) {
     for (auto& arg : operands)

@@ -3,6 +3,7 @@
 #include "sinter/capture/recorder_parts.h"
 #include "sinter/engine/eager/eager.h"
 #include "sinter/ops/creation.h"
+#include "sinter/ops/known_ops.h"
 #include "sinter/ops/reshape.h"
 #include "sinter/tensor/memory_format.h"
 
@@ -95,7 +96,7 @@ void Recorder::ask_sizes(const Op& op, std::span<const TensorArg> inputs, const 
 
 std::vector<Tensor> Recorder::record(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs) {
   // Positions in memory are positions among the elements only where these lie one after the other.
-  if (&op == &as_strided_op()) {
+  if (&op == &known_ops().as_strided) {
     const Tensor& x = inputs[0].tensor();
     check(x.is_contiguous(), "as_strided: a tensor of strides {} cannot be looked at by position under capture: clone() it",
           x.impl().strides);

@@ -61,9 +61,4 @@ inline Tensor grad_so_far(const std::map<const TensorImpl*, Storage*>& leaf_root
   return storage.grad;
 }
 
-inline const Op& as_strided_op() {
-  static const Op& op = *find_op("as_strided");
-  return op;
-}
-
 }  // namespace sinter::capture

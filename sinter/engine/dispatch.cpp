@@ -6,6 +6,7 @@
 #include "sinter/engine/eager/eager.h"
 #include "sinter/engine/lazy_numbers.h"
 #include "sinter/engine/profile_timer.h"
+#include "sinter/ops/known_ops.h"
 #include "sinter/tensor/memory_format.h"
 #include "sinter/tensor/program_tracer.h"
 
@@ -62,7 +63,7 @@ void execute_into(const Op& op, std::span<const TensorArg> inputs, const Attrs& 
     eager::run_pointwise(op, inputs, attrs, &out);
     return;
   }
-  static const Op& copy = *find_op("clone");
+  const Op& copy = known_ops().clone;
   TensorArg value[] = {TensorArg(eager::execute(op, inputs, attrs)[0])};
   eager::run_pointwise(copy, value, {}, &out);
 }

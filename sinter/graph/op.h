@@ -50,6 +50,7 @@ struct PointwiseBody {
   std::string_view text;    // "x * sigmoid(y)"
   int arity;
   int tensors;  // how many leading operands may be tensors; those after them are plain numbers
+  bool expensive;  // computing it costs far more than a load and a store
   double (*on_double)(const double* args);
   int64_t (*on_int)(const int64_t* args);
 };

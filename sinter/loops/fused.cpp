@@ -7,6 +7,7 @@
 #include "sinter/base/error.h"
 #include "sinter/loops/instr_builder.h"
 #include "sinter/loops/sweep_builder.h"
+#include "sinter/ops/known_ops.h"
 
 namespace sinter {
 
@@ -46,7 +47,7 @@ std::pair<KeptValue, size_t> find_kept(const FusedAttrs& attrs, std::span<const 
   auto full = [&](Value v) { return v.type().shape.same_as(attrs.domain); };
   for (size_t n = body.nodes().size(); n-- > 0;) {
     const Node& node = body.nodes()[n];
-    if (!is_expensive(*node.op) || !full(node.result())) continue;
+    if (!node.op->pointwise || !node.op->pointwise->expensive || !full(node.result())) continue;
     if (node.types[0].dtype != compute_dtype(node.types[0].dtype)) continue;
     std::vector<size_t> sweeps;
     for (size_t s = 0; s < wanted.size(); ++s)
@@ -347,11 +348,10 @@ LoopNest lower_fused(const FusedAttrs& attrs, std::span<const Layout> layouts, c
 }
 
 std::vector<bool> read_elsewhere(const Graph& body) {
-  static const Op* permute = find_op("permute");
   std::vector<const Node*> moved;
   for (auto& node : body.nodes()) {
     bool view = node.op->kind == OpKind::kView;
-    bool plain = view && node.op != permute &&
+    bool plain = view && node.op != &known_ops().permute &&
                  without_ones(node.types[0].shape).same_as(without_ones(node.inputs[0].type().shape));
     if (node.op->kind == OpKind::kLoop || (view && !plain)) moved.push_back(&node);
   }

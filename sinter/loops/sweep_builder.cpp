@@ -5,6 +5,7 @@
 #include "sinter/base/error.h"
 #include "sinter/graph/nodes.h"
 #include "sinter/loops/instr_builder.h"
+#include "sinter/ops/known_ops.h"
 
 namespace sinter {
 
@@ -108,19 +109,14 @@ int SweepBuilder::operand_of(const Node& reader, Value v, const Index& at) {
   return rounds_when_stored(v.type().dtype) && !is_floating(reader.types[0].dtype) ? rounded(id) : id;
 }
 
-static const Op& cast_op() {
-  static const Op& op = *find_op("_to_copy");
-  return op;
-}
-
 // A register holds more digits than memory: who reads the value from there would see another one.
 int SweepBuilder::rounded(int id) {
   const Instr& made = sweep_.body[size_t(id)];
-  return made.kind == InstrKind::kLoad || made.op == &cast_op() ? id : cast(id, made.dtype);
+  return made.kind == InstrKind::kLoad || made.op == &known_ops().cast ? id : cast(id, made.dtype);
 }
 
 int SweepBuilder::cast(int id, DType dtype) {
-  return add_apply(sweep_, cast_op(), dtype_of(id), dtype, {id});
+  return add_apply(sweep_, known_ops().cast, dtype_of(id), dtype, {id});
 }
 
 int SweepBuilder::pointwise(const Node& node, const Index& at) {

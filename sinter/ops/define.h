@@ -124,12 +124,34 @@ constexpr int tensors_of() {
     return T::arity;
 }
 
+// The functions of bodies that take a few instructions; whatever else a body calls takes tens.
+inline constexpr std::string_view kCheapFunctions[] = {
+    "abs", "bit_and", "bit_not", "bit_or", "bit_xor", "ceil", "copysign", "eq", "floor", "floor_divide", "fmod", "ge",
+    "gt", "hypot", "le", "lit", "logical_and", "logical_not", "logical_or", "logical_xor", "lt", "maximum", "minimum",
+    "ne", "reciprocal", "remainder", "round", "rsqrt", "select", "shift_left", "shift_right", "sign", "sqrt",
+    "square", "trunc", "trunc_divide"};
+
+constexpr bool is_expensive(std::string_view body) {
+  auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; };
+  for (size_t at = 0; at < body.size(); ++at) {
+    if (!is_letter(body[at])) continue;
+    size_t begin = at;
+    while (at < body.size() && is_letter(body[at])) ++at;
+    if (at == body.size() || body[at] != '(') continue;
+    bool cheap = false;
+    for (auto& name : kCheapFunctions) cheap = cheap || body.substr(begin, at - begin) == name;
+    if (!cheap) return true;
+  }
+  return false;
+}
+
 template <class T>
 inline constexpr PointwiseBody pointwise_body{.typing = T::typing,
                                               .params = T::params,
                                               .text = T::text,
                                               .arity = T::arity,
                                               .tensors = tensors_of<T>(),
+                                              .expensive = is_expensive(T::text),
                                               .on_double = body_on_double<T>,
                                               .on_int = body_on_int<T>};
 

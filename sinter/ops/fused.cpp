@@ -1,7 +1,6 @@
 #include "sinter/ops/fused.h"
 
 #include <algorithm>
-#include <set>
 
 #include "sinter/graph/interpreter.h"
 #include "sinter/graph/nodes.h"
@@ -128,13 +127,6 @@ void verify_fused(const Graph& graph) {
                                      node.inputs[i].type(), body.inputs()[i].type(), graph.text(true)));
     }
   }
-}
-
-bool is_expensive(const Op& op) {
-  static const std::set<std::string_view> names{"exp",  "exp2", "expm1", "log",  "log2",    "log10", "log1p", "pow",  "sin",
-                                                "cos",  "tan",  "asin",  "acos", "atan",    "atan2", "sinh",  "cosh", "tanh",
-                                                "erf",  "erfc", "erfinv", "gelu", "sigmoid", "silu",  "mish",  "softplus"};
-  return op.kind == OpKind::kPointwise && names.count(op.name);
 }
 
 std::vector<const Node*> ops_in(const Graph& body) {

@@ -59,9 +59,6 @@ std::string fused_name(const Graph& body);
 // Whether a kernel has more digits of such a value in a register than memory has.
 inline bool rounds_when_stored(DType dtype) { return dtype == kBFloat16 || dtype == kFloat16; }
 
-// Whether computing the op costs far more than a load and a store.
-bool is_expensive(const Op& op);
-
 // Whether a product of this dtype may be finished in memory of that one: sums of doubles need doubles, all others are
 // floats, which rounding makes shorter.
 inline bool holds_product(DType memory, DType product) {

@@ -5,7 +5,7 @@
 #include <tuple>
 
 #include "sinter/graph/rewrite.h"
-#include "sinter/passes/known_ops.h"
+#include "sinter/ops/known_ops.h"
 
 namespace sinter {
 

@@ -6,7 +6,7 @@
 #include "sinter/graph/interpreter.h"
 #include "sinter/graph/rewrite.h"
 #include "sinter/ops/attributes.h"
-#include "sinter/passes/known_ops.h"
+#include "sinter/ops/known_ops.h"
 
 namespace sinter {
 

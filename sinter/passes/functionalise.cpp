@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "sinter/graph/rewrite.h"
-#include "sinter/passes/known_ops.h"
+#include "sinter/ops/known_ops.h"
 #include "sinter/passes/view_region.h"
 
 namespace sinter {

@@ -8,7 +8,7 @@
 #include "sinter/ops/contract.h"
 #include "sinter/ops/fused.h"
 #include "sinter/passes/fuse_groups.h"
-#include "sinter/passes/known_ops.h"
+#include "sinter/ops/known_ops.h"
 
 namespace sinter {
 

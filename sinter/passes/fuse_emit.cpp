@@ -3,7 +3,7 @@
 #include "sinter/base/error.h"
 #include "sinter/ops/contract.h"
 #include "sinter/passes/fuse_groups.h"
-#include "sinter/passes/known_ops.h"
+#include "sinter/ops/known_ops.h"
 
 namespace sinter {
 

@@ -5,7 +5,7 @@
 #include "sinter/base/error.h"
 #include "sinter/ops/define.h"
 #include "sinter/ops/fused.h"
-#include "sinter/passes/known_ops.h"
+#include "sinter/ops/known_ops.h"
 
 namespace sinter {
 
@@ -166,7 +166,9 @@ class Walk {
 };
 
 // Random numbers are functions of their place: they may be drawn again, at a price.
-bool is_costly(const Node& node) { return node.op->random || is_expensive(*node.op); }
+bool is_costly(const Node& node) {
+  return node.op->random || (node.op->pointwise && node.op->pointwise->expensive);
+}
 
 // Made of numbers alone, no memory is read for it.
 bool is_creation(const Node& node) {

@@ -10,7 +10,7 @@
 #include "sinter/graph/nodes.h"
 #include "sinter/graph/rewrite.h"
 #include "sinter/ops/fused.h"
-#include "sinter/passes/known_ops.h"
+#include "sinter/ops/known_ops.h"
 
 namespace sinter {
 

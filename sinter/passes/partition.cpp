@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <span>
 
-#include "sinter/passes/known_ops.h"
+#include "sinter/ops/known_ops.h"
 #include "sinter/passes/min_cut.h"
 
 namespace sinter {

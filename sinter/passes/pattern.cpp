@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "sinter/passes/known_ops.h"
+#include "sinter/ops/known_ops.h"
 
 namespace sinter {
 

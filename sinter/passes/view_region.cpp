@@ -4,7 +4,7 @@
 
 #include "sinter/ops/attributes.h"
 #include "sinter/ops/dims.h"
-#include "sinter/passes/known_ops.h"
+#include "sinter/ops/known_ops.h"
 
 namespace sinter {
 

@@ -6,6 +6,7 @@
 #include "sinter/engine/cuda/op_kernels.h"
 #include "sinter/engine/cuda/tile_convolution.h"
 #include "sinter/ops/contract.h"
+#include "sinter/ops/known_ops.h"
 #include "sinter/tensor/memory_format.h"
 
 namespace sinter::eager {
@@ -14,7 +15,7 @@ namespace {
 
 void copy(const Tensor& from, const Tensor& to) {
   TensorArg source(from);
-  run_pointwise(*find_op("clone"), {&source, 1}, {}, &to);
+  run_pointwise(known_ops().clone, {&source, 1}, {}, &to);
 }
 
 // In that order, and at an address that a library can be given.

@@ -5,6 +5,7 @@
 
 #include "sinter/engine/eager/eager.h"
 #include "sinter/ops/creation.h"
+#include "sinter/ops/known_ops.h"
 #include "sinter/ops/pointwise.h"
 #include "sinter/ops/view.h"
 
@@ -15,10 +16,10 @@ namespace {
 using Kind = ConvolutionEpilogue::Change::Kind;
 
 std::optional<Kind> change_of(const Op& op) {
-  static const std::pair<const Op*, Kind> kinds[] = {{find_op("add"), Kind::kAdd},
-                                                     {find_op("sub"), Kind::kSubtract},
-                                                     {find_op("mul"), Kind::kMultiply},
-                                                     {find_op("div"), Kind::kDivide}};
+  static const std::pair<const Op*, Kind> kinds[] = {{&known_ops().add, Kind::kAdd},
+                                                     {&known_ops().sub, Kind::kSubtract},
+                                                     {&known_ops().mul, Kind::kMultiply},
+                                                     {&known_ops().div, Kind::kDivide}};
   for (auto& [known, kind] : kinds)
     if (known == &op) return kind;
   return {};
@@ -88,7 +89,7 @@ class Finder {
   }
 
   What look_at_unary(const Node& node) {
-    static const Op *relu = find_op("relu"), *to_copy = find_op("_to_copy");
+    const Op *relu = &known_ops().relu, *to_copy = &known_ops().cast;
     if (node.op == to_copy && is(node.inputs[0], What::kFull)) return What::kFull;
     if (!is_latest(node.inputs[0]) || (node.op != relu && node.op != to_copy)) return What::kOther;
     out_.relu = out_.relu || node.op == relu;

@@ -15,6 +15,7 @@
 #include "sinter/engine/step/contraction_parts.h"
 #include "sinter/graph/extract.h"
 #include "sinter/ops/creation.h"
+#include "sinter/ops/known_ops.h"
 #include "sinter/ops/pointwise.h"
 #include "sinter/ops/view.h"
 #include "sinter/tensor/memory_format.h"
@@ -51,9 +52,8 @@ Tensor at_address(const TensorImpl& geometry, int64_t address) {
 }
 
 void copy(const Tensor& from, const Tensor& to) {
-  static const Op& clone = *find_op("clone");
   TensorArg source(from);
-  eager::run_pointwise(clone, {&source, 1}, {}, &to);
+  eager::run_pointwise(known_ops().clone, {&source, 1}, {}, &to);
 }
 
 // Memory for the time of one launch.

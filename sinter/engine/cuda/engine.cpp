@@ -12,6 +12,7 @@
 #include "sinter/engine/cuda/replay.h"
 #include "sinter/engine/device/make_step.h"
 #include "sinter/engine/eager/gemm_operand.h"
+#include "sinter/ops/known_ops.h"
 #include "sinter/runtime/cuda/device.h"
 #include "sinter/runtime/cuda/memory.h"
 #include "sinter/runtime/cuda/stream.h"
@@ -50,7 +51,7 @@ class CudaEngine final : public DeviceEngine {
   }
 
   IntList result_strides(const Node& node, const IntList& sizes, const TensorImpl* x) const override {
-    static const Op* max_pool = find_op("max_pool");
+    const Op* max_pool = &known_ops().max_pool;
     if (node.op == &convolution_op() && is_fusable_on_cuda(node))
       return format_strides("plan", sizes, cuda_convolution_format(node.types[0].dtype, sizes.size()));
     if (node.op == max_pool && x && eager::takes_channels_last_pool(*x, node.attrs))

@@ -4,7 +4,7 @@
 
 #include "sinter/engine/eager/eager.h"
 #include "sinter/graph/verify.h"
-#include "sinter/passes/known_ops.h"
+#include "sinter/ops/known_ops.h"
 
 namespace sinter {
 
@@ -56,14 +56,13 @@ void collect_terms(Value v, const Type& sum, std::vector<Term>& terms) {
 std::optional<LibraryEpilogue> library_epilogue(const ContractionParts::Inner& follow, int64_t n,
                                                 std::span<const TensorImpl* const> inputs,
                                                 std::span<const TensorImpl* const> outputs) {
-  static const Op* relu = find_op("relu");
   const Graph& body = *follow.attrs().body;
   if (body.outputs().size() != 1) return std::nullopt;
   LibraryEpilogue out;
   auto geometries = geometries_of(follow.operands, inputs, outputs);
   const TensorImpl* result = geometries.outputs[0];
   Value last = behind_views(body.outputs()[0]);
-  if (last.node->op == relu) {
+  if (last.node->op == &known_ops().relu) {
     out.relu = true;
     last = behind_views(last.node->inputs[0]);
   }

@@ -14,7 +14,7 @@
 #include "sinter/engine/cuda/staging.h"
 #include "sinter/engine/cuda/tile_step.h"
 #include "sinter/engine/step/contraction_parts.h"
-#include "sinter/passes/known_ops.h"
+#include "sinter/ops/known_ops.h"
 #include "sinter/runtime/cuda/cublaslt.h"
 #include "sinter/runtime/cuda/device.h"
 
@@ -396,7 +396,7 @@ class LibraryStep final : public CudaStep {
   }
 
   std::unique_ptr<CudaStep> copy_step(const TensorImpl& t) const {
-    static const Op& clone = *find_op("clone");
+    const Op& clone = known_ops().clone;
     Type type{t.dtype, Shape(std::span<const int64_t>(t.sizes)), t.device};
     Graph body;
     Value operand = body.add_input(type);

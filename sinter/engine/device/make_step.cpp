@@ -5,6 +5,7 @@
 #include "sinter/engine/device/device_engine.h"
 #include "sinter/engine/eager/gemm_operand.h"
 #include "sinter/ops/contract.h"
+#include "sinter/ops/known_ops.h"
 
 namespace sinter {
 
@@ -21,9 +22,7 @@ bool is_fusable_convolution(const Node& node) {
 }
 
 bool takes_epilogue(const Node& node) {
-  static const Op *mm = find_op("mm"), *bmm = find_op("bmm");
-  bool contraction = node.op == mm || node.op == bmm || node.op == &convolution_op();
-  return contraction && engine_of(node.types[0].device).takes_contraction(node);
+  return is_contraction(node) && engine_of(node.types[0].device).takes_contraction(node);
 }
 
 }  // namespace sinter

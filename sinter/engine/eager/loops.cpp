@@ -8,6 +8,7 @@
 #include "sinter/engine/eager/last_resort.h"
 #include "sinter/engine/step/kernel_parameters.h"
 #include "sinter/loops/lower.h"
+#include "sinter/ops/known_ops.h"
 #include "sinter/tensor/tracer.h"
 
 namespace sinter::eager {
@@ -87,7 +88,7 @@ class Call {
 
   // A scatter changes a copy of its first operand; where the result lies in its memory already, that itself.
   static void start_from(const TensorArg& arg, const Tensor& result) {
-    static const Op& clone = *find_op("clone");
+    const Op& clone = known_ops().clone;
     const TensorImpl &from = arg.tensor().impl(), &to = result.impl();
     if (from.numel == 0 || (data_of(from) == data_of(to) && from.strides == to.strides)) return;
     run_pointwise(clone, {&arg, 1}, {}, &result);

@@ -8,6 +8,7 @@
 #include "sinter/engine/eager/kernel_cache.h"
 #include "sinter/engine/eager/last_resort.h"
 #include "sinter/loops/lower.h"
+#include "sinter/ops/known_ops.h"
 #include "sinter/tensor/memory_format.h"
 
 namespace sinter::eager {
@@ -385,7 +386,7 @@ bool overlaps(const TensorImpl& a, const TensorImpl& out) {
   std::vector<TensorArg> separate(inputs.begin(), inputs.end());
   for (auto& arg : separate)
     if (in_the_way(arg)) {
-      static const Op& copy = *find_op("clone");
+      const Op& copy = known_ops().clone;
       TensorArg source[] = {arg};
       arg = TensorArg(run_pointwise(copy, source, {}, nullptr), arg.where());
     }

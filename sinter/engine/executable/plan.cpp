@@ -15,6 +15,7 @@
 #include "sinter/engine/executable/tune.h"
 #include "sinter/loops/fused.h"
 #include "sinter/ops/fused.h"
+#include "sinter/ops/known_ops.h"
 #include "sinter/ops/view_path.h"
 #include "sinter/passes/split_kernels.h"
 #include "sinter/runtime/refusal.h"
@@ -478,7 +479,7 @@ class Planner {
   }
 
   void add_copy(const Operand& from, int to) {
-    static const Op& clone = *find_op("clone");
+    const Op& clone = known_ops().clone;
     plan_->steps.push_back({.kind = Step::Kind::kCopy, .op = &clone, .inputs = {from}, .results = {to}});
     plan_->copied_bytes += bytes_of(geometry(to));
   }
@@ -496,7 +497,7 @@ class Planner {
   const Specialized& specialized_;
   const Graph& graph_;
   const int end_;  // the time at which outputs are read
-  const Op* const write_op_ = find_op("write");
+  const Op* const write_op_ = &known_ops().write;
   std::vector<std::vector<Operand>> operands_;         // by node: its results
   std::vector<std::vector<int>> last_use_;             // by node and result; -1: not needed
   std::vector<bool> written_;                          // by input: whether the program changes it

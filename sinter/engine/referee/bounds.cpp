@@ -9,6 +9,7 @@
 #include "sinter/graph/interpreter/number.h"
 #include "sinter/graph/tolerance.h"
 #include "sinter/ops/fused.h"
+#include "sinter/ops/known_ops.h"
 #include "sinter/passes/decompose.h"
 
 namespace sinter::referee {
@@ -138,7 +139,7 @@ class OpBounds {
   }
 
   void note_order(const std::vector<const Known*>& there, Errors& worst) const {
-    static const Op& less = *find_op("lt");
+    const Op& less = known_ops().lt;
     OpCall call{less, call_.inputs, {}};
     Array before = std::move(evaluate(call, values_)[0]), after = std::move(evaluate(call, there)[0]);
     for (size_t at = 0; at < worst.size(); ++at)

@@ -1,5 +1,5 @@
 #pragma once
-// The ops that passes know by name: looked up here, once.
+// The ops that passes, lowering and the engine know by name: looked up here, once.
 #include <optional>
 
 #include "sinter/graph/graph.h"
@@ -9,13 +9,13 @@ namespace sinter {
 struct KnownOps {
   // Arithmetic and logic.
   const Op &add, &sub, &mul, &div, &pow, &neg, &abs, &reciprocal, &relu;
-  const Op &eq, &ne, &logical_and, &logical_or, &logical_xor, &logical_not;
+  const Op &eq, &ne, &lt, &le, &logical_and, &logical_or, &logical_xor, &logical_not;
   const Op &bitwise_and, &bitwise_or, &bitwise_xor, &bitwise_not, &where;
   // Copies and conversions.
   const Op &clone, &cast, &cat, &repeat, &full;
   // Views.
-  const Op &alias, &view, &permute, &expand, &squeeze, &unsqueeze, &slice, &select;
-  const Op &write, &gather;
+  const Op &alias, &view, &permute, &expand, &squeeze, &unsqueeze, &slice, &select, &as_strided;
+  const Op &write, &gather, &mm, &bmm, &max_pool, &cond, &while_loop;
 
   // Whether exchanging the two operands gives the same bits. (maximum is none of these: -0.0 and 0.0 are equal to it.)
   bool is_commutative(const Op& op) const;

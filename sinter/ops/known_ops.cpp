@@ -1,4 +1,4 @@
-#include "sinter/passes/known_ops.h"
+#include "sinter/ops/known_ops.h"
 
 #include "sinter/graph/interpreter.h"
 #include "sinter/ops/view_path.h"
@@ -34,6 +34,8 @@ const KnownOps& known_ops() {
       .relu = op_named("relu"),
       .eq = op_named("eq"),
       .ne = op_named("ne"),
+      .lt = op_named("lt"),
+      .le = op_named("le"),
       .logical_and = op_named("logical_and"),
       .logical_or = op_named("logical_or"),
       .logical_xor = op_named("logical_xor"),
@@ -56,8 +58,14 @@ const KnownOps& known_ops() {
       .unsqueeze = op_named("unsqueeze"),
       .slice = op_named("slice"),
       .select = op_named("select"),
+      .as_strided = op_named("as_strided"),
       .write = write_op(),
       .gather = op_named("gather"),
+      .mm = op_named("mm"),
+      .bmm = op_named("bmm"),
+      .max_pool = op_named("max_pool"),
+      .cond = op_named("cond"),
+      .while_loop = op_named("while_loop"),
   };
   return ops;
 }
