@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "bench/support/ceilings.h"
+#include "bench/support/programs.h"
 #include "bench/support/report.h"
 #include "bench/support/serve.h"
 #include "bench/support/timing.h"
@@ -58,11 +59,16 @@ int kernels_in(const Explanation& explanation) {
   return count;
 }
 
-template <class F>
-double timed(F f) {
-  double start = seconds();
-  f();
-  return seconds() - start;
+// What a case tells of the compiled function, how far its results are from the expected ones, and what it must do at least.
+void describe(Case& out, const capture::Function& function, const TensorList& got, const TensorList& expected,
+              const Floor& floor) {
+  auto explanation = capture::explain(function);
+  out.kernels = kernels_in(explanation);
+  for (auto& program : explanation.programs)
+    for (auto& plan : program.plans) out.plan += plan;
+  for (size_t i = 0; i < expected.size(); ++i) out.error = std::max(out.error, difference(expected[i], got[i]));
+  out.bytes = floor.bytes;
+  out.flops = floor.flops;
 }
 
 // The program f over its inputs, unrecorded.
@@ -74,11 +80,7 @@ Case forward(F f, const TensorList& inputs, const Floor& floor) {
   TensorList expected, got;
   out.eager_first = timed([&] { expected = f(inputs); });
   out.compiled_first = timed([&] { got = fast(inputs); });
-  for (size_t i = 0; i < expected.size(); ++i) out.error = std::max(out.error, difference(expected[i], got[i]));
-  auto explanation = capture::explain(fast.function());
-  out.kernels = kernels_in(explanation);
-  for (auto& program : explanation.programs)
-    for (auto& plan : program.plans) out.plan += plan;
+  describe(out, fast.function(), got, expected, floor);
   out.eager = repeat([=] {
     NoGradGuard guard;
     f(inputs);
@@ -87,8 +89,6 @@ Case forward(F f, const TensorList& inputs, const Floor& floor) {
     NoGradGuard guard;
     fast(inputs);
   });
-  out.bytes = floor.bytes;
-  out.flops = floor.flops;
   return out;
 }
 
@@ -112,39 +112,13 @@ Case training(F f, const TensorList& inputs, const TensorList& leaves, const Flo
   auto expected = gradients();
   out.compiled_first = timed([&] { step(fast); });
   auto got = gradients();
-  for (size_t i = 0; i < expected.size(); ++i) out.error = std::max(out.error, difference(expected[i], got[i]));
-  auto explanation = capture::explain(fast.function());
-  out.kernels = kernels_in(explanation);
-  for (auto& program : explanation.programs)
-    for (auto& plan : program.plans) out.plan += plan;
+  describe(out, fast.function(), got, expected, floor);
   out.eager = repeat([=] { step(f); });
   out.compiled = repeat([=] { step(fast); });
-  out.bytes = floor.bytes;
-  out.flops = floor.flops;
   return out;
 }
 
-// --- the programs; bench/peers/torch_compile.py has the same, by the same names
-
-TensorList softmax_program(const TensorList& in) { return {softmax(in[0], -1)}; }
-TensorList cross_entropy_program(const TensorList& in) { return {nll_loss(log_softmax(in[0], -1), in[1])}; }
-TensorList layer_norm_program(const TensorList& in) { return {layer_norm(in[0], {1024}, in[1], in[2])}; }
-
-TensorList rms_norm_program(const TensorList& in) {
-  Tensor h = in[0] + in[1];
-  return {rms_norm(h, {1024}, in[2], 1e-6), h};
-}
-
-TensorList gelu_mlp_program(const TensorList& in) { return {linear(gelu(linear(in[0], in[1], in[2])), in[3], in[4])}; }
-
-TensorList swiglu_program(const TensorList& in) {
-  return {linear(silu(linear(in[0], in[1])) * linear(in[0], in[2]), in[3])};
-}
-
-TensorList rotary_program(const TensorList& in) {
-  auto halves = in[0].chunk(2, -1);
-  return {in[0] * in[1] + cat({-halves[1], halves[0]}, -1) * in[2]};
-}
+// --- the programs beside those of support/programs.h; bench/peers/torch_compile.py has the same, by the same names
 
 TensorList pointwise_program(const TensorList& in) {
   return {((in[0] * 1.5 + in[1]).sigmoid() - 0.25).relu() * in[1]};
@@ -152,19 +126,7 @@ TensorList pointwise_program(const TensorList& in) {
 
 TensorList transposed_add_program(const TensorList& in) { return {in[0] + in[1].transpose(0, 1)}; }
 
-// One step of AdamW, the 10th, in place; PyTorch's arithmetic.
-TensorList adamw_program(const TensorList& in) {
-  const Tensor &p = in[0], &g = in[1], &m = in[2], &v = in[3];
-  constexpr double kRate = 1e-3, kBeta1 = 0.9, kBeta2 = 0.999, kDecay = 1e-2;
-  p.mul_(1 - kRate * kDecay);
-  m.lerp_(g, 1 - kBeta1);
-  v.mul_(kBeta2).addcmul_(g, g, 1 - kBeta2);
-  Tensor denominator = (v.sqrt() / std::sqrt(1 - std::pow(kBeta2, 10))) + 1e-8;
-  p.addcdiv_(m, denominator, -kRate / (1 - std::pow(kBeta1, 10)));
-  return {p};
-}
-
-constexpr int64_t kWidth = 256, kHeads = 8, kLayers = 4;
+constexpr int64_t kWidth = 256, kLayers = 4;
 
 TensorList gpt_parameters() {
   TensorList out;
@@ -190,16 +152,9 @@ TensorList gpt_parameters() {
 // in[0] is [batch, length, width]; the rest are gpt_parameters().
 TensorList gpt_program(const TensorList& in) {
   Tensor x = in[0];
-  Dim batch = x.size(0), length = x.size(1);
-  auto split_heads = [&](const Tensor& t) {
-    return t.view({batch, length, kHeads, kWidth / kHeads}).transpose(1, 2);
-  };
   for (size_t at = 1; at < in.size(); at += 12) {
     auto p = [&](size_t i) { return in[at + i]; };
-    auto parts = linear(layer_norm(x, {kWidth}, p(0), p(1)), p(2), p(3)).chunk(3, -1);
-    Tensor y = scaled_dot_product_attention(split_heads(parts[0]), split_heads(parts[1]), split_heads(parts[2]), {}, 0,
-                                            /*is_causal=*/true);
-    x = x + linear(y.transpose(1, 2).reshape({batch, length, kWidth}), p(4), p(5));
+    x = programs::attention_block({x, p(0), p(1), p(2), p(3), p(4), p(5)})[0];
     Tensor h = gelu(linear(layer_norm(x, {kWidth}, p(6), p(7)), p(8), p(9)), "tanh");
     x = x + linear(h, p(10), p(11));
   }
@@ -210,8 +165,8 @@ Case gelu_mlp(int64_t rows, bool train) {
   TensorList in{randn({rows, 1024}), randn({4096, 1024}) * 0.03, zeros({4096}), randn({1024, 4096}) * 0.03,
                 zeros({1024})};
   Floor floor{bytes_of(in) + double(rows) * 4096, double(rows) * 1024 * 4096 * 4};
-  if (!train) return forward(gelu_mlp_program, in, floor);
-  return training(gelu_mlp_program, in, in, {2 * floor.bytes, 3 * floor.flops});
+  if (!train) return forward(programs::gelu_mlp, in, floor);
+  return training(programs::gelu_mlp, in, in, {2 * floor.bytes, 3 * floor.flops});
 }
 
 Case gpt(bool train) {
@@ -244,7 +199,7 @@ Case bn_relu_conv() {
   return forward(f, in, {2 * bytes_of(in), 2.0 * 4 * 56 * 56 * 64 * 64 * 9});
 }
 
-Case rows_program(TensorList (*f)(const TensorList&), size_t weights, bool train) {
+Case rows_program(programs::Program f, size_t weights, bool train) {
   TensorList in{randn({2048, 1024})};
   for (size_t i = 0; i < weights; ++i) in.push_back(randn({1024}));
   double array = bytes_of({in[0]});
@@ -256,27 +211,27 @@ Case rows_program(TensorList (*f)(const TensorList&), size_t weights, bool train
 Case cross_entropy_case(bool train) {
   TensorList in{randn({1024, 8192}), randint(8192, {1024})};
   double array = bytes_of({in[0]});
-  if (!train) return forward(cross_entropy_program, in, {array, 0});
-  return training(cross_entropy_program, in, {in[0]}, {3 * array, 0});
+  if (!train) return forward(programs::cross_entropy, in, {array, 0});
+  return training(programs::cross_entropy, in, {in[0]}, {3 * array, 0});
 }
 
 Case rms_norm_residual(bool train) {
   TensorList in{randn({2048, 1024}), randn({2048, 1024}), randn({1024})};
   double array = bytes_of({in[0]});
-  if (!train) return forward(rms_norm_program, in, {4 * array, 0});
-  return training(rms_norm_program, in, in, {8 * array, 0});
+  if (!train) return forward(programs::rms_norm_residual, in, {4 * array, 0});
+  return training(programs::rms_norm_residual, in, in, {8 * array, 0});
 }
 
 Case swiglu(bool train) {
   TensorList in{randn({64, 1024}), randn({2816, 1024}) * 0.03, randn({2816, 1024}) * 0.03, randn({1024, 2816}) * 0.03};
   Floor floor{bytes_of(in) + 64 * 4096, 64.0 * 1024 * 2816 * 6};
-  if (!train) return forward(swiglu_program, in, floor);
-  return training(swiglu_program, in, in, {2 * floor.bytes, 3 * floor.flops});
+  if (!train) return forward(programs::swiglu, in, floor);
+  return training(programs::swiglu, in, in, {2 * floor.bytes, 3 * floor.flops});
 }
 
 Case rotary() {
   TensorList in{randn({2, 16, 512, 64}), randn({512, 64}), randn({512, 64})};
-  return forward(rotary_program, in, {2 * bytes_of({in[0]}), 0});
+  return forward(programs::rotary, in, {2 * bytes_of({in[0]}), 0});
 }
 
 Case pointwise(bool train) {
@@ -294,7 +249,7 @@ Case transposed_add() {
 Case adamw() {
   TensorList in{randn({1 << 20}), randn({1 << 20}), zeros({1 << 20}), zeros({1 << 20})};
   // Eager and compiled write the same tensors, one after the other: their results are not compared.
-  Case out = forward(adamw_program, in, {7 * bytes_of({in[0]}), 0});
+  Case out = forward(programs::adamw, in, {7 * bytes_of({in[0]}), 0});
   out.error = 0;
   return out;
 }
@@ -304,9 +259,9 @@ struct Entry {
   Case (*make)();
 };
 const Entry kPrograms[] = {
-    {"softmax", [] { return rows_program(softmax_program, 0, false); }},
+    {"softmax", [] { return rows_program(programs::softmax, 0, false); }},
     {"cross_entropy", [] { return cross_entropy_case(false); }},
-    {"layer_norm", [] { return rows_program(layer_norm_program, 2, false); }},
+    {"layer_norm", [] { return rows_program(programs::layer_norm, 2, false); }},
     {"rms_norm_residual", [] { return rms_norm_residual(false); }},
     {"gelu_mlp_1", [] { return gelu_mlp(1, false); }},
     {"gelu_mlp_16", [] { return gelu_mlp(16, false); }},
@@ -319,9 +274,9 @@ const Entry kPrograms[] = {
     {"pointwise_6", [] { return pointwise(false); }},
     {"transposed_add", transposed_add},
     {"gpt_4_layers", [] { return gpt(false); }},
-    {"softmax_train", [] { return rows_program(softmax_program, 0, true); }},
+    {"softmax_train", [] { return rows_program(programs::softmax, 0, true); }},
     {"cross_entropy_train", [] { return cross_entropy_case(true); }},
-    {"layer_norm_train", [] { return rows_program(layer_norm_program, 2, true); }},
+    {"layer_norm_train", [] { return rows_program(programs::layer_norm, 2, true); }},
     {"rms_norm_residual_train", [] { return rms_norm_residual(true); }},
     {"gelu_mlp_256_train", [] { return gelu_mlp(256, true); }},
     {"swiglu_64_train", [] { return swiglu(true); }},
@@ -392,27 +347,11 @@ void table(Report& report, const std::vector<std::string>& names, bool quick) {
 
 // --- taking turns with another library
 
-// The best call of a round of at least that long, in seconds. Single calls are timed, since among other processes a
-// whole round is hardly ever left alone; the first call is not.
-double round(const Work& work, double least) {
-  work(1);
-  double best = INFINITY;
-  for (double end = seconds() + least; seconds() < end;) best = std::min(best, timed([&] { work(1); }));
-  return best;
-}
-
 int serve_programs() {
-  std::string name;
-  Case current;
-  return serve([&](const std::string& wanted, double least) {
-    if (wanted != name) {
-      current = {};
-      current = make(wanted);
-      name = wanted;
-    }
-    Json reply = facts(name, current);
-    reply["eager_s"] = round(current.eager, least);
-    reply["compiled_s"] = round(current.compiled, least);
+  return serve_cases(make, [](const std::string& name, const Case& c, double least) {
+    Json reply = facts(name, c);
+    reply["eager_s"] = summarize(timed_calls(c.eager, least)).best;
+    reply["compiled_s"] = summarize(timed_calls(c.compiled, least)).best;
     return reply;
   });
 }

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "bench/support/programs.h"
 #include "bench/support/report.h"
 #include "bench/support/serve.h"
 #include "bench/support/timing.h"
@@ -94,13 +95,6 @@ double relative_error(const TensorList& got, const TensorList& expected) {
   return worst;
 }
 
-template <class F>
-double timed(F f) {
-  double start = seconds();
-  f();
-  return seconds() - start;
-}
-
 template <class F, class... A>
 void add_kind(Case& out, const std::string& name, const F& f, const TensorList& expected, A... arguments) {
   NoGradGuard no_grad;
@@ -137,71 +131,6 @@ Case case_of(const Folder& folder, const Modes& modes, F f, const A&... argument
     }
   return out;
 }
-
-// --- the patterns; bench/peers/torch_suite.py has the same, by the same names
-
-using Pattern = TensorList (*)(const TensorList& x, const TensorList& w, int64_t heads);
-
-TensorList layer_norm_pattern(const TensorList& x, const TensorList& w, int64_t) {
-  return {layer_norm(x[0], {w[0].size(0)}, w[0], w[1])};
-}
-
-TensorList rms_norm_residual(const TensorList& x, const TensorList& w, int64_t) {
-  Tensor h = x[0] + x[1];
-  return {rms_norm(h, {w[0].size(0)}, w[0], 1e-6), h};
-}
-
-TensorList softmax_pattern(const TensorList& x, const TensorList&, int64_t) { return {softmax(x[0], -1)}; }
-
-TensorList gelu_mlp(const TensorList& x, const TensorList& w, int64_t) {
-  return {linear(gelu(linear(x[0], w[0], w[1])), w[2], w[3])};
-}
-
-TensorList swiglu(const TensorList& x, const TensorList& w, int64_t) {
-  return {linear(silu(linear(x[0], w[0])) * linear(x[0], w[1]), w[2])};
-}
-
-TensorList rotary(const TensorList& x, const TensorList& w, int64_t) {
-  auto halves = x[0].chunk(2, -1);
-  return {x[0] * w[0] + cat({-halves[1], halves[0]}, -1) * w[1]};
-}
-
-TensorList attention_block(const TensorList& x, const TensorList& w, int64_t heads) {
-  Dim batch = x[0].size(0), length = x[0].size(1), width = x[0].size(2);
-  auto parts = linear(layer_norm(x[0], {width}, w[0], w[1]), w[2], w[3]).chunk(3, -1);
-  auto split = [&](const Tensor& t) { return t.view({batch, length, heads, width / heads}).transpose(1, 2); };
-  Tensor y = scaled_dot_product_attention(split(parts[0]), split(parts[1]), split(parts[2]), {}, 0, /*is_causal=*/true);
-  return {x[0] + linear(y.transpose(1, 2).reshape({batch, length, width}), w[4], w[5])};
-}
-
-TensorList bn_relu_conv(const TensorList& x, const TensorList& w, int64_t) {
-  Tensor h = relu(batch_norm(x[0], w[0], w[1], w[2], w[3], /*training=*/false));
-  return {conv2d(h, w[4], {}, 1, 1)};
-}
-
-// One step, the 10th, in place.
-TensorList adamw(const TensorList& x, const TensorList&, int64_t) {
-  const Tensor &p = x[0], &g = x[1], &m = x[2], &v = x[3];
-  constexpr double kRate = 1e-3, kBeta1 = 0.9, kBeta2 = 0.999, kDecay = 1e-2;
-  p.mul_(1 - kRate * kDecay);
-  m.lerp_(g, 1 - kBeta1);
-  v.mul_(kBeta2).addcmul_(g, g, 1 - kBeta2);
-  Tensor denominator = (v.sqrt() / std::sqrt(1 - std::pow(kBeta2, 10))) + 1e-8;
-  p.addcdiv_(m, denominator, -kRate / (1 - std::pow(kBeta1, 10)));
-  return {p};
-}
-
-TensorList cross_entropy_pattern(const TensorList& x, const TensorList&, int64_t) {
-  return {nll_loss(log_softmax(x[0], -1), x[1])};
-}
-
-const std::pair<const char*, Pattern> kPatterns[] = {
-    {"layer_norm", layer_norm_pattern}, {"rms_norm_residual", rms_norm_residual},
-    {"softmax", softmax_pattern},       {"gelu_mlp", gelu_mlp},
-    {"swiglu", swiglu},                 {"rotary", rotary},
-    {"attention_block", attention_block}, {"bn_relu_conv", bn_relu_conv},
-    {"adamw", adamw},                   {"cross_entropy", cross_entropy_pattern},
-};
 
 // --- the models, by kind
 
@@ -248,15 +177,13 @@ Case make(const std::string& path, const Modes& modes) {
   if (program == "causal_lm") return whole<models::CausalLM>(folder, modes);
   if (program == "text_encoder") return whole<models::TextEncoder>(folder, modes);
   if (program == "image_classifier") return whole<models::ImageClassifier>(folder, modes);
-  for (auto& [name, pattern] : kPatterns)
-    if (program == name) {
-      int64_t heads = std::stoll(folder.fact("heads"));
-      auto f = [pattern = pattern, weights = folder.weights(), heads](const TensorList& x) {
-        return pattern(x, weights, heads);
-      };
-      return case_of(folder, modes, f, folder.arguments());
-    }
-  throw Error(format("models: no program '{}'", program));
+  programs::Program pattern = programs::find(program);
+  check(pattern != nullptr, "models: no program '{}'", program);
+  auto f = [pattern, weights = folder.weights()](TensorList in) {
+    in.insert(in.end(), weights.begin(), weights.end());
+    return pattern(in);
+  };
+  return case_of(folder, modes, f, folder.arguments());
 }
 
 // --- taking turns with another library
@@ -267,21 +194,13 @@ void warm_up() {
   compile([](const Tensor& x) { return x * 2 + 1; })(ones({17}));
 }
 
-// The median call of a round of at least that long; the first call is not timed.
-double round(const Work& work, double least) {
-  work(1);
-  std::vector<double> calls;
-  for (double end = seconds() + least; calls.empty() || seconds() < end;) calls.push_back(timed([&] { work(1); }));
-  return summarize(std::move(calls)).median;
-}
-
 Json answer(const Case& c, double least) {
   Json reply{{"kernels", c.kernels}};
   for (auto& kind : c.kinds) {
     reply["first_s"][kind.name] = kind.first;
     reply["error"][kind.name] = std::isfinite(kind.error) ? Json(kind.error) : Json("not finite");
     reply["wrong"][kind.name] = !(kind.error < c.tolerance);
-    reply["round_s"][kind.name] = round(kind.work, least);
+    reply["round_s"][kind.name] = summarize(timed_calls(kind.work, least)).median;
   }
   if (c.bytes > 0) {
     reply["bytes"] = c.bytes;
@@ -292,16 +211,8 @@ Json answer(const Case& c, double least) {
 
 int serve_models(const Modes& modes) {
   warm_up();
-  std::string current;
-  Case c;
-  return serve([&](const std::string& path, double least) {
-    if (path != current) {
-      c = {};
-      c = make(path, modes);
-      current = path;
-    }
-    return answer(c, least);
-  });
+  return serve_cases([&](const std::string& path) { return make(path, modes); },
+                     [](const std::string&, const Case& c, double least) { return answer(c, least); });
 }
 
 int print_profile(const std::string& path) {

@@ -10,8 +10,7 @@ single calls, after warm-up. First calls compile with empty caches. Errors are r
 in f32. --export writes each model's checkpoint, its inputs and the results of eager mode and of f32, for others to
 compare with.
 
-The Llama is written for torch.compile: the cache is a buffer of the module, and the query heads of a group are rows of
-one attention, so that nothing is repeated in memory. Configurations are those of sinter/models/presets.cpp.
+The Llama is that of peers/torch_models.py. Configurations are those of sinter/models/presets.cpp.
 """
 import argparse
 import gc
@@ -31,13 +30,11 @@ os.environ["TORCHINDUCTOR_CACHE_DIR"] = CACHES.name + "/inductor"
 os.environ["TRITON_CACHE_DIR"] = CACHES.name + "/triton"
 
 import torch
-import torch.nn.functional as F
-from torch import nn
 
 sys.path.insert(0, str(ROOT / "bench" / "peers"))
-from torch_suite import Mlp, Model, RmsNorm, draw, inverse_frequencies, relative_error, turned
+from torch_models import DTYPES, LlamaSteps, Model, compile_options, draw, relative_error, transformers_model
 
-CACHE_LENGTH, PROMPT = 1024, 512
+PROMPT = 512
 MODES = ("eager", "default", "reduce-overhead", "max-autotune")
 TINY = {"hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4,
         "num_key_value_heads": 2, "head_dim": 16, "vocab_size": 100, "hidden_sizes": [16, 16, 32, 32],
@@ -51,124 +48,18 @@ def configuration(name, tiny):
     return {key: TINY.get(key, value) for key, value in config.items()} if tiny else config
 
 
-class Attention(nn.Module):
-    def __init__(self, c):
-        super().__init__()
-        self.heads, self.kv_heads, self.size = c["num_attention_heads"], c["num_key_value_heads"], c["head_dim"]
-        width = c["hidden_size"]
-        self.q_proj = nn.Linear(width, self.heads * self.size, bias=False)
-        self.k_proj = nn.Linear(width, self.kv_heads * self.size, bias=False)
-        self.v_proj = nn.Linear(width, self.kv_heads * self.size, bias=False)
-        self.o_proj = nn.Linear(self.heads * self.size, width, bias=False)
-        # Buffers have fixed addresses, so a recorded graph may write them.
-        for name in ("keys", "values"):
-            self.register_buffer(name, torch.zeros(1, self.kv_heads, CACHE_LENGTH, self.size), persistent=False)
-
-    def forward(self, x, positions, mask, cos, sin):
-        length = x.shape[1]
-        split = lambda t, heads: t.view(1, length, heads, self.size).transpose(1, 2)
-        q = turned(split(self.q_proj(x), self.heads), cos, sin)
-        k = turned(split(self.k_proj(x), self.kv_heads), cos, sin)
-        v = split(self.v_proj(x), self.kv_heads)
-        self.keys.index_copy_(2, positions, k)
-        self.values.index_copy_(2, positions, v)
-        if mask is None:  # a prompt at the beginning sees itself alone
-            y = F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=self.heads != self.kv_heads)
-        else:
-            rows = q.view(1, self.kv_heads, self.heads // self.kv_heads, self.size)
-            y = F.scaled_dot_product_attention(rows, self.keys, self.values, attn_mask=mask)
-            y = y.reshape(1, self.heads, 1, self.size)
-        return self.o_proj(y.transpose(1, 2).reshape(1, length, -1))
-
-
-class Block(nn.Module):
-    def __init__(self, c):
-        super().__init__()
-        self.self_attn, self.mlp = Attention(c), Mlp(c)
-        self.input_layernorm = RmsNorm(c["hidden_size"], c["rms_norm_eps"])
-        self.post_attention_layernorm = RmsNorm(c["hidden_size"], c["rms_norm_eps"])
-
-    def forward(self, x, *rest):
-        x = x + self.self_attn(self.input_layernorm(x), *rest)
-        return x + self.mlp(self.post_attention_layernorm(x))
-
-
-class Llama(nn.Module):
-    """Its parameters have the names of a checkpoint. Gives the logits of the last position."""
-
-    def __init__(self, c):
-        super().__init__()
-        self.model = nn.Module()
-        self.model.embed_tokens = nn.Embedding(c["vocab_size"], c["hidden_size"])
-        self.model.layers = nn.ModuleList(Block(c) for _ in range(c["num_hidden_layers"]))
-        self.model.norm = RmsNorm(c["hidden_size"], c["rms_norm_eps"])
-        if not c["tie_word_embeddings"]:
-            self.lm_head = nn.Linear(c["hidden_size"], c["vocab_size"], bias=False)
-        self.tied = c["tie_word_embeddings"]
-        self.register_buffer("inverse", torch.zeros(c["head_dim"] // 2), persistent=False)
-
-    def forward(self, ids, positions):
-        x = self.model.embed_tokens(ids)
-        angles = torch.cat([positions.float()[:, None] * self.inverse.float()] * 2, -1)
-        cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
-        mask = None
-        if ids.shape[1] == 1:
-            mask = (torch.arange(CACHE_LENGTH, device=ids.device) <= positions)[None, None, None]
-        for layer in self.model.layers:
-            x = layer(x, positions, mask, cos, sin)
-        head = self.model.embed_tokens.weight if self.tied else self.lm_head.weight
-        return (F.linear(self.model.norm(x[:, -1:]), head),)
-
-
-class Llamas:
-    """A model that serves two rows."""
-
-    def __init__(self, config, args):
-        self.dtype = args.dtype
-        with torch.device("meta"):
-            model = Llama(config)
-        model = model.to(args.dtype).to_empty(device=args.device).eval().requires_grad_(False)
-        draw(model)
-        for layer in model.model.layers:
-            layer.self_attn.keys.normal_()
-            layer.self_attn.values.normal_()
-        self.model = self.program = model
-        self.inverse = inverse_frequencies(config, config["head_dim"]).to(args.device)
-        model.inverse = self.inverse
-        prompt, position = (8, 8) if args.tiny else (PROMPT, PROMPT)
-        vocabulary = config["vocab_size"]
-        integers = lambda *values: torch.tensor(values, device=args.device)
-        self.inputs = {"prefill": (torch.randint(vocabulary, (1, prompt), device=args.device),
-                                   torch.arange(prompt, device=args.device)),
-                       "decode": (integers(17)[None], integers(position))}
-
-    def state(self):
-        return self.model.state_dict()
-
-    def exact(self, kind):
-        """The same step in f32."""
-        out = self.model.float()(*self.inputs[kind])
-        self.model.to(self.dtype).inverse = self.inverse
-        return out
-
-
 class Forward:
-    """A transformers model as a function of one tensor."""
+    """A transformers model that serves one row."""
 
     def __init__(self, config, args, make):
-        import transformers
-        name = config["architectures"][0]
-        options = {"add_pooling_layer": False} if name == "BertModel" else {}
-        known = transformers.AutoConfig.for_model(**config)
-        self.model = getattr(transformers, name)(known, **options).eval().requires_grad_(False)
-        if name == "BertModel":
+        self.model = transformers_model(config).eval().requires_grad_(False)
+        if config["architectures"][0] == "BertModel":
             draw(self.model)
         self.model.to(args.device, args.dtype)
         self.dtype, self.inputs = args.dtype, {"forward": (make(config, args),)}
         if self.inputs["forward"][0].dim() == 4:
             self.model.to(memory_format=torch.channels_last)
-        names = ("input_ids", "last_hidden_state") if name == "BertModel" else ("pixel_values", "logits")
-        self.program = Model(self.model, *names).eval()
+        self.program = Model(self.model).eval()
 
     def state(self):
         return self.model.state_dict()
@@ -185,6 +76,11 @@ def tokens(config, args):
     return torch.randint(config["vocab_size"], (2, 16) if args.tiny else (8, 128), device=args.device)
 
 
+def llama(config, args):
+    """A model that serves two rows."""
+    return LlamaSteps(config, args.dtype, args.device, 8 if args.tiny else PROMPT)
+
+
 def images(config, args):
     x = torch.randn((2, 3, 32, 32) if args.tiny else (16, 3, 224, 224), device=args.device)
     return x.to(args.dtype, memory_format=torch.channels_last)
@@ -192,10 +88,10 @@ def images(config, args):
 
 # row -> configuration, kind of call, how the model is made
 ROWS = {
-    "llama-1b-decode": ("llama-1b", "decode", Llamas),
-    "llama-1b-prefill": ("llama-1b", "prefill", Llamas),
-    "llama-8b-decode": ("llama-8b", "decode", Llamas),
-    "llama-8b-prefill": ("llama-8b", "prefill", Llamas),
+    "llama-1b-decode": ("llama-1b", "decode", llama),
+    "llama-1b-prefill": ("llama-1b", "prefill", llama),
+    "llama-8b-decode": ("llama-8b", "decode", llama),
+    "llama-8b-prefill": ("llama-8b", "prefill", llama),
     "bert-base": ("bert-base", "forward", lambda c, args: Forward(c, args, tokens)),
     "resnet-50": ("resnet-50", "forward", lambda c, args: Forward(c, args, images)),
 }
@@ -245,7 +141,7 @@ def measure(model, kind, mode, expected, args):
         torch.cuda.reset_peak_memory_stats()
     program = model.program
     if mode != "eager":
-        program = torch.compile(program, mode=None if mode == "default" else mode, dynamic=False)
+        program = torch.compile(program, dynamic=False, **compile_options(mode))
     inputs = model.inputs[kind]
 
     def work():
@@ -294,14 +190,14 @@ def parse():
     parser.add_argument("--max-seconds", type=float, default=20, help="of a row's timing, beyond its first 100 repeats")
     parser.add_argument("--warmup", type=int, default=10)
     parser.add_argument("--device", type=torch.device, default=torch.device("cuda"))
-    parser.add_argument("--dtype", default="bf16", choices=("bf16", "f16", "f32"))
+    parser.add_argument("--dtype", default="bf16", choices=DTYPES)
     parser.add_argument("--tiny", action="store_true", help="small models, to try the program itself")
     parser.add_argument("--no-check", action="store_true", help="no comparison with f32")
     parser.add_argument("--export", metavar="FOLDER")
     parser.add_argument("--no-export", default="", help="models that are not exported")
     parser.add_argument("--out", help="the rows, as JSON")
     args = parser.parse_args()
-    args.dtype = {"bf16": torch.bfloat16, "f16": torch.float16, "f32": torch.float32}[args.dtype]
+    args.dtype = DTYPES[args.dtype]
     args.rows, args.modes = args.rows.split(","), args.modes.split(",")
     for given, known in ((args.rows, ROWS), (args.modes, MODES)):
         unknown = [name for name in given if name not in known]

@@ -13,7 +13,6 @@ transformers. `coldstart --configs` names the models; others are names of `sinte
 the last model with so many layers, for torch too with --torch-layers (minutes). With --device cuda the models are llama-1b
 and llama-8b in bf16, a prompt of 512 and one step, in reduce-overhead.
 """
-import argparse
 import json
 import os
 import pathlib
@@ -23,15 +22,15 @@ import sys
 import tempfile
 import time
 
-HERE = pathlib.Path(__file__).resolve().parent
+from asking import BENCHES, HERE, arguments, caches_in, heading, in_turn, keep, line, threads_of
+
 AIMS = {"cpu": {"cold": (1000, 30), "warm": (100, 20)}, "cuda": {"cold": (1500, None), "warm": (150, None)}}
 
 
 class Measurer:
     def __init__(self, args, scratch):
-        self.args, self.scratch, self.caches = args, pathlib.Path(scratch), 0
-        self.environment = {**os.environ, "SINTER_NUM_THREADS": str(args.threads), "OMP_NUM_THREADS": str(args.threads),
-                            "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
+        self.args, self.scratch = args, pathlib.Path(scratch)
+        self.environment = os.environ | threads_of(args.threads)
 
     def command(self, peer, config):
         shared = ["--tokens", str(self.args.tokens), "--dtype", self.args.dtype, "--device", self.args.device, "--mode",
@@ -41,11 +40,9 @@ class Measurer:
         return [self.args.python, str(HERE / "torch_coldstart.py"), "--config", str(config), *shared]
 
     def run(self, command, cache):
-        environment = self.environment | {"SINTER_CACHE_DIR": f"{cache}/sinter", "TRITON_CACHE_DIR": f"{cache}/triton",
-                                          "TORCHINDUCTOR_CACHE_DIR": f"{cache}/inductor"}
         if "--trivial" not in command:
             command = command + ["--started", str(time.monotonic_ns())]
-        done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        done = subprocess.run(command, env=self.environment | caches_in(cache), capture_output=True, text=True)
         if done.returncode != 0:
             raise SystemExit(f"{' '.join(command)} failed:\n{done.stderr[-2000:]}")
         return done.stdout
@@ -65,7 +62,7 @@ def measure(measurer, label, config, peers, rounds):
     """{peer: {kind: median of each member}}, and torch's time by Sinter's, medians over the rounds."""
     got = {peer: {"cold": [], "warm": []} for peer in peers}
     for number in range(rounds):
-        for peer in peers if number % 2 == 0 else reversed(peers):
+        for peer in in_turn(peers, number):
             for kind, row in measurer.pair(peer, config).items():
                 got[peer][kind].append(row)
                 say(f"{label}: round {number + 1}, {peer} {kind}: {row['total_ms']:.0f} ms (raw {row['raw_ms']:.0f})")
@@ -86,7 +83,7 @@ STAGES = ("start", "model", "capture", "passes", "schedule", "emit", "toolchain"
 def table(rows):
     headings = ["model", "caches", "sinter ms", "torch.compile ms", "ratio", "usual call: sinter, torch", "raw: sinter, torch",
                 *STAGES, "compiled"]
-    print("| " + " | ".join(headings) + " |\n|---|---|" + "--:|" * (len(headings) - 2))
+    print(heading(headings, names=2))
     for row in rows:
         for kind in ("cold", "warm"):
             ours, theirs = row["sinter"][kind], row.get("torch", {}).get(kind)
@@ -94,7 +91,7 @@ def table(rows):
             cells = [row["model"], kind, f"{ours['total_ms']:.0f}", f"{theirs['total_ms']:.0f}" if theirs else "-",
                      f"{row['ratio'][kind]:.0f}" if theirs else "-", pair("usual_ms"), pair("raw_ms"),
                      *(f"{ours[stage + '_ms']:.1f}" for stage in STAGES), f"{ours['compiled']:.0f}"]
-            print("| " + " | ".join(cells) + " |")
+            print(line(cells))
 
 
 def verdicts(rows, device):
@@ -110,12 +107,9 @@ def verdicts(rows, device):
 
 
 def parse():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sinter", default=str(HERE.parent.parent / "build" / "bench" / "coldstart"))
-    parser.add_argument("--python", default=os.environ.get("PEERS_PYTHON", "python3"))
+    parser = arguments(__doc__, rounds=3)
+    parser.add_argument("--sinter", default=str(BENCHES / "coldstart"))
     parser.add_argument("--models", help="by default those of `coldstart --configs`")
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--layers", default="", help="such as 1,8,32,96")
     parser.add_argument("--torch-layers", action="store_true")
     parser.add_argument("--tokens", type=int)
@@ -124,7 +118,6 @@ def parse():
     parser.add_argument("--mode")
     parser.add_argument("--no-torch", dest="torch", action="store_false")
     parser.add_argument("--json", action="store_true", help="all rounds on standard output instead of the tables")
-    parser.add_argument("--out", help="all rounds, as JSON")
     args = parser.parse_args()
     gpu = args.device == "cuda"
     args.tokens = args.tokens or (512 if gpu else 16)
@@ -170,8 +163,7 @@ def main():
                                       peers if args.torch_layers else ["sinter"], args.rounds))
     result = {"threads": args.threads, "tokens": args.tokens, "dtype": args.dtype, "device": args.device, "mode": args.mode,
               "configs": configs, "models": rows, "layers": layer_rows, "summary": verdicts(rows, args.device)}
-    if args.out:
-        pathlib.Path(args.out).write_text(json.dumps(result, indent=1) + "\n")
+    keep(args.out, result)
     if args.json:
         return print(json.dumps(result, indent=1))
     table(rows)

@@ -5,13 +5,11 @@ llama.py [--config llama-1b] [--bench build/bench] [--python INTERPRETER] [--lla
          [--modes default] [--prompt 128] [--new 32] [--threads N] [--rounds 7] [--seconds 2] [--patience 300]
          [--gguf FOLDER] [--out FILE.json] [--no-torch] [--no-llama]
 
---python, or PEERS_PYTHON, needs torch and safetensors; --llama-python, or LLAMA_PYTHON, needs llama-cpp-python, gguf
+--python, or PEERS_PYTHON, needs torch; --llama-python, or LLAMA_PYTHON, needs llama-cpp-python, gguf
 and numpy. A round asks every one of them, in an order that turns: prompts of --prompt tokens, --new tokens each, the
 median time to the first token and of a step. A turn in which other programs were at work is repeated while --patience,
 in seconds, lasts; how many were not is told. Ratios are medians over the rounds of the other's time by Sinter's.
 """
-import argparse
-import json
 import os
 import pathlib
 import statistics
@@ -20,9 +18,9 @@ import sys
 import tempfile
 import time
 
-from suite import KEEP_MEMORY, NOISE, Peer, deviation
+from asking import (BENCHES, HERE, KEEP_MEMORY, Peer, arguments, caches_in, deviation, heading, in_turn, keep, line, ratio_cell,
+                    threads_of)
 
-HERE = pathlib.Path(__file__).resolve().parent
 KINDS = {"decode": "decode_s", "first token": "prefill_s"}
 
 
@@ -73,25 +71,17 @@ def summarize(results, base):
     return rows
 
 
-def cell(ratio, spread):
-    return f"{ratio:.2f} ±{spread * 100:.0f} %{' !' if spread > NOISE else ''}"
-
-
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__, rounds=7)
     parser.add_argument("--config", default="llama-1b")
-    parser.add_argument("--bench", type=pathlib.Path, default=HERE.parent.parent / "build" / "bench")
-    parser.add_argument("--python", default=os.environ.get("PEERS_PYTHON", "python3"))
+    parser.add_argument("--bench", type=pathlib.Path, default=BENCHES)
     parser.add_argument("--llama-python", default=os.environ.get("LLAMA_PYTHON", "python3"))
     parser.add_argument("--modes", default="default")
     parser.add_argument("--prompt", type=int, default=128)
     parser.add_argument("--new", type=int, default=32)
-    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
-    parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--seconds", type=float, default=2)
     parser.add_argument("--patience", type=float, default=300)
     parser.add_argument("--gguf")
-    parser.add_argument("--out")
     parser.add_argument("--no-torch", dest="torch", action="store_false")
     parser.add_argument("--no-llama", dest="llama", action="store_false")
     args = parser.parse_args()
@@ -99,8 +89,7 @@ def main():
         config = pathlib.Path(scratch) / f"{args.config}.json"
         config.write_text(subprocess.run([str(args.bench / "models"), "--config", args.config], capture_output=True,
                                          text=True, check=True).stdout)
-        environment = {"SINTER_NUM_THREADS": str(args.threads), "OMP_NUM_THREADS": str(args.threads),
-                       "SINTER_CACHE_DIR": f"{scratch}/sinter", "TORCHINDUCTOR_CACHE_DIR": f"{scratch}/torch"}
+        environment = threads_of(args.threads) | caches_in(scratch)
         common = ["--config", str(config), "--prompt", str(args.prompt), "--new", str(args.new), "--threads",
                   str(args.threads)]
         modes = args.modes.split(",")
@@ -112,14 +101,14 @@ def main():
             peers.append(Peer([args.python, str(HERE / "torch_llama.py"), *common], environment | KEEP_MEMORY))
             asks |= {f"torch.compile {mode}": lambda s, mode=mode, peer=peers[-1]: peer.ask(mode, s) for mode in modes}
         if args.llama:
-            peers.append(Peer([args.llama_python, str(HERE / "llama_cpp.py"), "--serve", *common, "--folder",
+            peers.append(Peer([args.llama_python, str(HERE / "ggml_llama.py"), "--serve", *common, "--folder",
                                args.gguf or scratch], environment))
             asks |= {f"llama.cpp {kind}": lambda s, kind=kind, peer=peers[-1]: peer.ask(kind, s)
                      for kind in ("bf16", "f16")}
         results, turns = {name: [] for name in asks}, Turns(peers, args.patience)
         # The first question to each loads and compiles; it does not count.
         for number in range(-1, args.rounds):
-            for name in list(asks) if number % 2 == 0 else list(reversed(asks)):
+            for name in in_turn(asks, number):
                 got = asks[name](0) if number < 0 else turns.ask(lambda: asks[name](args.seconds))
                 if "failed" in got:
                     sys.exit(f"{name} failed: {got['failed']}")
@@ -132,19 +121,16 @@ def main():
     rows = summarize(results, base)
     headings = ["bf16 unless named", "step ms", "tokens/s", "step / Sinter's", f"first token of {args.prompt}, ms",
                 "first token / Sinter's"]
-    print("| " + " | ".join(headings) + " |\n|---|" + "--:|" * (len(headings) - 1))
+    print(heading(headings))
     for row in rows:
         decode, first = row["decode"], row["first token"]
         own = row["name"] == base
-        print("| " + " | ".join([row["name"], f"{decode['median_s'] * 1e3:.1f}", f"{1 / decode['median_s']:.1f}",
-                                 "1" if own else cell(decode["ratio"], decode["ratio_deviation"]),
-                                 f"{first['median_s'] * 1e3:.0f}",
-                                 "1" if own else cell(first["ratio"], first["ratio_deviation"])]) + " |")
+        ratios = ["1" if own else ratio_cell(kind["ratio"], kind["ratio_deviation"]) for kind in (decode, first)]
+        print(line([row["name"], f"{decode['median_s'] * 1e3:.1f}", f"{1 / decode['median_s']:.1f}", ratios[0],
+                    f"{first['median_s'] * 1e3:.0f}", ratios[1]]))
     if turns.disturbed:
         print(f"\nOther programs were at work in {turns.disturbed} of {args.rounds * len(asks)} turns.")
-    if args.out:
-        out = {"rows": rows, "disturbed": turns.disturbed, "rounds": results}
-        pathlib.Path(args.out).write_text(json.dumps(out, indent=1) + "\n")
+    keep(args.out, {"rows": rows, "disturbed": turns.disturbed, "rounds": results})
 
 
 if __name__ == "__main__":

@@ -10,54 +10,29 @@ are compared before anything is timed: where they differ the row says WRONG and 
 the rounds of torch's time by Sinter's, with their relative standard deviation, marked `!` above 5 %. First calls have
 empty caches on both sides.
 """
-import argparse
 import fnmatch
-import json
-import math
 import os
 import pathlib
 import shutil
 import statistics
 import subprocess
-import sys
 import tempfile
 import time
 
-HERE = pathlib.Path(__file__).resolve().parent
-# Without these the C library returns large blocks to the system at every call, and torch's time is that of page faults.
-KEEP_MEMORY = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(1 << 36)}
+from asking import (BENCHES, HERE, KEEP_MEMORY, NOISE, Peer, arguments, caches_in, deviation, geometric_mean, heading, in_turn,
+                    keep, line, micro, ratio_cell, threads_of)
+
 KINDS = ("eager", "default", "max-autotune")
-NOISE = 0.05
-
-
-class Peer:
-    def __init__(self, command, environment):
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                                        env={**os.environ, **environment})
-
-    def ask(self, *words):
-        try:
-            self.process.stdin.write(" ".join(map(str, words)) + "\n")
-            self.process.stdin.flush()
-        except BrokenPipeError:
-            pass
-        line = self.process.stdout.readline()
-        return json.loads(line) if line else {"failed": "the process ended"}
-
-    def close(self):
-        self.process.stdin.close()
-        self.process.wait()
 
 
 class Suite:
     def __init__(self, args, scratch):
         self.args, self.scratch = args, pathlib.Path(scratch)
-        self.environment = {"SINTER_NUM_THREADS": str(args.threads), "OMP_NUM_THREADS": str(args.threads),
-                            "TOKENIZERS_PARALLELISM": "false", "HF_HUB_OFFLINE": "1"}
+        self.environment = threads_of(args.threads)
         self.modes = [] if args.max_autotune else ["--no-max-autotune"]
         self.torch = Peer([args.python, str(HERE / "torch_suite.py"), "--serve", "--models", args.models, "--threads",
                            str(args.threads), *(["--only-eager"] if args.profile else self.modes)],
-                          self.environment | KEEP_MEMORY | {"TORCHINDUCTOR_CACHE_DIR": str(self.scratch / "torch")})
+                          self.environment | KEEP_MEMORY | caches_in(self.scratch / "torch"))
 
     def folder(self, entry):
         return self.scratch / entry
@@ -69,7 +44,7 @@ class Suite:
             return row
         # A process and a cache for each entry: the first call compiles everything.
         cache = self.scratch / f"cache-{entry}"
-        sinter = Peer([self.args.models, "--serve", *self.modes], self.environment | {"SINTER_CACHE_DIR": str(cache)})
+        sinter = Peer([self.args.models, "--serve", *self.modes], self.environment | caches_in(cache))
         row["sinter"] = sinter.ask(self.folder(entry), 0)
         if "failed" not in row["sinter"]:
             self.rounds(entry, row, {"torch": lambda s: self.torch.ask(entry, self.folder(entry), s),
@@ -82,7 +57,7 @@ class Suite:
         for name in asks:
             row[name]["rounds_s"] = {kind: [] for kind in row[name].pop("round_s")}
         for number in range(self.args.rounds):
-            for name in list(asks) if number % 2 == 0 else list(reversed(asks)):
+            for name in in_turn(asks, number):
                 # Threads that wait for work by spinning would take the other's cores.
                 time.sleep(0.05)
                 got = asks[name](self.args.seconds)
@@ -92,10 +67,6 @@ class Suite:
                 for kind, seconds in got["round_s"].items():
                     row[name]["rounds_s"][kind].append(seconds)
         summarize(row)
-
-
-def deviation(values):
-    return statistics.pstdev(values) / statistics.fmean(values)
 
 
 def summarize(row):
@@ -121,10 +92,6 @@ HEADINGS = ["entry", "bound", "torch eager us", "torch.compile us", "torch max-a
             "of read bandwidth: sinter, torch", "first call ms: sinter", "torch.compile", "ratio"]
 
 
-def micro(seconds):
-    return f"{seconds * 1e6:.0f}" if seconds * 1e6 >= 100 else f"{seconds * 1e6:.1f}"
-
-
 def cells(row):
     if "median_s" not in row.get("sinter", {}):
         return [row["entry"], row["torch"].get("bound", "-")] + ["failed"] + ["-"] * (len(HEADINGS) - 3)
@@ -135,27 +102,18 @@ def cells(row):
             return "-"
         return micro(seconds) + (" WRONG" if row[peer]["wrong"][kind] else "")
 
-    def ratio_cell(kind):
+    def ratio_of(kind):
         if kind not in row["ratio"]:
             return "WRONG" if kind in row["sinter"]["median_s"] else "-"
-        spread = row["ratio_deviation"][kind]
-        return f"{row['ratio'][kind]:.2f} ±{100 * spread:.0f} %" + (" !" if spread > NOISE else "")
+        return ratio_cell(row["ratio"][kind], row["ratio_deviation"][kind])
 
     fraction = "-"
     if "of_read_bandwidth" in row:
         fraction = f"{100 * row['of_read_bandwidth']:.0f} %, {100 * row['torch_of_read_bandwidth']:.0f} %"
     first = [row[peer]["first_s"]["default"] for peer in ("sinter", "torch")]
     return ([row["entry"], row["torch"]["bound"]] + [time_cell(p, k) for p in ("torch", "sinter") for k in KINDS] +
-            [ratio_cell("default"), ratio_cell("max-autotune"), fraction] + [f"{s * 1e3:.0f}" for s in first] +
+            [ratio_of("default"), ratio_of("max-autotune"), fraction] + [f"{s * 1e3:.0f}" for s in first] +
             [f"{row['first_ratio']:.0f}"])
-
-
-def line(texts):
-    return "| " + " | ".join(texts) + " |"
-
-
-def mean_of(ratios):
-    return math.exp(statistics.fmean(map(math.log, ratios)))
 
 
 def summary(rows, models):
@@ -166,7 +124,7 @@ def summary(rows, models):
                       if kind in row.get("ratio", {}) and bound in (None, row["torch"]["bound"])}
             if ratios:
                 worst = min(ratios, key=ratios.get)
-                out.append(f"{kind}, {title}: geometric mean {mean_of(ratios.values()):.2f} over {len(ratios)} "
+                out.append(f"{kind}, {title}: geometric mean {geometric_mean(ratios.values()):.2f} over {len(ratios)} "
                            f"entries, worst {ratios[worst]:.2f} ({worst})")
         slow = [f"{row['entry']} {row['ratio'][kind]:.2f}" for row in rows if row.get("ratio", {}).get(kind, 1) < 0.9]
         if slow:
@@ -205,18 +163,14 @@ def entries_of(args):
 
 
 def parse():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--models", default=str(HERE.parent.parent / "build" / "bench" / "models"))
-    parser.add_argument("--python", default=os.environ.get("PEERS_PYTHON", "python3"))
-    parser.add_argument("--rounds", type=int, default=7)
+    parser = arguments(__doc__, rounds=7)
+    parser.add_argument("--models", default=str(BENCHES / "models"))
     parser.add_argument("--seconds", type=float, default=0.1, help="of a kind's turn in a round, at least")
     parser.add_argument("--quick", action="store_true", help="three short rounds")
-    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--only", default="*", help="entries that match, such as 'llama*' or '*_l2'")
     parser.add_argument("--no-max-autotune", dest="max_autotune", action="store_false")
     parser.add_argument("--profile", metavar="ENTRY", help="print Sinter's kernels and where their time goes, and end")
     parser.add_argument("--list", action="store_true")
-    parser.add_argument("--out", help="all rounds, as JSON")
     args = parser.parse_args()
     if args.quick:
         args.rounds, args.seconds = 3, 0.02
@@ -244,7 +198,7 @@ def main():
                 raise SystemExit(got["failed"])
             return subprocess.run([args.models, "--profile", str(suite.folder(args.profile))], check=True,
                                   env={**os.environ, **suite.environment})
-        print(line(HEADINGS) + "\n|" + "---|" * len(HEADINGS), flush=True)
+        print(heading(HEADINGS, names=2), flush=True)
         for entry in entries:
             rows.append(suite.measure(entry))
             print(line(cells(rows[-1])), flush=True)
@@ -255,9 +209,7 @@ def main():
     print("\n" + "\n".join(f"- {text}" for text in lines))
     print(f"\n{args.threads} threads, {args.rounds} rounds, {(time.time() - start) / 60:.1f} minutes. "
           "Above 1: Sinter is faster.")
-    if args.out:
-        facts = {"threads": args.threads, "rounds": args.rounds, "summary": lines, "entries": rows}
-        pathlib.Path(args.out).write_text(json.dumps(facts, indent=1) + "\n")
+    keep(args.out, {"threads": args.threads, "rounds": args.rounds, "summary": lines, "entries": rows})
 
 
 if __name__ == "__main__":

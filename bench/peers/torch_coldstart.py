@@ -3,8 +3,8 @@
 torch_coldstart.py --config FILE.json [--tokens 16] [--batch 1] [--dtype f32] [--device cpu] [--mode default] [--started NS]
 torch_coldstart.py --trivial        compiles an addition, so that the next process finds everything in the page cache
 
-Models are those of transformers, but for a Llama on a GPU: the one of bench/gpu/torch_peers.py, a prompt and a step over a
-static cache. What is not counted: making the model with its weights, importing transformers, a GPU's context.
+Models are those of transformers, but for a Llama on a GPU: the one of torch_models.py, a prompt and a step over a static
+cache. What is not counted: making the model with its weights, importing transformers, a GPU's context.
 """
 import time
 
@@ -12,23 +12,17 @@ BEGIN = time.monotonic_ns()
 
 import argparse
 import json
-import os
 import pathlib
-import sys
-import types
 
 import torch
 
-HERE = pathlib.Path(__file__).resolve().parent
-DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16}
+from torch_models import DTYPES, LlamaSteps, Model, compile_options, transformers_model
 
 
 def make_forward(config, args):
-    import transformers
-    name = config["architectures"][0]
-    options = {"add_pooling_layer": False} if name == "BertModel" else {}
+    import transformers  # noqa: F401    before anything is made on a device that has no memory
     with torch.device("meta"):
-        model = getattr(transformers, name)(transformers.AutoConfig.for_model(**config), **options)
+        model = transformers_model(config)
     model = model.to(DTYPES[args.dtype]).to_empty(device=args.device).eval().requires_grad_(False)
     for kind in (model.named_parameters, model.named_buffers):
         for key, tensor in kind():
@@ -37,21 +31,13 @@ def make_forward(config, args):
             else:  # positions, types of tokens
                 tensor.copy_(torch.arange(tensor.numel()).view_as(tensor) if "position" in key else 0)
     ids = torch.randint(config["vocab_size"], (args.batch, args.tokens), device=args.device)
-    cached = {} if name == "BertModel" else {"use_cache": False}
-    program = torch.compile(lambda x: model(input_ids=x, **cached)[0], mode=mode_of(args))
+    program = torch.compile(Model(model), **compile_options(args.mode))
     return lambda: program(ids)
 
 
 def make_steps(config, args):
-    caches = {key: os.environ.get(key) for key in ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR")}
-    sys.path.insert(0, str(HERE.parent / "gpu"))
-    import torch_peers
-    # That module chooses empty caches for itself.
-    os.environ.update({key: value for key, value in caches.items() if value})
-    torch_peers.PROMPT = args.tokens
-    model = torch_peers.Llamas(config, types.SimpleNamespace(dtype=DTYPES[args.dtype], device=torch.device(args.device),
-                                                             tiny=False))
-    program = torch.compile(model.program, mode=mode_of(args), dynamic=False)
+    model = LlamaSteps(config, DTYPES[args.dtype], torch.device(args.device), args.tokens)
+    program = torch.compile(model.program, dynamic=False, **compile_options(args.mode))
 
     def call():
         for kind in ("prefill", "decode"):
@@ -61,10 +47,6 @@ def make_steps(config, args):
         return out
 
     return call
-
-
-def mode_of(args):
-    return None if args.mode == "default" else args.mode
 
 
 def main():

@@ -6,47 +6,17 @@ torch_compile.py --serve    a line `PROGRAM SECONDS` on standard input times one
 Same names, shapes and arithmetic as there.
 """
 import argparse
-import gc
 import json
-import math
 import os
-import sys
-import time
 
 import torch
 import torch.nn.functional as F
 
-WIDTH, HEADS, LAYERS = 256, 8, 4
+from answering import Latest, serve, timed, timed_calls
+from torch_programs import (adamw, attention_block, cross_entropy, gelu_mlp, layer_norm, rms_norm_residual, rotary, softmax,
+                            swiglu)
 
-
-def softmax(x):
-    return (torch.softmax(x, -1),)
-
-
-def cross_entropy(x, target):
-    return (F.nll_loss(torch.log_softmax(x, -1), target),)
-
-
-def layer_norm(x, weight, bias):
-    return (F.layer_norm(x, (1024,), weight, bias),)
-
-
-def rms_norm_residual(x, residual, weight):
-    h = x + residual
-    return F.rms_norm(h, (1024,), weight, 1e-6), h
-
-
-def gelu_mlp(x, w1, b1, w2, b2):
-    return (F.linear(F.gelu(F.linear(x, w1, b1)), w2, b2),)
-
-
-def swiglu(x, gate, up, down):
-    return (F.linear(F.silu(F.linear(x, gate)) * F.linear(x, up), down),)
-
-
-def rotary(x, cos, sin):
-    a, b = x.chunk(2, -1)
-    return (x * cos + torch.cat([-b, a], -1) * sin,)
+WIDTH, LAYERS = 256, 4
 
 
 def pointwise(x, y):
@@ -55,16 +25,6 @@ def pointwise(x, y):
 
 def transposed_add(x, y):
     return (x + y.transpose(0, 1),)
-
-
-def adamw(p, g, m, v):
-    rate, beta1, beta2, decay = 1e-3, 0.9, 0.999, 1e-2
-    p.mul_(1 - rate * decay)
-    m.lerp_(g, 1 - beta1)
-    v.mul_(beta2).addcmul_(g, g, value=1 - beta2)
-    denominator = (v.sqrt() / math.sqrt(1 - beta2**10)) + 1e-8
-    p.addcdiv_(m, denominator, value=-rate / (1 - beta1**10))
-    return (p,)
 
 
 def gpt_parameters():
@@ -87,16 +47,9 @@ def gpt_parameters():
 
 
 def gpt(x, *parameters):
-    batch, length, _ = x.shape
-
-    def split_heads(t):
-        return t.view(batch, length, HEADS, WIDTH // HEADS).transpose(1, 2)
-
     for at in range(0, len(parameters), 12):
         p = parameters[at : at + 12]
-        q, k, v = F.linear(F.layer_norm(x, (WIDTH,), p[0], p[1]), p[2], p[3]).chunk(3, -1)
-        y = F.scaled_dot_product_attention(split_heads(q), split_heads(k), split_heads(v), is_causal=True)
-        x = x + F.linear(y.transpose(1, 2).reshape(batch, length, WIDTH), p[4], p[5])
+        (x,) = attention_block(x, *p[:6])
         h = F.gelu(F.linear(F.layer_norm(x, (WIDTH,), p[6], p[7]), p[8], p[9]), approximate="tanh")
         x = x + F.linear(h, p[10], p[11])
     return (x,)
@@ -194,42 +147,15 @@ class Case:
         self.works = {"eager": caller(f), "compiled": caller(torch.compile(f))}
         self.first = {}
         for kind, work in self.works.items():
-            start = time.perf_counter()
-            work()
-            self.first[kind] = time.perf_counter() - start
-
-
-def timed_round(work, least):
-    """The best call of a round of at least that long, in seconds; the first call is not timed."""
-    work()
-    best, end = math.inf, time.perf_counter() + least
-    while time.perf_counter() < end:
-        start = time.perf_counter()
-        work()
-        best = min(best, time.perf_counter() - start)
-    return best
+            self.first[kind] = timed(work)
 
 
 def round_of(name, case, least):
+    """The best calls of a round of at least that long."""
     out = {"program": name, "eager_first_s": case.first["eager"], "compiled_first_s": case.first["compiled"]}
     for kind, work in case.works.items():
-        out[kind + "_s"] = timed_round(work, least)
+        out[kind + "_s"] = min(timed_calls(work, least))
     return out
-
-
-def serve():
-    name, case = None, None
-    for line in sys.stdin:
-        wanted, least = line.split()
-        try:
-            if wanted != name:
-                case = None
-                gc.collect()
-                name, case = wanted, Case(wanted)
-            reply = round_of(name, case, float(least))
-        except Exception as error:  # the driver tells it
-            name, reply = None, {"program": wanted, "failed": str(error).splitlines()[0]}
-        print(json.dumps(reply), flush=True)
 
 
 def main():
@@ -242,7 +168,8 @@ def main():
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
     if args.serve:
-        return serve()
+        latest = Latest(Case)
+        return serve(lambda name, least: round_of(name, latest(name), float(least)))
     results = []
     for name in args.programs or NAMES:
         case = Case(name)

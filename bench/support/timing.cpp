@@ -10,9 +10,7 @@ namespace sinter::bench {
 namespace {
 
 double time_work(const Work& work, int64_t repeats) {
-  double start = seconds();
-  work(repeats);
-  return (seconds() - start) / double(repeats);
+  return timed([&] { work(repeats); }) / double(repeats);
 }
 
 // How many calls fill a round; found by doubling, since the first calls are slower than later ones.
@@ -36,6 +34,13 @@ Timing summarize(std::vector<double> rounds) {
   for (double r : rounds) variance += (r - mean) * (r - mean) / double(n);
   double median = n % 2 ? rounds[n / 2] : (rounds[n / 2 - 1] + rounds[n / 2]) / 2;
   return {rounds[0], median, mean > 0 ? std::sqrt(variance) / mean : 0};
+}
+
+std::vector<double> timed_calls(const Work& work, double least) {
+  work(1);
+  std::vector<double> calls;
+  for (double end = seconds() + least; calls.empty() || seconds() < end;) calls.push_back(timed([&] { work(1); }));
+  return calls;
 }
 
 std::vector<Timing> alternate(const std::vector<Work>& works, const Rounds& rounds) {

@@ -10,6 +10,14 @@ namespace sinter::bench {
 // Seconds on a steady clock.
 double seconds();
 
+// Seconds that it takes.
+template <class F>
+double timed(F f) {
+  double start = seconds();
+  f();
+  return seconds() - start;
+}
+
 // Seconds a call over several rounds, and their standard deviation relative to their mean.
 struct Timing {
   double best = 0, median = 0, deviation = 0;
@@ -26,6 +34,10 @@ Work repeat(Body body) {
     for (int64_t i = 0; i < repeats; ++i) body();
   };
 }
+
+// Seconds of single calls, for at least that long; the first call is not timed. Among other processes a whole round is hardly
+// ever left alone.
+std::vector<double> timed_calls(const Work& work, double least);
 
 struct Rounds {
   int count = 9;

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """A Llama with random weights in llama.cpp on the CPU: time to the first token and time of a decode step.
 
-llama_cpp.py --config FILE.json [--types bf16,f16] [--prompt 128] [--new 32] [--threads N] [--rounds 5] [--json]
-llama_cpp.py --config FILE.json --serve ...    a line `TYPE SECONDS` on standard input answers with one round
+ggml_llama.py --config FILE.json [--types bf16,f16] [--prompt 128] [--new 32] [--threads N] [--rounds 5] [--json]
+ggml_llama.py --config FILE.json --serve ...    a line `TYPE SECONDS` on standard input answers with one round
 
 FILE.json is a Hugging Face config.json, as `build/bench/models --config llama-1b` prints it. The GGUF files are written
 to a temporary folder, 2.5 GB each for 1B parameters, or kept in --folder. The interpreter needs llama-cpp-python, gguf
@@ -15,15 +15,14 @@ import json
 import os
 import pathlib
 import statistics
-import sys
 import tempfile
 import time
 
-# This file has the name of the package, which must not be looked for beside it.
-sys.path = [p for p in sys.path if pathlib.Path(p or ".").resolve() != pathlib.Path(__file__).resolve().parent]
 import gguf
 import llama_cpp
 import numpy as np
+
+from answering import serve, timed_generations
 
 TYPES = {"bf16": gguf.GGMLQuantizationType.BF16, "f16": gguf.GGMLQuantizationType.F16}
 FILE_TYPES = {"bf16": gguf.LlamaFileType.MOSTLY_BF16, "f16": gguf.LlamaFileType.MOSTLY_F16}
@@ -127,13 +126,7 @@ class Case:
         return seconds, steps
 
     def round(self, least):
-        """Medians over whole generations for at least that long."""
-        prefills, steps, end = [], [], time.perf_counter() + least
-        while not prefills or time.perf_counter() < end:
-            first, later = self.generate(self.new)
-            prefills.append(first)
-            steps += later
-        return {"prefill_s": statistics.median(prefills), "decode_s": statistics.median(steps)}
+        return timed_generations(lambda: self.generate(self.new), least)
 
 
 class Cases:
@@ -151,16 +144,6 @@ class Cases:
                 part.rename(path)
             self.known[kind] = Case(path, self.args)
         return self.known[kind]
-
-
-def serve(cases):
-    for line in sys.stdin:
-        kind, least = line.split()
-        try:
-            reply = cases[kind].round(float(least))
-        except Exception as error:  # the driver tells it
-            reply = {"failed": f"{type(error).__name__}: {error}"}
-        print(json.dumps(reply), flush=True)
 
 
 def main():
@@ -182,7 +165,7 @@ def main():
     with keep if args.folder else tempfile.TemporaryDirectory(prefix="sinter-llama-cpp-") as folder:
         cases = Cases(args, folder)
         if args.serve:
-            return serve(cases)
+            return serve(lambda kind, least: cases[kind].round(float(least)))
         rows = []
         for kind in args.types.split(","):
             rounds = [cases[kind].round(0) for _ in range(args.rounds)]
