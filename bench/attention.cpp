@@ -2,9 +2,9 @@
 // matrix products alone, and the machine's ceilings. Rounds alternate, the best of each counts.
 // Usage: attention [threads]
 #include <cstdio>
-#include <cstdlib>
 
 #include "bench/support/ceilings.h"
+#include "bench/support/kernel_bench.h"
 #include "bench/support/timing.h"
 #include "sinter/base/format.h"
 #include "sinter/base/thread_pool.h"
@@ -40,11 +40,9 @@ std::shared_ptr<Executable> compiled_body(const TensorList& inputs, bool causal)
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc > 1) set_num_threads(std::atoi(argv[1]));
-  StreamCeiling stream(int64_t(64) << 20);
-  const double read = double(stream.bytes(Traffic::kRead)) / alternate({stream.work(Traffic::kRead, false)})[0].best;
+  parse_wanted(argc, argv);
   std::printf("threads %d, FMA ceiling %.1f GFLOP/s, read %.1f GB/s\n", num_threads(), measure_fma_ceiling() * 1e-9,
-              read * 1e-9);
+              measure_read_bandwidth() * 1e-9);
   std::printf("%-38s %10s %9s %7s %12s %12s %12s\n", "query, keys", "us", "GFLOP/s", "GB/s", "x body", "x compiled",
               "x products");
   const Size sizes[] = {{1, 8, 512, 512, 64, false},        {1, 8, 512, 512, 64, true},

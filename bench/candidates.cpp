@@ -2,10 +2,10 @@
 // A ratio is the default's time by the candidate's: above 1 the candidate is faster.
 // Usage: candidates [threads] [filter]
 #include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <vector>
 
+#include "bench/support/kernel_bench.h"
 #include "bench/support/onednn.h"
 #include "bench/support/timing.h"
 #include "sinter/base/thread_pool.h"
@@ -60,15 +60,13 @@ void print(const Line& line, double work, const Work* peer) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc > 1) set_num_threads(std::atoi(argv[1]));
-  const std::string filter = argc > 2 ? argv[2] : "";
-  set_onednn_threads(num_threads());
+  const Wanted wanted = parse_wanted(argc, argv);
   std::printf("threads %d\n", num_threads());
   for (DType dtype : {kFloat32, kBFloat16})
     for (auto [k, n] : {std::pair<int64_t, int64_t>{768, 3072}, {2048, 8192}, {4096, 4096}, {1024, 1024}})
       for (int64_t m : {1, 8, 32, 128, 512, 1024}) {
         std::string name = format("{} {}x{}x{}", dtype, m, n, k);
-        if (name.find(filter) == std::string::npos) continue;
+        if (!wanted(name)) continue;
         Line line{name, find_op("mm"), {}, {}, empty({m, n}, TensorOptions(dtype))};
         Tensor a = randn({m, k}).to(dtype), b = randn({k, n}).to(dtype);
         line.inputs = {a, b};
@@ -84,7 +82,7 @@ int main(int argc, char** argv) {
   for (auto& l :
        {Layer{1, 64, 64, 56, 3}, Layer{8, 64, 64, 56, 3}, Layer{1, 256, 256, 14, 3}, Layer{1, 256, 64, 56, 1}}) {
     std::string name = format("conv {}x{}x{}x{} {} of {}", l.images, l.channels, l.size, l.size, l.filters, l.kernel);
-    if (name.find(filter) == std::string::npos) continue;
+    if (!wanted(name)) continue;
     ConvolutionAttrs attrs;
     attrs.stride = {1, 1};
     attrs.padding = {l.kernel / 2, l.kernel / 2};

@@ -24,19 +24,14 @@ int main(int argc, char** argv) {
   auto model = std::dynamic_pointer_cast<models::CausalLM>(models::from_config(name));
   check(model != nullptr, "check: {} is no language model", name);
   Tensor ids = randint(100, {1, tokens});
-  auto seconds_of = [](const std::function<void()>& f) {
-    double began = bench::seconds();
-    f();
-    return bench::seconds() - began;
-  };
   auto forward = [model](const Tensor& x) { return model->forward(x); };
   auto plain = compile(forward), checked = compile(forward, {.options = {{"check", int64_t(1)}, {"throw", true}}});
   plain(ids);
-  double first = seconds_of([&] { checked(ids); });  // also compiles the eager ops that stand in for the referee
+  double first = bench::timed([&] { checked(ids); });  // also compiles the eager ops that stand in for the referee
   double usual = 1e30, each = 1e30;
   for (int round = 0; round < 5; ++round) {
-    for (int call = 0; call < 5; ++call) usual = std::min(usual, seconds_of([&] { plain(ids); }));
-    each = std::min(each, seconds_of([&] { checked(ids); }));
+    for (int call = 0; call < 5; ++call) usual = std::min(usual, bench::timed([&] { plain(ids); }));
+    each = std::min(each, bench::timed([&] { checked(ids); }));
   }
   std::printf("%s, %lld tokens: a call %.1f ms, the first checked call %.2f s, later ones %.2f s (%.0f times)\n", name.c_str(),
               (long long)tokens, usual * 1e3, first, each, each / usual);

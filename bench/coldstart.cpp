@@ -6,19 +6,16 @@
 // MODEL is one of --configs, a name of `sinter bench --config`, or a config.json. A decoder on a GPU computes a prompt and a
 // step behind it over a static cache, everything else one forward pass.
 #include <time.h>
-#include <unistd.h>
 
-#include <array>
 #include <bit>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <random>
 #include <sstream>
 
+#include "bench/support/child.h"
 #include "bench/support/llama_steps.h"
 #include "bench/support/report.h"
 #include "bench/support/timing.h"
@@ -146,10 +143,7 @@ Pass make_pass(const Options& o, const std::shared_ptr<models::Model>& model, Ho
     fill("pixels", input);
     forward = [images](const Tensor& x) { return images->forward(x); };
   } else {
-    std::mt19937_64 draw(2);
-    std::vector<int64_t> ids;
-    for (int64_t i = 0; i < o.batch * o.tokens; ++i) ids.push_back(int64_t(draw() % uint64_t(c.vocab_size)));
-    input = from_data(ids, {o.batch, o.tokens}).to(device);
+    input = from_data(random_ids(o.batch * o.tokens, c.vocab_size), {o.batch, o.tokens}).to(device);
     forward = [decoder, encoder](const Tensor& x) { return decoder ? decoder->forward(x) : encoder->forward(x); };
   }
   CompileOptions options{.mode = parse_mode(o.mode), .name = "forward"};
@@ -227,18 +221,11 @@ int measure(const Options& o, double main_ms) {
 
 // --- the table
 
-Json measure_apart(const Options& o, const std::string& model, int64_t layers, const std::string& cache) {
-  std::string command = format("SINTER_CACHE_DIR='{}' '{}' --one '{}' --layers {} --tokens {} --batch {} --cache {} --dtype {} "
-                               "--device {} --mode {} --started {}",
-                               cache, std::filesystem::read_symlink("/proc/self/exe").string(), model, layers, o.tokens,
-                               o.batch, o.cache, o.dtype, o.device, o.mode, int64_t(now_ms() * 1e6));
-  FILE* pipe = popen(command.c_str(), "r");
-  check(pipe, "coldstart: no process could be started");
-  std::string text;
-  std::array<char, 4096> part;
-  while (size_t n = std::fread(part.data(), 1, part.size(), pipe)) text.append(part.data(), n);
-  check(pclose(pipe) == 0, "coldstart: the measurement of {} failed", model);
-  return Json::parse(text);
+Json measure_apart(const Options& o, const std::string& model, int64_t layers, const OwnDirectory& cache) {
+  return Json::parse(output_of_self(
+      format("--one '{}' --layers {} --tokens {} --batch {} --cache {} --dtype {} --device {} --mode {} --started {}", model,
+             layers, o.tokens, o.batch, o.cache, o.dtype, o.device, o.mode, int64_t(now_ms() * 1e6)),
+      cache));
 }
 
 void run(const Options& o) {
@@ -269,13 +256,11 @@ void run(const Options& o) {
     for (int64_t layers : o.layers) {
       Json best[2];
       for (int i = 0; i < o.repeat; ++i) {
-        std::string cache = (std::filesystem::temp_directory_path() / "sinter-bench-XXXXXX").string();
-        check(mkdtemp(cache.data()), "coldstart: no temporary directory");
+        OwnDirectory cache;
         for (Json* kept : {&best[0], &best[1]}) {
           Json row = measure_apart(o, model, layers, cache);
           if (kept->is_null() || row["total_ms"] < (*kept)["total_ms"]) *kept = row;
         }
-        std::filesystem::remove_all(cache);
       }
       for (int warm : {0, 1}) {
         best[warm]["model"] = model;

@@ -3,12 +3,11 @@
 // [filter]
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
-#include <random>
 #include <string>
 #include <vector>
 
 #include "bench/support/ceilings.h"
+#include "bench/support/kernel_bench.h"
 #include "bench/support/onednn.h"
 #include "bench/support/timing.h"
 #include "sinter/base/format.h"
@@ -39,19 +38,10 @@ ConvShape shape_of(const ConvolutionShape& s) {
   return out;
 }
 
-std::vector<float> numbers(int64_t count) {
-  static std::mt19937 rng(1);
-  std::vector<float> out(static_cast<size_t>(count));
-  for (float& v : out) v = float(int(rng() % 64) - 32) / 32;
-  return out;
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc > 1) set_num_threads(std::atoi(argv[1]));
-  const std::string filter = argc > 2 ? argv[2] : "";
-  set_onednn_threads(num_threads());
+  const Wanted wanted = parse_wanted(argc, argv);
   const double ceiling = measure_fma_ceiling() * 1e-9;
   std::printf("threads %d, FMA ceiling %.1f GFLOP/s\n", num_threads(), ceiling);
   std::printf("%-34s %9s %8s %5s %9s %6s %9s %6s %9s %9s\n", "layer", "us", "GFLOP/s", "", "oneDNN", "ratio", "its own",
@@ -70,9 +60,9 @@ int main(int argc, char** argv) {
     const ConvShape s = shape_of(l);
     const std::string name = format("{}x{}x{} -> {} {}x{} / {}{}", l.c, l.h, l.w, l.filters, l.kernel, l.kernel,
                                     l.stride, l.groups > 1 ? " depthwise" : "");
-    if (!filter.empty() && name.find(filter) == std::string::npos) continue;
+    if (!wanted(name)) continue;
     const int64_t ins = l.h * l.w, outs = s.out[1] * s.out[2], taps = l.kernel * l.kernel;
-    auto x = numbers(l.n * l.c * ins), w = numbers(l.filters * s.channels * taps), g = numbers(l.n * l.filters * outs);
+    auto x = few_bits(l.n * l.c * ins), w = few_bits(l.filters * s.channels * taps), g = few_bits(l.n * l.filters * outs);
     auto y = g, peer = g, dx = x, dw = w;
     const ConvOperand xs{x.data(), {l.c * ins, ins, ins, l.w, 1}},
         gs{g.data(), {l.filters * outs, outs, outs, s.out[2], 1}};
@@ -97,13 +87,10 @@ int main(int argc, char** argv) {
     std::printf("%s\n", error > 1e-2 ? "  WRONG" : "");
     std::fflush(stdout);
   }
-  if (!filter.empty()) return 0;
+  if (!wanted.text.empty()) return 0;
   std::printf("\n%-34s %9s %9s\n", "pool of 64x112x112, 3x3 / 2", "us", "GB/s");
-  const ConvShape s = [] {
-    ConvShape out = shape_of({64, 1, 112, 112, 1, 3, 1, 2});
-    return out;
-  }();
-  auto x = numbers(64 * 112 * 112), y = numbers(64 * 56 * 56);
+  const ConvShape s = shape_of({64, 1, 112, 112, 1, 3, 1, 2});
+  auto x = few_bits(64 * 112 * 112), y = few_bits(64 * 56 * 56);
   std::vector<int64_t> places(y.size());
   const char* names[] = {"max_pool", "max_pool_indices", "window_sum", "window_sum_transposed"};
   const auto t = alternate({repeat([&] { max_pool(s, x.data(), GemmType::f32, y.data()); }),

@@ -1,12 +1,8 @@
 // What eager execution costs: the overhead of a call, the first use of an op, the bandwidth of memory-bound ops and the
 // speed of matrix products, each beside the machine's own ceiling (and oneDNN) measured in the same rounds.
 // Usage: eager [--json] [--quick] [--threads N] [overhead|first-use|bandwidth|matmul ...]
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -17,6 +13,7 @@
 #include <sstream>
 
 #include "bench/support/ceilings.h"
+#include "bench/support/child.h"
 #include "bench/support/onednn.h"
 #include "bench/support/report.h"
 #include "bench/support/timing.h"
@@ -123,40 +120,16 @@ int print_first_uses() {
   };
   for (auto& [name, body] : ops) {
     int64_t files = files_in(directory);
-    double start = seconds();
-    body();
-    double ms = (seconds() - start) * 1e3;
+    double ms = timed(body) * 1e3;
     std::printf("%.4f %lld %s\n", ms, static_cast<long long>(files_in(directory) - files), name);
   }
   return 0;
 }
 
-// Runs this program again as that child.
-std::vector<FirstUse> first_uses(const std::string& cache_directory, int threads) {
-  int ends[2];
-  check(pipe(ends) == 0, "eager: no pipe: {}", std::strerror(errno));
-  const std::string thread_text = std::to_string(threads);
-  pid_t child = fork();
-  check(child >= 0, "eager: no new process: {}", std::strerror(errno));
-  if (child == 0) {
-    dup2(ends[1], STDOUT_FILENO);
-    close(ends[0]);
-    close(ends[1]);
-    setenv("SINTER_CACHE_DIR", cache_directory.c_str(), 1);
-    setenv("SINTER_NUM_THREADS", thread_text.c_str(), 1);
-    execl("/proc/self/exe", "eager", "--print-first-uses", static_cast<char*>(nullptr));
-    _exit(127);
-  }
-  close(ends[1]);
-  std::string text;
-  char buffer[4096];
-  for (ssize_t n; (n = read(ends[0], buffer, sizeof buffer)) > 0;) text.append(buffer, size_t(n));
-  close(ends[0]);
-  int status = 0;
-  waitpid(child, &status, 0);
-  check(WIFEXITED(status) && WEXITSTATUS(status) == 0, "eager: the process that times first uses failed");
+// What that child tells.
+std::vector<FirstUse> first_uses(const OwnDirectory& cache) {
   std::vector<FirstUse> uses;
-  std::istringstream lines(text);
+  std::istringstream lines(output_of_self("--print-first-uses", cache));
   for (FirstUse use; lines >> use.ms >> use.kernels && std::getline(lines >> std::ws, use.op);) uses.push_back(use);
   return uses;
 }
@@ -174,10 +147,9 @@ void first_use(Report& report, bool quick) {
   std::vector<std::vector<double>> cold, disk;
   std::vector<FirstUse> names;
   for (int round = 0; round < (quick ? 1 : 5); ++round) {
-    std::string pattern = (std::filesystem::temp_directory_path() / "sinter-bench-XXXXXX").string();
-    check(mkdtemp(pattern.data()) != nullptr, "eager: no temporary directory: {}", std::strerror(errno));
+    OwnDirectory cache;
     auto collect = [&](std::vector<std::vector<double>>& times) {
-      auto uses = first_uses(pattern, num_threads());
+      auto uses = first_uses(cache);
       times.resize(uses.size());
       for (size_t i = 0; i < uses.size(); ++i) times[i].push_back(uses[i].ms);
       return uses;
@@ -185,7 +157,6 @@ void first_use(Report& report, bool quick) {
     auto uses = collect(cold);
     if (names.empty()) names = uses;
     for (int again = 0; again < 3; ++again) collect(disk);
-    std::filesystem::remove_all(pattern);
   }
   std::vector<double> cold_each, disk_each;
   for (size_t i = 0; i < names.size(); ++i) {

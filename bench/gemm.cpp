@@ -2,13 +2,12 @@
 // between the two, the best of each counts. Usage: gemm [threads] [filter]
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
-#include <random>
 #include <string>
 #include <vector>
 
 #include "bench/support/ceilings.h"
+#include "bench/support/kernel_bench.h"
 #include "bench/support/onednn.h"
 #include "bench/support/timing.h"
 #include "sinter/base/format.h"
@@ -21,11 +20,6 @@ using namespace sinter::bench;
 using namespace sinter::runtime;
 
 namespace {
-
-double read_bandwidth() {
-  StreamCeiling stream(int64_t(256) << 20);
-  return double(stream.bytes(Traffic::kRead)) / alternate({stream.work(Traffic::kRead, false)}, {.count = 5})[0].best;
-}
 
 struct Size {
   int64_t m, n, k;
@@ -43,9 +37,9 @@ std::vector<uint16_t> to_bf16(const std::vector<float>& values, bool wanted) {
 }
 
 // int8 by int8 beside the f32 ceiling.
-void bench_s8(const Size& s, double ceiling, const std::string& filter) {
+void bench_s8(const Size& s, double ceiling, const Wanted& wanted) {
   const std::string name = format("{}x{}x{}", s.m, s.n, s.k);
-  if ((name + " s8 packed").find(filter) == std::string::npos) return;
+  if (!wanted(name + " s8 packed")) return;
   std::vector<int8_t> a(size_t(s.m * s.k), 3), b(size_t(s.k * s.n), -5);
   std::vector<int32_t> c(size_t(s.m * s.n));
   const PackedS8 packed = pack_s8(s.k, s.n, {b.data(), s.n, 1});
@@ -59,31 +53,26 @@ void bench_s8(const Size& s, double ceiling, const std::string& filter) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc > 1) set_num_threads(std::atoi(argv[1]));
-  const std::string filter = argc > 2 ? argv[2] : "";
-  const int threads = num_threads();
-  set_onednn_threads(threads);
+  const Wanted wanted = parse_wanted(argc, argv);
   const double ceiling = measure_fma_ceiling() * 1e-9;
-  std::printf("threads %d, FMA ceiling %.1f GFLOP/s, read %.1f GB/s, AMX %s\n", threads, ceiling,
-              read_bandwidth() * 1e-9, enable_amx_bf16() ? "yes" : "no");
+  std::printf("threads %d, FMA ceiling %.1f GFLOP/s, read %.1f GB/s, AMX %s\n", num_threads(), ceiling,
+              measure_read_bandwidth() * 1e-9, enable_amx_bf16() ? "yes" : "no");
   std::printf("%-18s %-10s %10s %9s %8s %10s %8s\n", "m x n x k", "B", "sinter us", "GFLOP/s", "ceiling", "oneDNN us",
               "ratio");
 
   const Size sizes[] = {{4, 4, 4},       {16, 16, 16},    {64, 64, 64},       {128, 128, 128},
                         {256, 256, 256}, {512, 512, 512}, {1024, 1024, 1024}, {2048, 2048, 2048},
                         {1, 4096, 4096}, {8, 4096, 4096}, {32, 4096, 1024},   {100, 300, 500}};
-  std::mt19937 rng(1);
   for (const Size& s : sizes) {
     // "16 x 16": A is bf16 too, so that the instructions for pairs and tiles of bf16 serve where the machine has them.
     for (const char* layout :
          {"normal", "transposed", "packed", "bf16", "bf16 trans", "bf16 pack", "16 x 16", "16x16trans", "16x16pack"}) {
       const std::string name = format("{}x{}x{}", s.m, s.n, s.k);
-      if (!filter.empty() && (name + " " + layout).find(filter) == std::string::npos) continue;
+      if (!wanted(name + " " + layout)) continue;
       const bool transposed = std::strstr(layout, "trans") != nullptr, both = layout[0] == '1';
       const bool bf16 = layout[0] == 'b' || both, packs = std::strstr(layout, "pack") != nullptr;
-      std::vector<float> a(size_t(s.m * s.k)), b(size_t(s.k * s.n)), c(size_t(s.m * s.n)), d(c.size());
-      for (float& v : a) v = float(int(rng() % 64) - 32) / 32;
-      for (float& v : b) v = float(int(rng() % 64) - 32) / 32;
+      const std::vector<float> a = few_bits(s.m * s.k), b = few_bits(s.k * s.n);
+      std::vector<float> c(size_t(s.m * s.n)), d(c.size());
       const std::vector<uint16_t> narrow = to_bf16(b, bf16), narrow_a = to_bf16(a, both);
       const GemmOperand rows{both ? static_cast<const void*>(narrow_a.data()) : a.data(), s.k, 1,
                              both ? GemmType::bf16 : GemmType::f32};
@@ -113,6 +102,6 @@ int main(int argc, char** argv) {
       std::printf("\n");
       std::fflush(stdout);
     }
-    bench_s8(s, ceiling, filter);
+    bench_s8(s, ceiling, wanted);
   }
 }

@@ -3,8 +3,8 @@
 // after PROMPT ones, for at least so long, and tells the median seconds to the first token and of a step.
 #include <cstdio>
 #include <map>
-#include <random>
 
+#include "bench/support/llama_steps.h"
 #include "bench/support/report.h"
 #include "bench/support/serve.h"
 #include "bench/support/timing.h"
@@ -23,9 +23,7 @@ class Generating {
                                       .cache_length = prompt + count,
                                       .buckets = {prompt}}),
         count_(count) {
-    std::mt19937_64 draw(2);
-    for (int64_t i = 0; i < prompt; ++i)
-      ids_.push_back(int64_t(draw() % uint64_t(generator_.model()->config().vocab_size)));
+    ids_ = random_ids(prompt, generator_.model()->config().vocab_size);
     run(2);
     first_s_ = generator_.times().prefill_s + generator_.times().steps_s.at(0);
     run(2);

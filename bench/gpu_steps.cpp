@@ -91,7 +91,7 @@ class Recorded {
 };
 
 // Milliseconds between two events around each pass; the host runs ahead where it can.
-Json timed(const Pass& pass, int repeats) {
+Json device_times(const Pass& pass, int repeats) {
   for (int i = 0; i < 10; ++i) pass();
   runtime::cuda_synchronize(0);
   std::vector<std::unique_ptr<runtime::CudaEvent>> marks;
@@ -117,6 +117,16 @@ Json timed(const Pass& pass, int repeats) {
           {"p50", at(0.5)}, {"p90", at(0.9)}, {"p99", at(0.99)}};
 }
 
+// Kernels in the place of a row.
+Json print_profile(const std::function<void()>& work) {
+  for (int i = 0; i < 3; ++i) work();
+  Profile profile([&] {
+    for (int i = 0; i < 5; ++i) work();
+  });
+  std::cout << profile.table(60);
+  return nullptr;
+}
+
 CompileOptions options_of(const std::string& mode, const char* name, const std::shared_ptr<models::Model>& model) {
   CompileOptions options{.mode = parse_mode(mode), .fullgraph = true, .dynamic = Dynamic::kFalse, .name = name};
   // A second process finds the programs without tracing, as a TextGenerator's are found.
@@ -135,10 +145,10 @@ First first_calls(std::initializer_list<std::pair<const char*, const Pass*>> pas
   auto before = stage_times();
   auto compiled = runtime::cuda_compile_stats();
   auto run = [&](const std::string& name, const Pass& pass) {
-    double begin = seconds();
-    pass();
-    runtime::cuda_synchronize(0);
-    double taken = seconds() - begin;
+    double taken = timed([&] {
+      pass();
+      runtime::cuda_synchronize(0);
+    });
     out.parts[name] = taken * 1e3;
     return taken;
   };
@@ -173,19 +183,12 @@ Json measure_llama(const Options& o, const std::shared_ptr<models::CausalLM>& mo
   steps.next_ids() = recorded.input("decode.x0", [&] { return steps.next_ids(); });
   Pass prefill = [&] { return steps.prefill(); }, decode = [&] { return steps.decode(); };
   First first_call = first_calls({{"prefill", &prefill}, {"decode", &decode}});
-  if (o.profile) {
-    for (int i = 0; i < 3; ++i) prefill(), decode();
-    Profile profile([&] {
-      for (int i = 0; i < 5; ++i) prefill(), decode();
-    });
-    std::cout << profile.table(60);
-    return nullptr;
-  }
+  if (o.profile) return print_profile([&] { prefill(), decode(); });
   Json errors;
   recorded.compare("prefill", prefill, errors);
   recorded.compare("decode", decode, errors);
-  Json prefill_ms = timed(prefill, o.repeats);
-  Json row = row_of(o, mode, model->parameter_count(), first_call, prefill_ms, timed(decode, o.repeats));
+  Json prefill_ms = device_times(prefill, o.repeats);
+  Json row = row_of(o, mode, model->parameter_count(), first_call, prefill_ms, device_times(decode, o.repeats));
   if (!errors.is_null()) row.update(errors);
   return row;
 }
@@ -208,17 +211,10 @@ Json measure_forward(const Options& o, const std::shared_ptr<models::Model>& mod
   if (mode != "eager") forward = compile(forward, options_of(mode, "forward", model));
   Pass pass = [&] { return forward(input); };
   First first = first_calls({{"forward", &pass}});
-  if (o.profile) {
-    for (int i = 0; i < 3; ++i) pass();
-    Profile profile([&] {
-      for (int i = 0; i < 5; ++i) pass();
-    });
-    std::cout << profile.table(60);
-    return nullptr;
-  }
+  if (o.profile) return print_profile([&] { pass(); });
   Json errors;
   recorded.compare("forward", pass, errors);
-  Json row = row_of(o, mode, model->parameter_count(), first, timed(pass, o.repeats), nullptr);
+  Json row = row_of(o, mode, model->parameter_count(), first, device_times(pass, o.repeats), nullptr);
   if (!errors.is_null()) row.update(errors);
   return row;
 }

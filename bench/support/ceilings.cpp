@@ -64,4 +64,9 @@ Work StreamCeiling::work(Traffic traffic, bool streaming_stores) const {
 
 int64_t StreamCeiling::bytes(Traffic traffic) const { return array_bytes_ * (int64_t(traffic) + 1); }
 
+double measure_read_bandwidth() {
+  StreamCeiling stream(int64_t(256) << 20);
+  return double(stream.bytes(Traffic::kRead)) / alternate({stream.work(Traffic::kRead, false)}, {.count = 5})[0].best;
+}
+
 }  // namespace sinter::bench

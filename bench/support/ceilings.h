@@ -45,6 +45,9 @@ class StreamCeiling {
   Tensor a_, b_, c_;
 };
 
+// Bytes read a second from memory, in the best of several rounds.
+double measure_read_bandwidth();
+
 using runtime::l2_cache_bytes;
 using runtime::last_cache_bytes;
 

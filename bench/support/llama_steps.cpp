@@ -5,16 +5,12 @@
 
 namespace sinter::bench {
 
-namespace {
-
 std::vector<int64_t> random_ids(int64_t count, int64_t vocabulary) {
   std::mt19937_64 draw(2);
   std::vector<int64_t> ids;
   for (int64_t i = 0; i < count; ++i) ids.push_back(int64_t(draw() % uint64_t(vocabulary)));
   return ids;
 }
-
-}  // namespace
 
 LlamaSteps::LlamaSteps(const std::shared_ptr<models::CausalLM>& model, const std::string& mode, int64_t batch,
                        int64_t prompt, models::KvCache cache)

@@ -6,6 +6,9 @@
 
 namespace sinter::bench {
 
+// Tokens of a vocabulary, the same every time.
+std::vector<int64_t> random_ids(int64_t count, int64_t vocabulary);
+
 class LlamaSteps {
  public:
   // The cache's content is the caller's. `mode` is "eager" or a mode of compile(). Making this runs and compiles nothing.
