@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Plants one fault of each kind in a small tree and expects check_includes.sh to name it.
 set -euo pipefail
-check="$(cd "$(dirname "$0")" && pwd)/check_includes.sh"
-tree=$(mktemp -d)
-trap 'rm -rf "$tree"' EXIT
+scripts="$(cd "$(dirname "$0")" && pwd)"
+check="$scripts/check_includes.sh"
+. "$scripts/expect_complaint.sh"
 
 plant() {  # a sound tree
   rm -rf "${tree:?}/sinter"
@@ -14,18 +14,6 @@ plant() {  # a sound tree
   printf '#include "sinter/tensor/b.h"\n#include "sinter_embedded.h"\n' >"$tree/sinter/runtime/cpu/c.cpp"
   printf '#pragma once\n#include "sinter/tensor/b.h"\n' >"$tree/sinter/sinter.h"
   printf '#include "sinter/sinter.h"\n#include <CLI/CLI.hpp>\n' >"$tree/sinter/cli/main.cpp"
-}
-
-expect() {  # expect "text of the complaint"
-  local output
-  if output=$("$check" "$tree"); then
-    echo "not noticed: $1"
-    exit 1
-  fi
-  if [ "$output" != "$1" ]; then
-    printf 'expected: %s\ngot:      %s\n' "$1" "$output"
-    exit 1
-  fi
 }
 
 plant

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Plants one fault of each kind in a small tree and expects check_public_headers.sh to name it.
 set -euo pipefail
-check="$(cd "$(dirname "$0")" && pwd)/check_public_headers.sh"
-tree=$(mktemp -d)
-trap 'rm -rf "$tree"' EXIT
+scripts="$(cd "$(dirname "$0")" && pwd)"
+check="$scripts/check_public_headers.sh"
+. "$scripts/expect_complaint.sh"
 
 plant() {  # a sound tree
   rm -rf "${tree:?}/sinter"
@@ -12,18 +12,6 @@ plant() {  # a sound tree
   printf '#pragma once\nnamespace sinter SINTER_API {\n}\n' >"$tree/sinter/base/a.h"
   printf '#pragma once\nnamespace sinter {\n}\n' >"$tree/sinter/base/internal.h"
   printf '#pragma once\n#include "sinter/base/a.h"\n' >"$tree/sinter/sinter.h"
-}
-
-expect() {  # expect "text of the complaint"
-  local output
-  if output=$("$check" "$tree"); then
-    echo "not noticed: $1"
-    exit 1
-  fi
-  if [ "$output" != "$1" ]; then
-    printf 'expected: %s\ngot:      %s\n' "$1" "$output"
-    exit 1
-  fi
 }
 
 plant
