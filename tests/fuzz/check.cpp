@@ -154,13 +154,19 @@ std::string difference_in_values(const Observation& want, const Observation& got
   return {};
 }
 
+// The same calls on other values; the number that the program is given stays.
+std::vector<Round> on_other_values(std::vector<Round> rounds, uint32_t other) {
+  for (auto& round : rounds) round.values += 3 * other;
+  return rounds;
+}
+
+double tolerance_of(const Program& program) { return program.coarse ? 3e-2 : 1e-4; }
+
 // Whether what fails eagerly in the last of these calls gives nothing (no result is made of it), and fails because of the
 // data: on other values of the same sizes it does not.
 bool fails_for_nothing(const Program& program, const std::vector<Round>& rounds) {
   auto fails = [&](const Program& some, uint32_t other) {
-    auto calls = rounds;
-    for (auto& round : calls) round.values += 3 * other;  // the number that the program is given stays
-    return after(Subject(some, nullptr), calls, 0).failed;
+    return after(Subject(some, nullptr), on_other_values(rounds, other), 0).failed;
   };
   for (auto needed = program; !needed.statements.empty(); needed.statements.pop_back()) {
     int last = needed.inputs() + int(needed.statements.size()) - 1;
@@ -182,10 +188,9 @@ bool is_rare(const Program& program, const std::vector<Round>& rounds) {
   CompileOptions in_doubles{.backend = "interpreter"};
   int differ = 0;
   for (uint32_t other = 1; other <= 4; ++other) {
-    auto calls = rounds;
-    for (auto& round : calls) round.values += 3 * other;
+    auto calls = on_other_values(rounds, other);
     Observation want = after(Subject(program, nullptr), calls, 0), got = after(Subject(program, &in_doubles), calls, 0);
-    differ += !difference_in_values(want, got, program.coarse ? 3e-2 : 1e-4, nullptr).empty();
+    differ += !difference_in_values(want, got, tolerance_of(program), nullptr).empty();
   }
   return differ < 2;
 }
@@ -225,7 +230,7 @@ bool decided_by_rounding(const Program& program, const std::vector<Round>& round
 
 std::string difference(const Program& program, const std::vector<Round>& rounds, const Observation& want,
                        const Observation& got, bool by_interpreter) {
-  double tolerance = program.coarse ? 3e-2 : 1e-4;
+  double tolerance = tolerance_of(program);
   std::string text = difference_in_form(want, got);
   if (text.empty() && !fails_late(want) && !fails_by_a_write(want) && !is_refused(got))
     text = difference_in_values(want, got, tolerance, nullptr);
