@@ -2,7 +2,7 @@
 
 namespace sinter {
 
-std::string xml_escape(std::string_view text) {
+std::string escape_markup(std::string_view text) {
   std::string out;
   for (char c : text) {
     switch (c) {
@@ -19,12 +19,19 @@ std::string xml_escape(std::string_view text) {
         out += "&#39;";
         break;
       case '"':
-        out += "&quot;";
+        out += "&#34;";
         break;
       default:
-        out += static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t' ? ' ' : c;
+        out += c;
     }
   }
+  return out;
+}
+
+std::string xml_escape(std::string_view text) {
+  std::string out = escape_markup(text);
+  for (char& c : out)
+    if (static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t') c = ' ';
   return out;
 }
 

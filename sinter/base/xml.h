@@ -5,8 +5,9 @@
 
 namespace sinter {
 
-// The text with what XML reserves replaced, in attributes too. Line ends and tabs stay; no other control character may
-// stand in XML, and a space takes its place.
+// The text with what HTML and XML reserve replaced, in attributes too.
+std::string escape_markup(std::string_view text);
+// The same for XML, in which no control characters may stand but line ends and tabs: spaces take their places.
 std::string xml_escape(std::string_view text);
 
 }  // namespace sinter

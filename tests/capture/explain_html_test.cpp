@@ -69,7 +69,7 @@ TEST(ExplainHtml, IsWellFormedAndEscaped) {
   Explanation told = told_of_branched();
   std::string page = told.html();
   EXPECT_EQ(fault_of(page), "");
-  EXPECT_TRUE(has(page, "branched&lt;&quot;T&quot; &amp; &#39;U&#39;&gt;"));
+  EXPECT_TRUE(has(page, "branched&lt;&#34;T&#34; &amp; &#39;U&#39;&gt;"));
   EXPECT_EQ(page.find("branched<"), std::string::npos);
   for (auto* outside : {"http:", "https:", "src=", "@import", "url("})
     EXPECT_EQ(page.find(outside), std::string::npos) << outside;

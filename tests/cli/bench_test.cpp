@@ -217,7 +217,7 @@ TEST(BenchChart, IsXmlWhateverTheNames) {
       .title = "a < b & \"c\"", .groups = {"g>1", "g2"}, .series = {{"x", {1, -1}, {0.5, 0}}, {"<y>", {0, 3e-5}}}};
   std::string svg = cli::bar_chart_svg("head & tail", "caption <1>", {panel, panel});
   EXPECT_TRUE(is_well_formed(svg)) << svg;
-  EXPECT_NE(svg.find("a &lt; b &amp; &quot;c&quot;"), std::string::npos);
+  EXPECT_NE(svg.find("a &lt; b &amp; &#34;c&#34;"), std::string::npos);
   EXPECT_FALSE(is_well_formed("<svg><text></svg>"));
   EXPECT_FALSE(is_well_formed("<svg>a & b</svg>"));
 }

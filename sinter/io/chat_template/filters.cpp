@@ -5,6 +5,7 @@
 #include <map>
 
 #include "sinter/base/error.h"
+#include "sinter/base/xml.h"
 #include "sinter/io/chat_template/builtins.h"
 #include "sinter/io/tokenizer/unicode.h"
 
@@ -255,32 +256,6 @@ Value absolute(const Value& value) {
                                : value;
 }
 
-std::string escape_html(const std::string& text) {
-  std::string out;
-  for (char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&#34;";
-        break;
-      case '\'':
-        out += "&#39;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
-}
-
 const std::map<std::string, Filter, std::less<>>& filters() {
   static const std::map<std::string, Filter, std::less<>> table{
       {"trim", [](const Value& v, const Arguments& a) { return method(v, "strip", a); }},
@@ -303,8 +278,8 @@ const std::map<std::string, Filter, std::less<>>& filters() {
       {"reject", [](const Value& v, const Arguments& a) { return select(v, a, false, false); }},
       {"selectattr", [](const Value& v, const Arguments& a) { return select(v, a, true, true); }},
       {"rejectattr", [](const Value& v, const Arguments& a) { return select(v, a, true, false); }},
-      {"escape", [](const Value& v, const Arguments&) { return make_text(escape_html(to_text(v))); }},
-      {"e", [](const Value& v, const Arguments&) { return make_text(escape_html(to_text(v))); }},
+      {"escape", [](const Value& v, const Arguments&) { return make_text(escape_markup(to_text(v))); }},
+      {"e", [](const Value& v, const Arguments&) { return make_text(escape_markup(to_text(v))); }},
       {"attr", [](const Value& v, const Arguments& a) { return attribute(v, text_argument(a, 0, "name", "")); }},
       {"format",
        [](const Value& v, const Arguments& a) { return binary("%", make_text(to_text(v)), make_list(a.positional)); }},
