@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <deque>
-#include <mutex>
+#include <limits>
 
 #include "sinter/engine/cuda/arguments.h"
 #include "sinter/engine/cuda/convolution_step.h"
@@ -95,10 +95,12 @@ class CudaEngine final : public DeviceEngine {
 }  // namespace
 
 const DeviceEngine& cuda_engine(Device device) {
-  static std::mutex mutex;
-  static std::deque<CudaEngine> engines;
-  std::lock_guard lock(mutex);
-  while (engines.size() <= size_t(device.index)) engines.emplace_back(int(engines.size()));
+  // One for each index there can be, made together: they are small, and a lookup takes no lock.
+  static const auto engines = [] {
+    std::deque<CudaEngine> all;
+    for (int i = 0; i <= std::numeric_limits<decltype(device.index)>::max(); ++i) all.emplace_back(i);
+    return all;
+  }();
   return engines[size_t(device.index)];
 }
 

@@ -1,6 +1,7 @@
 #include "sinter/engine/cuda/replay.h"
 
 #include <algorithm>
+#include <atomic>
 #include <mutex>
 
 #include "sinter/base/error.h"
@@ -37,20 +38,16 @@ OwnKernel& set_cells() {
   return kernel;
 }
 
-std::mutex stats_mutex;
-CudaReplayStats stats;
-
-template <class F>
-void note(F&& change) {
-  std::lock_guard lock(stats_mutex);
-  change(stats);
-}
+// CudaReplayStats; only its text needs the lock.
+std::atomic<int64_t> recorded{0}, replayed{0}, given_up{0};
+std::mutex why_mutex;
+std::string last_why;
 
 }  // namespace
 
 CudaReplayStats cuda_replay_stats() {
-  std::lock_guard lock(stats_mutex);
-  return stats;
+  std::lock_guard lock(why_mutex);
+  return {.recorded = recorded, .replayed = replayed, .given_up = given_up, .why = last_why};
 }
 
 CudaReplay::CudaReplay(Device device, std::string program, std::vector<bool> moving)
@@ -70,7 +67,7 @@ bool CudaReplay::record(FunctionRef<void()> queue) {
     give_up(error.message());
     return false;
   }
-  note([](auto& s) { ++s.recorded; });
+  ++recorded;
   log(LogTopic::kCudagraphs, "{}: recorded as a graph of {} nodes (time {}); {} of {} places are read from its block", program_,
       graph_->nodes(), recordings_, std::count(moving_.begin(), moving_.end(), true), moving_.size());
   return true;
@@ -91,13 +88,17 @@ void CudaReplay::launch(std::span<const int64_t> cells) {
   }
   send();
   graph_->launch(runtime::cuda_stream(device_.index));
-  note([](auto& s) { ++s.replayed; });
+  replayed.fetch_add(1, std::memory_order_relaxed);
 }
 
 void CudaReplay::give_up(const std::string& why) {
   gave_up_ = true;
   graph_.reset();
-  note([&](auto& s) { ++s.given_up, s.why = format("{}: {}", program_, why); });
+  ++given_up;
+  {
+    std::lock_guard lock(why_mutex);
+    last_why = format("{}: {}", program_, why);
+  }
   log(LogTopic::kCudagraphs, "{}: runs step by step, not as a graph: {}", program_, why);
 }
 
