@@ -53,23 +53,23 @@ void check(bool condition, const char* pattern, const Args&... args) {
 class UserPosition {
  public:
   explicit UserPosition(const std::source_location& where, const char* function = __builtin_FUNCTION())
-      : outermost_(current_ == nullptr) {
+      : outermost_(function_ == nullptr) {
     if (!outermost_) return;
-    current_ = &where;
+    where_ = where;
     function_ = function;
   }
   ~UserPosition() {
-    if (outermost_) current_ = nullptr;
+    if (outermost_) function_ = nullptr;
   }
   UserPosition(const UserPosition&) = delete;
   // Null when no public call is under way.
-  static const std::source_location* current() { return current_; }
-  // The public function under way, `layer_norm` say; meaningful only while there is a position.
+  static const std::source_location* current() { return function_ ? &where_ : nullptr; }
+  // The public function under way, `layer_norm` say; null when there is none.
   static const char* function() { return function_; }
 
  private:
   bool outermost_;
-  static inline thread_local const std::source_location* current_ = nullptr;
+  static inline thread_local std::source_location where_;
   static inline thread_local const char* function_ = nullptr;
 };
 
