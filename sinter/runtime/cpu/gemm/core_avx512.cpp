@@ -2,34 +2,14 @@
 #include "sinter/runtime/cpu/gemm/core.h"
 
 #if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512VL__) && defined(__AVX512DQ__)
-// GCC 12's own headers read an undefined register by design and warn of it where they are inlined.
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#include <immintrin.h>
-
+#include "sinter/runtime/cpu/gemm/avx512_registers.h"
 #include "sinter/runtime/cpu/gemm/kernels.h"
 
 namespace sinter::runtime::gemm_detail {
 namespace {
 
-struct Avx512Float {
-  using Scalar = float;
-  using Reg = __m512;
-  using Mask = __mmask16;
-  static constexpr int kLanes = 16, kRows = 14, kAccumulators = 28;
-
-  static Mask mask(int count) { return Mask((1u << count) - 1); }
-  static Reg zero() { return _mm512_setzero_ps(); }
-  static Reg set(float v) { return _mm512_set1_ps(v); }
-  static Reg fma(Reg a, Reg b, Reg c) { return _mm512_fmadd_ps(a, b, c); }
-  static Reg mul(Reg a, Reg b) { return _mm512_mul_ps(a, b); }
-  static float sum(Reg v) { return _mm512_reduce_add_ps(v); }
-
-  static Reg load(const float* p) { return _mm512_loadu_ps(p); }
-  static Reg load(const float* p, Mask m) { return _mm512_maskz_loadu_ps(m, p); }
-  static void store(float* p, Reg v) { _mm512_storeu_ps(p, v); }
-  static void store(float* p, Reg v, Mask m) { _mm512_mask_storeu_ps(p, m, v); }
-
+struct Avx512Float : Avx512Registers {
+  using Avx512Registers::load, Avx512Registers::store;
   static Reg widen(BFloat16, __m256i v) { return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(v), 16)); }
   static Reg widen(Half, __m256i v) { return _mm512_cvtph_ps(v); }
   template <class S>

@@ -2,35 +2,18 @@
 #include "sinter/runtime/cpu/gemm/core.h"
 
 #if defined(__AVX512BF16__) && defined(__AVX512BW__) && defined(__AVX512VL__)
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#include <immintrin.h>
-
+#include "sinter/runtime/cpu/gemm/avx512_registers.h"
 #include "sinter/runtime/cpu/gemm/kernels.h"
 
 namespace sinter::runtime::gemm_detail {
 namespace {
 
 // Lanes of A and B are Pairs, those of C floats.
-struct Bf16Pairs {
-  using Scalar = float;
-  using Reg = __m512;
-  using Mask = __mmask16;
-  static constexpr int kLanes = 16, kRows = 14, kAccumulators = 28;
-
-  static Mask mask(int count) { return Mask((1u << count) - 1); }
-  static Reg zero() { return _mm512_setzero_ps(); }
-  static Reg set(float v) { return _mm512_set1_ps(v); }
+struct Bf16Pairs : Avx512Registers {
+  using Avx512Registers::load;
   static Reg multiply_pairs(Reg a, Reg b, Reg acc) { return _mm512_dpbf16_ps(acc, __m512bh(a), __m512bh(b)); }
-  static Reg fma(Reg a, Reg b, Reg c) { return _mm512_fmadd_ps(a, b, c); }
-  static Reg mul(Reg a, Reg b) { return _mm512_mul_ps(a, b); }
-  static float sum(Reg v) { return _mm512_reduce_add_ps(v); }
-  static Reg load(const float* p) { return _mm512_loadu_ps(p); }
-  static Reg load(const float* p, Mask m) { return _mm512_maskz_loadu_ps(m, p); }
   static Reg load(const Pair* p) { return _mm512_loadu_ps(p); }
   static Reg load(const Pair* p, Mask m) { return _mm512_maskz_loadu_ps(m, p); }
-  static void store(float* p, Reg v) { _mm512_storeu_ps(p, v); }
-  static void store(float* p, Reg v, Mask m) { _mm512_mask_storeu_ps(p, m, v); }
 };
 
 constexpr Bf16Core make_bf16_core() {

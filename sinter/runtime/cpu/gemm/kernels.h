@@ -247,22 +247,27 @@ void dot_kernel(const DotArgs<typename V::Scalar>& args) {
   }
 }
 
+// Converts where the types differ.
+template <class V, class S, class D>
+void copy_row(const S* src, int64_t cols, D* dst) {
+  constexpr int L = V::kLanes;
+  int64_t j = 0;
+  for (; j + L <= cols; j += L) V::store(dst + j, V::load(src + j));
+  if (j < cols) {
+    const auto mask = V::mask(int(cols - j));
+    V::store(dst + j, V::load(src + j, mask), mask);
+  }
+}
+
 template <class V, class S>
 void load_rows(const void* source, int64_t row_stride, int64_t col_stride, int64_t rows, int64_t cols,
                typename V::Scalar* dst, int64_t dst_stride) {
   const S* src = static_cast<const S*>(source);
-  constexpr int L = V::kLanes;
   for (int64_t i = 0; i < rows; ++i, src += row_stride, dst += dst_stride) {
-    if (col_stride == 1) {
-      int64_t j = 0;
-      for (; j + L <= cols; j += L) V::store(dst + j, V::load(src + j));
-      if (j < cols) {
-        const auto mask = V::mask(int(cols - j));
-        V::store(dst + j, V::load(src + j, mask), mask);
-      }
-    } else {
+    if (col_stride == 1)
+      copy_row<V>(src, cols, dst);
+    else
       for (int64_t j = 0; j < cols; ++j) dst[j] = to_native(src[j * col_stride]);
-    }
   }
 }
 
@@ -270,18 +275,11 @@ template <class V, class S>
 void store_rows(const typename V::Scalar* src, int64_t src_stride, int64_t rows, int64_t cols, void* target,
                 int64_t row_stride, int64_t col_stride) {
   S* dst = static_cast<S*>(target);
-  constexpr int L = V::kLanes;
   for (int64_t i = 0; i < rows; ++i, src += src_stride, dst += row_stride) {
-    if (col_stride == 1) {
-      int64_t j = 0;
-      for (; j + L <= cols; j += L) V::store(dst + j, V::load(src + j));
-      if (j < cols) {
-        const auto mask = V::mask(int(cols - j));
-        V::store(dst + j, V::load(src + j, mask), mask);
-      }
-    } else {
+    if (col_stride == 1)
+      copy_row<V>(src, cols, dst);
+    else
       for (int64_t j = 0; j < cols; ++j) from_native(src[j], dst + j * col_stride);
-    }
   }
 }
 
