@@ -27,6 +27,7 @@ struct Signature;
 struct Word;
 class SizeTable;
 
+class Capture;
 class Captures;
 struct CaptureRecord;
 

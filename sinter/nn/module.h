@@ -24,11 +24,14 @@
 #include "sinter/io/safetensors.h"
 #include "sinter/tensor/tensor.h"
 
+namespace sinter::nn {
+class ModuleState;
+}
+
 namespace sinter SINTER_API {
 namespace nn {
 
 class Module;
-class ModuleState;
 namespace detail {
 struct HookedCall;
 }
