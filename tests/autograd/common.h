@@ -3,6 +3,7 @@
 
 #include "sinter/base/error.h"
 #include "sinter/tensor/tensor.h"
+#include "tests/support/error_of.h"
 
 namespace sinter {
 
@@ -10,17 +11,6 @@ using Floats = std::vector<float>;
 
 inline Tensor leaf(std::initializer_list<double> values, DType dtype = kFloat32) {
   return tensor(values, dtype).requires_grad_();
-}
-
-// The message of the Error that f throws; empty when it throws none.
-template <class F>
-std::string error_of(F&& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return {};
 }
 
 inline void expect_has(const std::string& text, const std::string& part) {

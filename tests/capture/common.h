@@ -6,6 +6,7 @@
 #include "sinter/capture/entry.h"
 #include "sinter/sinter.h"
 #include "sinter/tensor/tracer.h"
+#include "tests/support/error_of.h"
 
 namespace sinter {
 
@@ -38,21 +39,6 @@ inline int count_of(const std::string& text, const std::string& part) {
   int count = 0;
   for (size_t at = 0; (at = text.find(part, at)) != std::string::npos; at += part.size()) ++count;
   return count;
-}
-
-// What the Error that f throws says, with its position; a failure where none is thrown.
-template <class F>
-std::string error_of(F&& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  } catch (const std::exception& e) {
-    ADD_FAILURE() << "not an Error: " << e.what();
-    return "";
-  }
-  ADD_FAILURE() << "no Error was thrown";
-  return "";
 }
 
 // What f writes to stderr while these topics are logged.

@@ -12,6 +12,7 @@
 #include "sinter/ops/pointwise.h"
 #include "sinter/ops/view.h"
 #include "tests/engine/programs.h"
+#include "tests/support/error_of.h"
 
 namespace sinter {
 namespace {
@@ -422,15 +423,6 @@ TEST(Calls, MoreSizesThanPlansAreKept) {
 }
 
 // --- backends by name ------------------------------------------------------------------------------------------------
-
-std::string message_of(const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return error.message();
-  }
-  return "nothing was thrown";
-}
 
 TEST(Backends, UnknownAndTakenNamesListTheKnown) {
   for (auto& text : {message_of([] { Runner(kAddInto, "tvm"); }),

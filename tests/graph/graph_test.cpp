@@ -100,7 +100,7 @@ TEST(Graph, HostileTextIsAnErrorThatNamesTheLine) {
     }
   }
   EXPECT_GT(refused, int(good.size()));
-  EXPECT_EQ(error_of([] { parse("%0 = input : f32[3]\n%1 = frob(%0) : f32[3]\nreturn %1"); }),
+  EXPECT_EQ(message_of([] { parse("%0 = input : f32[3]\n%1 = frob(%0) : f32[3]\nreturn %1"); }),
             "graph text, line 2: no op is called 'frob'\n  %1 = frob(%0) : f32[3]");
 }
 

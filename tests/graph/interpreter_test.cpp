@@ -107,7 +107,7 @@ TEST(Interpreter, Reductions) {
             (Doubles{0, 0}));
   EXPECT_EQ(run("%0 = input : f32[2, 0]\n%1 = t_max(%0) {dims=[1]} : f32[2]\nreturn %1", {floats({2, 0}, {})}).f,
             (Doubles{-INFINITY, -INFINITY}));
-  EXPECT_NE(error_of([] {
+  EXPECT_NE(message_of([] {
               run("%0 = input : f32[2, 0]\n%1 = t_argmin(%0) {dims=[1]} : i64[2]\nreturn %1", {floats({2, 0}, {})});
             }).find("t_argmin: no elements"),
             std::string::npos);
@@ -153,8 +153,8 @@ TEST(Interpreter, IndicesAreWrappedAndChecked) {
   const char* text = "%0 = input : f32[5]\n%1 = input : i64[2]\n%2 = t_take(%0, %1) : f32[2]\nreturn %2";
   auto x = floats({5}, {0, 10, 20, 30, 40});
   EXPECT_EQ(run(text, {x, integers({2}, {-1, 2})}).f, (Doubles{40, 20}));
-  EXPECT_EQ(error_of([&] { run(text, {x, integers({2}, {0, 7})}); }), "t_take: index 7 is out of range for size 5");
-  EXPECT_EQ(error_of([&] { run(text, {x, integers({2}, {0, -6})}); }), "t_take: index -6 is out of range for size 5");
+  EXPECT_EQ(message_of([&] { run(text, {x, integers({2}, {0, 7})}); }), "t_take: index 7 is out of range for size 5");
+  EXPECT_EQ(message_of([&] { run(text, {x, integers({2}, {0, -6})}); }), "t_take: index -6 is out of range for size 5");
 }
 
 TEST(Interpreter, Scatter) {
@@ -183,7 +183,7 @@ TEST(Interpreter, SymbolicSizesAreBoundByTheInputs) {
       "%0 = input : f32[s0, s1]\n%1 = input : f32[2*s1]\n%2 = t_reshape(%0) {shape=[s0*s1]} : f32[s0*s1]\nreturn %2";
   auto out = run(text, {floats({2, 3}, {1, 2, 3, 4, 5, 6}), floats({6}, {0, 0, 0, 0, 0, 0})});
   EXPECT_EQ(out.sizes, (IntList{6}));
-  EXPECT_NE(error_of([&] {
+  EXPECT_NE(message_of([&] {
               run(text, {floats({2, 3}, {1, 2, 3, 4, 5, 6}), floats({4}, {0, 0, 0, 0})});
             }).find("should be 6"),
             std::string::npos);

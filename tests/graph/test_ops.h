@@ -9,6 +9,7 @@
 #include "sinter/graph/interpreter.h"
 #include "sinter/graph/trace.h"
 #include "sinter/ops/define.h"
+#include "tests/support/error_of.h"
 
 namespace sinter::test_ops {
 
@@ -294,17 +295,6 @@ inline Array integers(const IntList& sizes, std::vector<int64_t> values, DType d
   EXPECT_EQ(out.i.size(), values.size());
   out.i = std::move(values);
   return out;
-}
-
-// The message of the Error that f throws.
-template <class F>
-std::string error_of(F&& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return error.message();
-  }
-  return "no error";
 }
 
 }  // namespace sinter::test_ops

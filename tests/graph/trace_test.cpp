@@ -46,7 +46,7 @@ TEST(Trace, ComparisonsAreAnsweredByHints) {
   Dim a = Dim::symbol("t0"), b = Dim::symbol("t1");
   EXPECT_THROW((void)(a == b), Error);
   tracer.set_hint("t0", 4);
-  EXPECT_NE(error_of([&] { (void)(a == b); }).find("nothing is known of t1"), std::string::npos);
+  EXPECT_NE(message_of([&] { (void)(a == b); }).find("nothing is known of t1"), std::string::npos);
   tracer.set_hint("t1", 6);
   EXPECT_FALSE(a == b);
   EXPECT_TRUE(a + 2 == b);
@@ -54,7 +54,7 @@ TEST(Trace, ComparisonsAreAnsweredByHints) {
   EXPECT_EQ(int64_t(a * b), 24);
   EXPECT_EQ((a + 1).to_int(), 5);
   Tensor x = tracer.add_input(parse_type("f32[t0]")), y = tracer.add_input(parse_type("f32[t1]"));
-  EXPECT_NE(error_of([&] { add(x, y); }).find("do not broadcast"), std::string::npos);
+  EXPECT_NE(message_of([&] { add(x, y); }).find("do not broadcast"), std::string::npos);
   tracer.set_hint("t1", 4);
   EXPECT_EQ(add(x, y).dim(), 1);
   // A graph whose equalities only the capture knew can still be checked and read back.
@@ -66,7 +66,7 @@ TEST(Trace, AStrangersTensorIsAnError) {
   GraphTracer first, second;
   Tensor x = first.add_input(parse_type("f32[2]"));
   TracerScope scope(&second);
-  EXPECT_NE(error_of([&] { add(x, 1); }).find("outside the capture"), std::string::npos);
+  EXPECT_NE(message_of([&] { add(x, 1); }).find("outside the capture"), std::string::npos);
   EXPECT_THROW(to_array(x), Error);
 }
 

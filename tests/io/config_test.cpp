@@ -7,21 +7,12 @@
 #include <fstream>
 
 #include "sinter/base/error.h"
+#include "tests/support/error_of.h"
 
 namespace sinter {
 namespace {
 
 namespace fs = std::filesystem;
-
-template <class F>
-std::string error_of(F f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.message();
-  }
-  return "no error";
-}
 
 TEST(ConfigFile, ReadsByType) {
   auto file = ConfigFile::parse(R"({"layers": 3, "eps": 1e-5, "tie": true, "act": "silu", "ids": [1, 2], "one": 7,
@@ -46,24 +37,24 @@ TEST(ConfigFile, ErrorsNameFileAndKey) {
   auto file = ConfigFile::parse(R"({"layers": "many", "size": -4, "ids": [1, "b"], "rope": {"factor": []},
                                     "big": 18446744073709551615})",
                                 "dir/config.json");
-  EXPECT_EQ(error_of([&] { file.integer("hidden_size"); }), "config: 'dir/config.json' lacks 'hidden_size'");
-  EXPECT_EQ(error_of([&] { file.integer("layers"); }),
+  EXPECT_EQ(message_of([&] { file.integer("hidden_size"); }), "config: 'dir/config.json' lacks 'hidden_size'");
+  EXPECT_EQ(message_of([&] { file.integer("layers"); }),
             "config: 'layers' in 'dir/config.json' should be an integer, not \"many\"");
-  EXPECT_NE(error_of([&] { file.integer("layers", 3); }).find("should be an integer"), std::string::npos)
+  EXPECT_NE(message_of([&] { file.integer("layers", 3); }).find("should be an integer"), std::string::npos)
       << "a default is no excuse for a wrong value";
-  EXPECT_NE(error_of([&] { file.size("size"); }).find("'size' in 'dir/config.json' is -4"), std::string::npos);
-  EXPECT_NE(error_of([&] { file.integers("ids"); }).find("an entry of 'ids'"), std::string::npos);
-  EXPECT_NE(error_of([&] { file.integer("big"); }).find("should be an integer"), std::string::npos);
-  EXPECT_NE(error_of([&] { file.object("rope")->number("factor"); }).find("'dir/config.json: rope'"),
+  EXPECT_NE(message_of([&] { file.size("size"); }).find("'size' in 'dir/config.json' is -4"), std::string::npos);
+  EXPECT_NE(message_of([&] { file.integers("ids"); }).find("an entry of 'ids'"), std::string::npos);
+  EXPECT_NE(message_of([&] { file.integer("big"); }).find("should be an integer"), std::string::npos);
+  EXPECT_NE(message_of([&] { file.object("rope")->number("factor"); }).find("'dir/config.json: rope'"),
             std::string::npos);
 }
 
 TEST(ConfigFile, RefusesWhatIsNoObject) {
-  EXPECT_NE(error_of([] { ConfigFile::parse("{", "c"); }).find("'c' is not valid JSON"), std::string::npos);
-  EXPECT_NE(error_of([] { ConfigFile::parse("[1]", "c"); }).find("does not hold an object"), std::string::npos);
-  EXPECT_NE(error_of([] { ConfigFile::parse("{\"a\":" + std::string(100000, '['), "c"); }).find("nested too deeply"),
+  EXPECT_NE(message_of([] { ConfigFile::parse("{", "c"); }).find("'c' is not valid JSON"), std::string::npos);
+  EXPECT_NE(message_of([] { ConfigFile::parse("[1]", "c"); }).find("does not hold an object"), std::string::npos);
+  EXPECT_NE(message_of([] { ConfigFile::parse("{\"a\":" + std::string(100000, '['), "c"); }).find("nested too deeply"),
             std::string::npos);
-  EXPECT_NE(error_of([] { ConfigFile::read("/nonexistent/config.json"); }).find("cannot read"), std::string::npos);
+  EXPECT_NE(message_of([] { ConfigFile::read("/nonexistent/config.json"); }).find("cannot read"), std::string::npos);
 }
 
 TEST(GenerationConfig, TakesTheRestFromTheModel) {

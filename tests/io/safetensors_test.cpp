@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "sinter/base/error.h"
+#include "tests/support/error_of.h"
 
 namespace sinter {
 namespace {
@@ -32,12 +33,7 @@ class SafeTensors : public ::testing::Test {
     write_raw(bytes + header + std::string(data_bytes, 1));
   }
   std::string read_error() {
-    try {
-      load_safetensors(path_);
-    } catch (const Error& e) {
-      return e.what();
-    }
-    return "no error";
+    return error_of([&] { load_safetensors(path_); });
   }
   void expect_refused(const std::string& header, size_t data_bytes, const char* text) {
     write_file(header, data_bytes);
@@ -158,7 +154,7 @@ TEST_F(SafeTensors, RefusesHostileHeaders) {
     return R"({"a":)" + entry(dtype, shape, offsets) + "}";
   };
   write_file(one("I8", "[4]", "[0,4]") + "   ", 4);
-  EXPECT_EQ(read_error(), "no error");
+  EXPECT_NO_THROW(load_safetensors(path_));
 
   expect_refused("{\"a\":", 0, "not valid JSON");
   expect_refused("[]", 0, "does not begin");
@@ -197,7 +193,7 @@ TEST_F(SafeTensors, RefusesHostileHeaders) {
 TEST_F(SafeTensors, RefusesBooleansThatAreNeither) {
   std::string header = R"({"a":{"dtype":"BOOL","shape":[2],"data_offsets":[0,2]}})";
   write_file(header, 2);
-  EXPECT_EQ(read_error(), "no error");
+  EXPECT_NO_THROW(load_safetensors(path_));
   std::fstream(path_, std::ios::in | std::ios::out | std::ios::binary).seekp(8 + header.size()).put(7);
   EXPECT_NE(read_error().find("neither true nor false"), std::string::npos);
 }

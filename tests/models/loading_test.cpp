@@ -13,6 +13,7 @@
 #include "sinter/ops/creation.h"
 #include "sinter/ops/pointwise.h"
 #include "sinter/ops/reduce.h"
+#include "tests/support/error_of.h"
 
 namespace sinter::models {
 namespace {
@@ -33,12 +34,7 @@ class Loading : public ::testing::Test {
 
   void copy_config(const std::string& name) { fs::copy_file(kData / name / "config.json", folder_ / "config.json"); }
   std::string load_error(const FromOptions& options = {}) {
-    try {
-      from_pretrained(folder_.string(), options);
-    } catch (const Error& e) {
-      return e.message();
-    }
-    return "no error";
+    return message_of([&] { from_pretrained(folder_.string(), options); });
   }
   void expect_error(const std::string& text) { EXPECT_NE(load_error().find(text), std::string::npos) << load_error(); }
 

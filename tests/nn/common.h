@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "sinter/sinter.h"
+#include "tests/support/error_of.h"
 
 namespace sinter {
 
@@ -26,18 +27,6 @@ inline void expect_values(const Tensor& actual, const std::vector<double>& expec
 inline void expect_equal(const Tensor& a, const Tensor& b) {
   ASSERT_EQ(to_string(a.sizes()), to_string(b.sizes()));
   EXPECT_EQ(a.detach().to_vector<double>(), b.detach().to_vector<double>());
-}
-
-// The message of the Error that f throws.
-template <class F>
-std::string error_of(F f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  ADD_FAILURE() << "no Error was thrown";
-  return "";
 }
 
 }  // namespace sinter

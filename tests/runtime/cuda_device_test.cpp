@@ -81,7 +81,7 @@ TEST_F(GpuRuntime, TheDeviceTellsOfItself) {
 
 TEST_F(GpuRuntime, AMissingDeviceIsAnError) {
   EXPECT_TRUE(
-      has(error_of([] { allocate_buffer(8, cuda(63)); }), "there is no device cuda:63; this machine has cuda:0 ("));
+      has(message_of([] { allocate_buffer(8, cuda(63)); }), "there is no device cuda:63; this machine has cuda:0 ("));
 }
 
 TEST_F(GpuRuntime, BytesGoThereAndBack) {
@@ -157,7 +157,7 @@ TEST_F(GpuRuntime, ALaunchThatFailsNamesTheKernelAndTheDeviceGoesOn) {
   CudaGrid grid;
   grid.threads[0] = 4096;
   AddParams params{};
-  std::string message = error_of([&] { cuda_launch(kernel, 0, grid, &params, sizeof params); });
+  std::string message = message_of([&] { cuda_launch(kernel, 0, grid, &params, sizeof params); });
   EXPECT_TRUE(has(message, "launching the kernel 'gpu_test_add'")) << message;
   auto x = random_values(100, 3);
   DeviceVector a(x), out(std::vector<float>(100, 0));
@@ -184,7 +184,7 @@ TEST_F(GpuRuntime, AGraphReplaysWhatWasQueued) {
 TEST_F(GpuRuntime, AGraphThatCannotBeRecordedLeavesTheStreamWorking) {
   auto x = random_values(100, 5);
   DeviceVector a(x), out(std::vector<float>(100, 0));
-  std::string message = error_of([&] {
+  std::string message = message_of([&] {
     CudaGraph::capture(0, [&] {
       add(a, a, out);
       cuda_synchronize(0);
@@ -208,7 +208,7 @@ TEST_F(GpuRuntime, AReportOfAKernelIsThrownOnce) {
   auto kernel = load_cuda(std::span(&source, 1), "struct R { volatile long long* cell; };", 0)[0];
   int64_t cell = cuda_error_cell(0, "gather");
   cuda_launch(kernel, 0, {}, &cell, sizeof cell);
-  EXPECT_EQ(error_of([] { cuda_synchronize(0); }), "gather: index 17 is out of range for size 5");
+  EXPECT_EQ(message_of([] { cuda_synchronize(0); }), "gather: index 17 is out of range for size 5");
   cuda_synchronize(0);
 }
 
@@ -217,12 +217,12 @@ TEST_F(GpuRuntime, OutOfMemoryIsSurvived) {
   size_t before = size_t(cuda_memory_stats(0).reserved);
   set_cuda_memory_limit(0, before + 64 * kMiB);
   BufferPtr held = allocate_buffer(30 * kMiB, cuda(0));
-  std::string message = error_of([] { allocate_buffer(40 * kMiB, cuda(0)); });
+  std::string message = message_of([] { allocate_buffer(40 * kMiB, cuda(0)); });
   EXPECT_TRUE(has(message, "out of memory: 40.0 MiB asked for on cuda:0")) << message;
   EXPECT_TRUE(has(message, "\n  30.0 MiB")) << message;
   set_cuda_memory_limit(0, 0);
   // The device's own end.
-  message = error_of([] { allocate_buffer(size_t(cuda_device_info(0).memory_bytes) + kMiB, cuda(0)); });
+  message = message_of([] { allocate_buffer(size_t(cuda_device_info(0).memory_bytes) + kMiB, cuda(0)); });
   EXPECT_TRUE(has(message, "of the device's")) << message;
   auto x = random_values(100, 6);
   DeviceVector a(x), out(std::vector<float>(100, 0));

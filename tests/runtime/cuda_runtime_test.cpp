@@ -27,10 +27,10 @@ using CudaDriver = FakeCudaTest;
 [[noreturn]] void report_problem(const char* driver) {
   setenv("SINTER_CUDA_DRIVER", driver, 1);
   if (cuda_is_available() || cuda_device_count() != 0) std::exit(1);
-  std::string message = error_of([] { allocator_for(cuda(0)); });
+  std::string message = message_of([] { allocator_for(cuda(0)); });
   std::fprintf(stderr, "%s\n", message.c_str());
   bool said = has(message, "device cuda:0 is not available: " + cuda_problem());
-  std::exit(said && has(error_of([] { cuda_stream(0); }), cuda_problem()) ? 0 : 1);
+  std::exit(said && has(message_of([] { cuda_stream(0); }), cuda_problem()) ? 0 : 1);
 }
 
 TEST_F(CudaDriver, MissingIsSaidWithARemedy) {
@@ -65,10 +65,10 @@ TEST_F(CudaDriver, AnotherLibraryIsNotADriver) {
 TEST_F(CudaDriver, AMissingDeviceListsThoseThere) {
   SINTER_EXPECT_ON_FAKE([] {
     SINTER_REQUIRE(cuda_device_count() == 2);
-    std::string message = error_of([] { allocator_for(cuda(2)); });
+    std::string message = message_of([] { allocator_for(cuda(2)); });
     SINTER_REQUIRE(has(message, "there is no device cuda:2; this machine has cuda:0 (Fake GPU), cuda:1 (Fake GPU)"));
     SINTER_REQUIRE(cuda_device_info(1).architecture() == "sm_90");
-    SINTER_REQUIRE(has(error_of([] { sinter::cuda_synchronize(cpu()); }), "cpu is not a GPU"));
+    SINTER_REQUIRE(has(message_of([] { sinter::cuda_synchronize(cpu()); }), "cpu is not a GPU"));
   });
 }
 
@@ -122,7 +122,7 @@ TEST_F(CudaDriver, OutOfMemoryListsTheLargestAndGoesOn) {
     Allocator& memory = cuda_allocator(0);
     void* a = memory.allocate(30 * kMiB);
     void* b = memory.allocate(10 * kMiB);
-    std::string message = error_of([&] { memory.allocate(40 * kMiB); });
+    std::string message = message_of([&] { memory.allocate(40 * kMiB); });
     SINTER_REQUIRE(has(message, "out of memory: 40.0 MiB asked for on cuda:0; 40.0 MiB in use"));
     SINTER_REQUIRE(has(message, "limit 64.0 MiB") && has(message, "2 blocks in use:\n  30.0 MiB\n  10.0 MiB"));
     // What is free is given back first, and a segment as small as the request is tried.
@@ -136,8 +136,8 @@ TEST_F(CudaDriver, OutOfMemoryListsTheLargestAndGoesOn) {
     memory.release(a, 30 * kMiB);
     // The device's own end: the stand-in has 256 MiB.
     set_cuda_memory_limit(0, 0);
-    SINTER_REQUIRE(has(error_of([&] { memory.allocate(300 * kMiB); }), "256.0 MiB of the device's 256.0 MiB free"));
-    SINTER_REQUIRE(has(error_of([&] { memory.allocate(~size_t(0)); }), "out of memory"));
+    SINTER_REQUIRE(has(message_of([&] { memory.allocate(300 * kMiB); }), "256.0 MiB of the device's 256.0 MiB free"));
+    SINTER_REQUIRE(has(message_of([&] { memory.allocate(~size_t(0)); }), "out of memory"));
     SINTER_REQUIRE(memory.allocate(200 * kMiB) != nullptr);
   });
 }
@@ -204,13 +204,13 @@ TEST_F(CudaDriver, ReportsOfKernelsAreThrownWhereTheHostWaits) {
     SINTER_REQUIRE(cuda_error_cell(1, "embedding") != int64_t(cell));
     cuda_synchronize(0);
     other[0] = 1, other[1] = -9, other[2] = 5;
-    SINTER_REQUIRE(error_of([] { cuda_synchronize(0); }) == "gather, add: index -9 is out of range for size 5");
+    SINTER_REQUIRE(message_of([] { cuda_synchronize(0); }) == "gather, add: index -9 is out of range for size 5");
     cuda_synchronize(0);
     SINTER_REQUIRE(other[0] == 0);
     for (int i = 0; i < 5000; ++i) cuda_error_cell(0, "op " + std::to_string(i));  // more than there are cells
     auto* last = reinterpret_cast<int64_t*>(cuda_error_cell(0, "op 4999"));
     last[0] = 1, last[1] = 3, last[2] = 2;
-    SINTER_REQUIRE(has(error_of([] { check_cuda_errors(0); }), "one of many ops: index 3"));
+    SINTER_REQUIRE(has(message_of([] { check_cuda_errors(0); }), "one of many ops: index 3"));
   });
 }
 
@@ -225,7 +225,7 @@ TEST_F(CudaDriver, AGraphSaysWhatCannotBeRecorded) {
     SINTER_REQUIRE(!is_capturing_cuda_graph() && graph->nodes() == 1 && cuda_stream(0) == common);
     graph->launch(common);
     auto refused = [&](FunctionRef<void()> work, const char* text) {
-      SINTER_REQUIRE(has(error_of([&] { CudaGraph::capture(0, work); }), text));
+      SINTER_REQUIRE(has(message_of([&] { CudaGraph::capture(0, work); }), text));
       SINTER_REQUIRE(!is_capturing_cuda_graph() && cuda_stream(0) == common);
       cuda_synchronize(0);  // the stand-in refuses while recording
     };
@@ -269,7 +269,7 @@ TEST_F(CudaDriver, KernelsLoadOnManyThreadsAndAreOneEach) {
     SINTER_REQUIRE(loaded[0][0].handle() != loaded[0][1].handle());
     sources[5].text = "extern \"C\" __global__ void k1(P p) { wrong }";
     sources[5].name = "broken";
-    SINTER_REQUIRE(has(error_of([&] { load_cuda(sources, "struct P { float* x; };", 0); }), "'broken' does not compile"));
+    SINTER_REQUIRE(has(message_of([&] { load_cuda(sources, "struct P { float* x; };", 0); }), "'broken' does not compile"));
   });
 }
 
@@ -295,12 +295,12 @@ TEST_F(CudaDriver, KernelsAreCompiledOnceAndNamedInFaults) {
     SINTER_REQUIRE(cuda_compile_stats().memory_hits == after.memory_hits + 1);
     SINTER_REQUIRE(kernels[0].registers() == 32 && kernels[0].blocks_per_multiprocessor(256, 0) == 8);
     SINTER_REQUIRE(
-        has(error_of([&] { load_cuda(std::array{source("one")}, prelude, 0); }), "102400 bytes of shared memory"));
+        has(message_of([&] { load_cuda(std::array{source("one")}, prelude, 0); }), "102400 bytes of shared memory"));
     CudaGrid grid;
     void* params = nullptr;
     cuda_launch(kernels[1], 0, grid, &params, sizeof params);
     grid.threads[0] = 2048;
-    std::string message = error_of([&] { cuda_launch(kernels[1], 0, grid, &params, sizeof params); });
+    std::string message = message_of([&] { cuda_launch(kernels[1], 0, grid, &params, sizeof params); });
     SINTER_REQUIRE(has(message, "launching the kernel 'two' (grid 1×1×1, 2048×1×1 threads"));
   });
 }

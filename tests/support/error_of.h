@@ -1,11 +1,14 @@
 #pragma once
-// The message of the Error that a call throws.
+// What the Error that a call throws says; the test fails where it throws none.
+#include <gtest/gtest.h>
+
 #include <string>
 
 #include "sinter/base/error.h"
 
 namespace sinter {
 
+// With its position, where it has one.
 template <class F>
 std::string error_of(F&& f) {
   try {
@@ -13,7 +16,20 @@ std::string error_of(F&& f) {
   } catch (const Error& error) {
     return error.what();
   }
-  return "no error";
+  ADD_FAILURE() << "no Error was thrown";
+  return "";
+}
+
+// The message alone.
+template <class F>
+std::string message_of(F&& f) {
+  try {
+    f();
+  } catch (const Error& error) {
+    return error.message();
+  }
+  ADD_FAILURE() << "no Error was thrown";
+  return "";
 }
 
 }  // namespace sinter

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "sinter/base/error.h"
+#include "tests/support/error_of.h"
 
 namespace sinter {
 namespace {
@@ -19,12 +20,7 @@ struct Foreign {
                           [](DLManagedTensor* self) { ++static_cast<Foreign*>(self->manager_ctx)->deleted; }};
 
   std::string error() {
-    try {
-      from_dlpack(&managed);
-    } catch (const Error& e) {
-      return e.what();
-    }
-    return "no error";
+    return error_of([&] { from_dlpack(&managed); });
   }
 };
 

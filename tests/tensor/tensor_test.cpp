@@ -5,20 +5,12 @@
 #include "sinter/base/error.h"
 #include "sinter/tensor/memory_format.h"
 #include "sinter/tensor/tracer.h"
+#include "tests/support/error_of.h"
 
 namespace sinter {
 namespace {
 
-template <class F>
-std::string error_of(F f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.message();
-  }
-  return "no error";
-}
-#define EXPECT_ERROR(statement, text) EXPECT_PRED2(contains, error_of([&] { statement; }), text)
+#define EXPECT_ERROR(statement, text) EXPECT_PRED2(contains, message_of([&] { statement; }), text)
 bool contains(const std::string& whole, const std::string& part) { return whole.find(part) != std::string::npos; }
 
 struct SomeValue : TracedValue {};
