@@ -257,14 +257,10 @@ void expect_product(const GemvSpec& spec, const runtime::CudaFunction& function,
   runtime::cuda_launch(function, 0, grid, slots, sizeof slots);
   runtime::cuda_synchronize(0);
   for (size_t p = 0; p < (gated ? 1 : spec.parts.size()); ++p) {
-    std::vector<float> got = results[p]->values();
-    double difference = 0, norm = 0;
-    for (size_t i = 0; i < got.size(); ++i) {
-      double want = gated ? wanted[0][i] * wanted[1][i] : wanted[p][i];
-      difference += (got[i] - want) * (got[i] - want);
-      norm += want * want;
-    }
-    EXPECT_LE(std::sqrt(difference / norm), gated || spec.c == kFloat32 ? 1e-5 : 4e-3)
+    double error = relative_error(results[p]->values(), [&](size_t i) {
+      return gated ? wanted[0][i] * wanted[1][i] : wanted[p][i];
+    });
+    EXPECT_LE(error, gated || spec.c == kFloat32 ? 1e-5 : 4e-3)
         << spec.name << " m " << spec.m << " part " << p << ": " << to_string(spec.tuning);
   }
 }

@@ -238,14 +238,10 @@ void expect_product(const TileSpec& spec, int64_t m, const runtime::CudaFunction
   runtime::cuda_launch(function, 0, grid, &launch, sizeof launch);
   runtime::cuda_synchronize(0);
   for (size_t p = 0; p < (gated ? 1 : spec.parts.size()); ++p) {
-    std::vector<float> got = results[p]->values();
-    double difference = 0, norm = 0;
-    for (size_t i = 0; i < got.size(); ++i) {
-      double want = gated ? wanted[0][i] * wanted[1][i] : wanted[p][i];
-      difference += (got[i] - want) * (got[i] - want);
-      norm += want * want;
-    }
-    EXPECT_LE(std::sqrt(difference / norm), !spec.parts[p].epilogue.empty() ? 1e-5 : 4e-3)
+    double error = relative_error(results[p]->values(), [&](size_t i) {
+      return gated ? wanted[0][i] * wanted[1][i] : wanted[p][i];
+    });
+    EXPECT_LE(error, !spec.parts[p].epilogue.empty() ? 1e-5 : 4e-3)
         << spec.name << " m " << m << " k " << spec.k << " part " << p << ": " << to_string(spec.tuning);
   }
 }

@@ -50,6 +50,17 @@ class OnGpu {
   void* data_;
 };
 
+// The norm of what differs from the wanted values, by theirs.
+inline double relative_error(const std::vector<float>& got, auto&& wanted) {
+  double difference = 0, norm = 0;
+  for (size_t i = 0; i < got.size(); ++i) {
+    double want = wanted(i);
+    difference += (got[i] - want) * (got[i] - want);
+    norm += want * want;
+  }
+  return std::sqrt(difference / norm);
+}
+
 inline std::vector<float> numbers(int64_t count, double shift, double scale) {
   std::vector<float> out(static_cast<size_t>(count));
   for (size_t i = 0; i < out.size(); ++i) out[i] = float(scale * std::sin(double(i) * 0.7 + shift + double(i % 13)));

@@ -1,7 +1,6 @@
 // Convolutions and what follows them on a GPU: eagerly, compiled, recorded and replayed, against the CPU.
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <functional>
 
 #include "sinter/autograd/autograd.h"
@@ -13,16 +12,11 @@
 #include "sinter/ops/reduce.h"
 #include "sinter/ops/view.h"
 #include "sinter/runtime/cuda/device.h"
+#include "tests/engine/programs.h"
+#include "tests/support/distance.h"
 
 namespace sinter {
 namespace {
-
-double distance(const Tensor& got, const Tensor& want) {
-  Tensor a = got.to(cpu()).to(kFloat64), b = want.to(cpu()).to(kFloat64);
-  if (a.sizes() != b.sizes()) return 1e9;
-  auto norm = [](const Tensor& t) { return (t * t).sum().item<double>(); };
-  return std::sqrt(norm(a - b) / std::max(norm(b), 1e-30));
-}
 
 struct Image {
   DType dtype;
@@ -57,14 +51,7 @@ class GpuConvolution : public ::testing::TestWithParam<Image> {
     const double tolerance = dtype == kFloat32 ? 1e-4 : dtype == kFloat16 ? 3e-3 : 2e-2;
     EXPECT_LT(distance(f(there), want), tolerance) << "eager";
     for (Mode mode : {Mode::kDefault, Mode::kReduceOverhead}) {
-      TensorList parameters(there.begin() + 1, there.end());
-      auto fast = compile(
-          [f, parameters](const Tensor& x) {
-            TensorList all{x};
-            all.insert(all.end(), parameters.begin(), parameters.end());
-            return f(all);
-          },
-          {.mode = mode});
+      auto fast = compile(testing::with_parameters(f, {there.begin() + 1, there.end()}), {.mode = mode});
       TensorList kept;
       for (int call = 0; call < 4; ++call) {
         kept.push_back(there[0].clone());  // moves the image

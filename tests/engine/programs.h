@@ -24,6 +24,16 @@ class Runner {
   std::shared_ptr<Executable> executable_;
 };
 
+// `f` as a function of its first tensor alone; the others are its parameters.
+template <class F>
+auto with_parameters(const F& f, const TensorList& parameters) {
+  return [f, parameters](const Tensor& x) {
+    TensorList all{x};
+    all.insert(all.end(), parameters.begin(), parameters.end());
+    return f(all);
+  };
+}
+
 // Numbers between -1 and 1 that differ from element to element, the same at every call.
 Tensor values(const Shape& shape, double shift = 0);
 

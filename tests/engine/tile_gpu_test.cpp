@@ -2,7 +2,6 @@
 // the CPU.
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <cstdlib>
 #include <functional>
 
@@ -14,18 +13,13 @@
 #include "sinter/ops/reduce.h"
 #include "sinter/ops/view.h"
 #include "sinter/runtime/cuda/device.h"
+#include "tests/engine/programs.h"
+#include "tests/support/distance.h"
 
 namespace sinter {
 namespace {
 
 using Function = std::function<TensorList(const TensorList&)>;
-
-double distance(const Tensor& got, const Tensor& want) {
-  Tensor a = got.to(cpu()).to(kFloat64), b = want.to(cpu()).to(kFloat64);
-  if (a.sizes() != b.sizes()) return 1e9;
-  auto norm = [](const Tensor& t) { return (t * t).sum().item<double>(); };
-  return std::sqrt(norm(a - b) / std::max(norm(b), 1e-30));
-}
 
 class GpuTileProducts : public ::testing::TestWithParam<DType> {
  protected:
@@ -47,14 +41,7 @@ class GpuTileProducts : public ::testing::TestWithParam<DType> {
     }
     TensorList want = f(wide);
     for (Mode mode : {Mode::kDefault, Mode::kReduceOverhead}) {
-      TensorList parameters(there.begin() + 1, there.end());
-      auto fast = compile(
-          [f, parameters](const Tensor& x) {
-            TensorList all{x};
-            all.insert(all.end(), parameters.begin(), parameters.end());
-            return f(all);
-          },
-          {.mode = mode});
+      auto fast = compile(testing::with_parameters(f, {there.begin() + 1, there.end()}), {.mode = mode});
       TensorList kept;
       for (int call = 0; call < 4; ++call) {
         kept.push_back(there[0].clone());

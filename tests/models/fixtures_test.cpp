@@ -3,7 +3,6 @@
 
 #include <sstream>
 
-#include <cmath>
 #include <filesystem>
 #include <map>
 
@@ -17,6 +16,7 @@
 #include "sinter/ops/pointwise.h"
 #include "sinter/ops/reduce.h"
 #include "sinter/ops/view.h"
+#include "tests/support/distance.h"
 
 namespace sinter::models {
 namespace {
@@ -33,12 +33,6 @@ struct Fixture {
     for (auto& [key, tensor] : load_safetensors(folder_of(name) + "/golden.safetensors")) golden[key] = tensor;
   }
 };
-
-double distance(const Tensor& got, const Tensor& want) {
-  EXPECT_TRUE(got.sizes().same_as(want.sizes())) << to_string(got.sizes()) << " " << to_string(want.sizes());
-  auto norm = [](const Tensor& t) { return (t * t).sum().item<double>(); };
-  return std::sqrt(norm(got.to(kFloat64) - want.to(kFloat64)) / norm(want.to(kFloat64)));
-}
 
 Tensor range(int64_t from, int64_t to) { return arange(from, to, kInt64); }
 Tensor next_of(const Tensor& logits) { return argmax(logits.select(1, -1), -1).unsqueeze(-1); }

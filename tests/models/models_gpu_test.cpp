@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
 
 #include "sinter/autograd/autograd.h"
@@ -15,16 +14,12 @@
 #include "sinter/ops/reduce.h"
 #include "sinter/ops/view.h"
 #include "sinter/runtime/cuda/device.h"
+#include "tests/support/distance.h"
 
 namespace sinter::models {
 namespace {
 
 constexpr int64_t kSteps = 40;
-
-double distance(const Tensor& got, const Tensor& want) {
-  auto norm = [](const Tensor& t) { return (t * t).sum().item<double>(); };
-  return std::sqrt(norm(got.to(cpu()).to(kFloat64) - want.to(kFloat64)) / norm(want.to(kFloat64)));
-}
 
 class GpuModels : public ::testing::TestWithParam<const char*> {
  protected:
