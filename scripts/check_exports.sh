@@ -4,7 +4,7 @@
 set -euo pipefail
 exported=$(nm -DC --defined-only "$1" | cut -d ' ' -f 3-)
 
-internal='cli|codegen|eager|embedded|interpreter|jinja|padding|referee|tokenizers|runtime::[a-z_]+_detail'
+internal='cli|codegen|eager|embedded|interpreter|jinja|padding|referee|tokenizers|runtime::[a-z_]+_detail|capture::Capture|nn::ModuleState'
 wanted=('sinter::matmul(' 'sinter::capture::Function::call(' 'sinter::nn::Module::parameters(' 'typeinfo for sinter::Error'
   'sinter::register_backend(' 'sinter::run_graph(')
 
