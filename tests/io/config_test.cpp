@@ -1,13 +1,13 @@
 #include "sinter/io/config.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 
 #include "sinter/base/error.h"
 #include "tests/support/error_of.h"
+#include "tests/support/own_directory.h"
 
 namespace sinter {
 namespace {
@@ -58,8 +58,8 @@ TEST(ConfigFile, RefusesWhatIsNoObject) {
 }
 
 TEST(GenerationConfig, TakesTheRestFromTheModel) {
-  fs::path folder = fs::temp_directory_path() / ("sinter_generation_" + std::to_string(getpid()));
-  fs::create_directories(folder);
+  OwnDirectory own;
+  const fs::path& folder = own.path();
   EXPECT_TRUE(GenerationConfig::read(folder).eos_token_ids.empty());
   std::ofstream(folder / "config.json") << R"({"eos_token_id": 2, "bos_token_id": 1})";
   EXPECT_EQ(GenerationConfig::read(folder).eos_token_ids, (std::vector<int64_t>{2}));
@@ -71,7 +71,6 @@ TEST(GenerationConfig, TakesTheRestFromTheModel) {
   EXPECT_EQ(config.temperature, 0.7);
   EXPECT_TRUE(config.do_sample);
   EXPECT_FALSE(config.top_k.has_value());
-  fs::remove_all(folder);
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 #include "sinter/io/safetensors.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cstring>
 #include <filesystem>
@@ -9,6 +8,7 @@
 
 #include "sinter/base/error.h"
 #include "tests/support/error_of.h"
+#include "tests/support/own_directory.h"
 
 namespace sinter {
 namespace {
@@ -17,14 +17,6 @@ namespace fs = std::filesystem;
 
 class SafeTensors : public ::testing::Test {
  protected:
-  void SetUp() override {
-    auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
-    folder_ = fs::temp_directory_path() / ("sinter_" + std::string(test->name()) + "_" + std::to_string(getpid()));
-    fs::create_directories(folder_);
-    path_ = folder_ / "x.safetensors";
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
   void write_raw(const std::string& bytes) { std::ofstream(path_, std::ios::binary) << bytes; }
   void write_file(const std::string& header, size_t data_bytes) {
     uint64_t length = header.size();
@@ -40,8 +32,9 @@ class SafeTensors : public ::testing::Test {
     EXPECT_NE(read_error().find(text), std::string::npos) << header << "\n" << read_error();
   }
 
-  fs::path folder_;
-  std::string path_;
+  OwnDirectory own_;
+  const fs::path folder_ = own_.path();
+  const std::string path_ = own_.file("x.safetensors");
 };
 
 TEST_F(SafeTensors, RoundTripOfEveryType) {

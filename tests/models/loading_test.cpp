@@ -1,5 +1,4 @@
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -14,6 +13,7 @@
 #include "sinter/ops/pointwise.h"
 #include "sinter/ops/reduce.h"
 #include "tests/support/error_of.h"
+#include "tests/support/own_directory.h"
 
 namespace sinter::models {
 namespace {
@@ -25,20 +25,14 @@ const fs::path kData = fs::path(SINTER_TEST_DATA) / "models";
 // A folder of its own for each test.
 class Loading : public ::testing::Test {
  protected:
-  void SetUp() override {
-    auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
-    folder_ = fs::temp_directory_path() / ("sinter_" + std::string(test->name()) + "_" + std::to_string(getpid()));
-    fs::create_directories(folder_);
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
   void copy_config(const std::string& name) { fs::copy_file(kData / name / "config.json", folder_ / "config.json"); }
   std::string load_error(const FromOptions& options = {}) {
     return message_of([&] { from_pretrained(folder_.string(), options); });
   }
   void expect_error(const std::string& text) { EXPECT_NE(load_error().find(text), std::string::npos) << load_error(); }
 
-  fs::path folder_;
+  OwnDirectory own_;
+  const fs::path folder_ = own_.path();
 };
 
 Tensor some_ids() { return tensor({5, 17, 3, 250}).view({1, 4}); }

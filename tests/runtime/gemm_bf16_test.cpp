@@ -8,6 +8,7 @@
 #include "sinter/base/format.h"
 #include "sinter/base/thread_pool.h"
 #include "sinter/runtime/cpu/gemm/gemm.h"
+#include "tests/runtime/available_isas.h"
 
 namespace sinter::runtime {
 namespace {
@@ -16,13 +17,6 @@ uint16_t to_bf16(float value) {
   uint32_t bits;
   std::memcpy(&bits, &value, 4);
   return uint16_t(bits >> 16);
-}
-
-std::vector<CpuIsa> available_isas() {
-  std::vector<CpuIsa> isas;
-  for (CpuIsa isa : {CpuIsa::kScalar, CpuIsa::kNeon, CpuIsa::kAvx2, CpuIsa::kAvx512})
-    if (cpu_supports(isa)) isas.push_back(isa);
-  return isas;
 }
 
 struct Case {

@@ -10,16 +10,10 @@
 #include "sinter/base/error.h"
 #include "sinter/base/thread_pool.h"
 #include "sinter/runtime/cpu/gemm/gemm.h"
+#include "tests/runtime/available_isas.h"
 
 namespace sinter::runtime {
 namespace {
-
-std::vector<CpuIsa> available_isas() {
-  std::vector<CpuIsa> isas;
-  for (CpuIsa isa : {CpuIsa::kScalar, CpuIsa::kNeon, CpuIsa::kAvx2, CpuIsa::kAvx512})
-    if (cpu_supports(isa)) isas.push_back(isa);
-  return isas;
-}
 
 struct Threads {
   explicit Threads(int count) : before(num_threads()) { set_num_threads(count); }

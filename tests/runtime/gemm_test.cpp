@@ -11,18 +11,12 @@
 
 #include "sinter/base/error.h"
 #include "sinter/base/thread_pool.h"
+#include "tests/runtime/available_isas.h"
 
 namespace sinter::runtime {
 namespace {
 
 constexpr GemmType kTypes[] = {GemmType::f32, GemmType::f64, GemmType::bf16, GemmType::f16};
-
-std::vector<CpuIsa> available_isas() {
-  std::vector<CpuIsa> isas;
-  for (CpuIsa isa : {CpuIsa::kScalar, CpuIsa::kNeon, CpuIsa::kAvx2, CpuIsa::kAvx512})
-    if (cpu_supports(isa)) isas.push_back(isa);
-  return isas;
-}
 
 int64_t size_of(GemmType type) { return type == GemmType::f64 ? 8 : type == GemmType::f32 ? 4 : 2; }
 double epsilon(GemmType type) {

@@ -1,7 +1,6 @@
 #include "sinter/io/tokenizer/tokenizer.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <filesystem>
@@ -13,6 +12,7 @@
 #include "sinter/io/tokenizer/regex.h"
 #include "sinter/io/tokenizer/unicode.h"
 #include "tests/support/error_of.h"
+#include "tests/support/own_directory.h"
 
 namespace sinter {
 namespace {
@@ -129,8 +129,8 @@ TEST(Tokenizer, ManyThreadsMayEncode) {
 }
 
 TEST(Tokenizer, FolderHoldsSpecialTokensAndTemplate) {
-  fs::path folder = fs::temp_directory_path() / ("sinter_tokenizer_" + std::to_string(getpid()));
-  fs::create_directories(folder);
+  OwnDirectory own;
+  const fs::path& folder = own.path();
   std::ofstream(folder / "tokenizer.json") << word_level();
   auto plain = Tokenizer::from_pretrained(folder);
   EXPECT_FALSE(plain.has_chat_template());
@@ -155,7 +155,6 @@ TEST(Tokenizer, FolderHoldsSpecialTokensAndTemplate) {
   EXPECT_THROW(tokenizer.apply_chat_template(messages, {.tools = "{"}), Error);
   std::ofstream(folder / "chat_template.jinja") << "file wins";
   EXPECT_EQ(Tokenizer::from_pretrained(folder).apply_chat_template(messages), "file wins");
-  fs::remove_all(folder);
   EXPECT_THROW(Tokenizer::from_pretrained(folder), Error);
 }
 
