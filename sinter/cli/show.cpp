@@ -6,7 +6,8 @@
 #include "sinter/cli/commands.h"
 #include "sinter/cli/op_lookup.h"
 #include "sinter/cli/stages.h"
-#include "sinter/codegen/cuda/emit.h"
+#include "sinter/codegen/cuda/prelude.h"
+#include "sinter/codegen/gpu/emit.h"
 #include "sinter/engine/kernel.h"
 #include "sinter/graph/trace.h"
 #include "sinter/loops/lower.h"
@@ -104,7 +105,7 @@ std::string no_loops_because(const Op& op) {
 
 KernelStages cuda_stages(const LoopNest& nest, const std::string& name) {
   const Schedule plan = schedule(nest, GpuFacts());
-  return {name, nest.text(), to_string(plan), codegen::emit_cuda(nest, plan, name).text};
+  return {name, nest.text(), to_string(plan), codegen::emit_gpu(nest, plan, name).text};
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ enum class VectorMode : uint8_t {
   kColumns  // a reduction: lanes along the last row axis, each with a row of its own
 };
 
-// How the work is spread over a GPU; codegen/cuda/geometry.h turns it into blocks and threads.
+// How the work is spread over a GPU; codegen/gpu/geometry.h turns it into blocks and threads.
 enum class Spread : uint8_t {
   kElements,  // a thread takes `lanes` neighbours of the range at a time
   kPoints,    // a thread takes a point of the range at a time, all of its work
@@ -97,7 +97,7 @@ struct GpuFacts {
   // nest does not say so. Where a stride is known to be 1 the axis is found without.
   int turn = -1;
   // Of rows with several sweeps: so many vectors of what more than one of them loads stay in a thread's registers; the rest
-  // of a longer row is loaded again. cuda_geometry tells how many a thread gets.
+  // of a longer row is loaded again. gpu_geometry tells how many a thread gets.
   int keep = 0;
   KernelPart part = KernelPart::kKernel;
   DType memory = kFloat32;  // of an epilogue by itself: what the contraction's results are stored as

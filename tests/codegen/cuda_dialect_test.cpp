@@ -5,17 +5,18 @@
 #include <functional>
 #include <set>
 
-#include "sinter/codegen/cuda/emit.h"
-#include "sinter/codegen/cuda/geometry.h"
+#include "sinter/codegen/cuda/prelude.h"
+#include "sinter/codegen/gpu/emit.h"
+#include "sinter/codegen/gpu/geometry.h"
 #include "sinter/runtime/cuda/module.h"
 #include "tests/codegen/nests.h"
 
 namespace sinter {
 namespace {
 
-using codegen::CudaGeometry;
-using codegen::CudaKernelText;
-using codegen::CudaLaunch;
+using codegen::GpuGeometry;
+using codegen::GpuKernelText;
+using codegen::GpuLaunch;
 using testing::Sample;
 
 // ---- texts ----
@@ -175,7 +176,7 @@ class Kernels {
   void add(const LoopNest& nest, const GpuFacts& facts = {}) {
     add_as([&](const std::string& name) { return cuda_text(nest, name, facts); });
   }
-  void add_as(const std::function<CudaKernelText(const std::string& name)>& emit) {
+  void add_as(const std::function<GpuKernelText(const std::string& name)>& emit) {
     if (seen_.insert(emit("same").text).second) texts_.push_back(emit(format("k{}", texts_.size())).text);
   }
   void compile(const std::string& architecture) const {
@@ -236,14 +237,14 @@ TEST(CudaDialect, EveryKindCompilesForEveryArchitecture) {
   for (int keep : {0, 2}) kernels.add_as([&](auto& name) { return cuda_text(softmax, name, {.keep = keep}); });
   kernels.add_as([&](auto& name) {
     auto columns = cuda_text(nest_of("sum", "x[5, 9] | dims=[0]", kFloat32), "b");
-    return codegen::emit_cuda_siblings({cuda_text(softmax, "a"), columns}, name);
+    return codegen::emit_gpu_siblings({cuda_text(softmax, "a"), columns}, name);
   });
   kernels.add_as([&](auto& name) { return cuda_text(epilogue, name, {.memory = kBFloat16}); });
   // Parts of other kernels, called by one.
   kernels.add_as([&](auto& name) {
     auto rows = cuda_text(softmax, name + "_rows", {.part = KernelPart::kRows});
     auto element = cuda_text(epilogue, name + "_element", {.part = KernelPart::kElement});
-    CudaKernelText out;
+    GpuKernelText out;
     auto run = cuda_text(epilogue, name + "_neighbours", {.part = KernelPart::kRun});
     EXPECT_EQ(run.lanes, 8);
     EXPECT_EQ(run.slots, element.slots);
@@ -258,37 +259,37 @@ TEST(CudaDialect, EveryKindCompilesForEveryArchitecture) {
 }
 
 // ---- geometry ----
-TEST(CudaGeometry, ElementsGetAThreadAVector) {
-  const CudaLaunch map{Spread::kElements, 8, false};
-  EXPECT_EQ(codegen::cuda_geometry(map, 8 << 20, 1, 132), (CudaGeometry{4096, {256, 1}, 0}));
-  EXPECT_EQ(codegen::cuda_geometry(map, int64_t(1) << 40, 1, 132), (CudaGeometry{132 * 64, {256, 1}, 0}));
+TEST(LaunchGeometry, ElementsGetAThreadAVector) {
+  const GpuLaunch map{Spread::kElements, 8, false};
+  EXPECT_EQ(codegen::gpu_geometry(map, 8 << 20, 1, 132), (GpuGeometry{4096, {256, 1}, 0}));
+  EXPECT_EQ(codegen::gpu_geometry(map, int64_t(1) << 40, 1, 132), (GpuGeometry{132 * 64, {256, 1}, 0}));
   // Few elements: smaller blocks on more multiprocessors.
-  EXPECT_EQ(codegen::cuda_geometry(map, 8192, 1, 132), (CudaGeometry{16, {64, 1}, 0}));
-  EXPECT_EQ(codegen::cuda_geometry(map, 0, 1, 132), (CudaGeometry{1, {64, 1}, 0}));
+  EXPECT_EQ(codegen::gpu_geometry(map, 8192, 1, 132), (GpuGeometry{16, {64, 1}, 0}));
+  EXPECT_EQ(codegen::gpu_geometry(map, 0, 1, 132), (GpuGeometry{1, {64, 1}, 0}));
 }
 
-TEST(CudaGeometry, RowsAreSharedAsTheyAreLong) {
-  const CudaLaunch rows{Spread::kRows, 4, true};
-  EXPECT_EQ(codegen::cuda_geometry(rows, 100000, 64, 132), (CudaGeometry{6250, {16, 16}, 0}));
-  EXPECT_EQ(codegen::cuda_geometry(rows, 8192, 4096, 132), (CudaGeometry{8192, {256, 1}, 0}));
-  EXPECT_EQ(codegen::cuda_geometry(rows, 1, 1 << 20, 132), (CudaGeometry{1, {512, 1}, 0}));
-  const CudaLaunch strided{Spread::kRows, 1, false};
-  EXPECT_EQ(codegen::cuda_geometry(strided, 1 << 20, 64, 132), (CudaGeometry{4096, {1, 256}, 0}));
+TEST(LaunchGeometry, RowsAreSharedAsTheyAreLong) {
+  const GpuLaunch rows{Spread::kRows, 4, true};
+  EXPECT_EQ(codegen::gpu_geometry(rows, 100000, 64, 132), (GpuGeometry{6250, {16, 16}, 0}));
+  EXPECT_EQ(codegen::gpu_geometry(rows, 8192, 4096, 132), (GpuGeometry{8192, {256, 1}, 0}));
+  EXPECT_EQ(codegen::gpu_geometry(rows, 1, 1 << 20, 132), (GpuGeometry{1, {512, 1}, 0}));
+  const GpuLaunch strided{Spread::kRows, 1, false};
+  EXPECT_EQ(codegen::gpu_geometry(strided, 1 << 20, 64, 132), (GpuGeometry{4096, {1, 256}, 0}));
   // A search takes more threads.
-  EXPECT_EQ(codegen::cuda_geometry({Spread::kRows, 4, true, 1024}, 1, 128256, 132), (CudaGeometry{1, {1024, 1}, 0}));
+  EXPECT_EQ(codegen::gpu_geometry({Spread::kRows, 4, true, 1024}, 1, 128256, 132), (GpuGeometry{1, {1024, 1}, 0}));
   for (int64_t range : {1, 3, 100, 5000, 1000000})
     for (int64_t work : {1, 5, 100, 3000, 100000}) {
-      auto g = codegen::cuda_geometry(rows, range, work, 132);
+      auto g = codegen::gpu_geometry(rows, range, work, 132);
       EXPECT_EQ(g.threads[0] * g.threads[1] % 32, 0u);
       EXPECT_LE(g.threads[0] * g.threads[1], 512u);
       EXPECT_EQ(g.threads[0] & (g.threads[0] - 1), 0u);
     }
 }
 
-TEST(CudaGeometry, SiblingsHaveOneSizeOfBlock) {
+TEST(LaunchGeometry, SiblingsHaveOneSizeOfBlock) {
   for (Spread spread : {Spread::kElements, Spread::kPoints, Spread::kRows, Spread::kColumns})
     for (int64_t range : {1, 77, 100000}) {
-      auto g = codegen::cuda_sibling_geometry({spread, 4, true}, range, 3000, 132);
+      auto g = codegen::gpu_sibling_geometry({spread, 4, true}, range, 3000, 132);
       EXPECT_EQ(g.threads[0] * g.threads[1], unsigned(codegen::kSiblingThreads));
     }
 }

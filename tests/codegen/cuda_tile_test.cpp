@@ -10,7 +10,7 @@
 #include <set>
 
 #include "sinter/base/format.h"
-#include "sinter/codegen/cuda/emit.h"
+#include "sinter/codegen/cuda/prelude.h"
 #include "sinter/runtime/cuda/device.h"
 #include "sinter/runtime/cuda/memory.h"
 #include "sinter/runtime/cuda/module.h"

@@ -7,9 +7,10 @@
 
 #include "sinter/autograd/autograd.h"
 #include "sinter/codegen/cpu/emit.h"
-#include "sinter/codegen/cuda/emit.h"
 #include "sinter/codegen/cuda/gemv.h"
+#include "sinter/codegen/cuda/prelude.h"
 #include "sinter/codegen/cuda/tile.h"
+#include "sinter/codegen/gpu/emit.h"
 #include "sinter/engine/cuda/nest_step.h"
 #include "sinter/engine/eager/eager.h"
 #include "sinter/engine/executable/ready_graph.h"
@@ -196,7 +197,7 @@ TEST(Names, KernelsOfTheCpu) {
 
 TEST(Names, KernelsOfTheGpu) {
   Prelude prelude(codegen::cuda_prelude());
-  auto expect_right = [&](const codegen::CudaKernelText& kernel) {
+  auto expect_right = [&](const codegen::GpuKernelText& kernel) {
     EXPECT_EQ(misplaced(kernel.text, prelude, "k_test"), "") << kernel.text;
   };
   for (auto& nest : nests_of_all_ops())
@@ -209,7 +210,7 @@ TEST(Names, KernelsOfTheGpu) {
     }
     for (int keep : {0, 4}) expect_right(cuda_text(nest, "k_test", {.keep = keep}));
     expect_right(cuda_text(nest, "k_test", {.part = KernelPart::kRows}));
-    expect_right(codegen::emit_cuda_siblings({cuda_text(nest, "k_test_a"), cuda_text(nest, "k_test_b")}, "k_test"));
+    expect_right(codegen::emit_gpu_siblings({cuda_text(nest, "k_test_a"), cuda_text(nest, "k_test_b")}, "k_test"));
   }
 }
 

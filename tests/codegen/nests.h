@@ -5,7 +5,7 @@
 #include <functional>
 #include <optional>
 
-#include "sinter/codegen/cuda/emit.h"
+#include "sinter/codegen/gpu/emit.h"
 #include "sinter/engine/step/kernel_parameters.h"
 #include "sinter/graph/trace.h"
 #include "sinter/loops/lower.h"
@@ -80,8 +80,8 @@ inline LoopNest fused_nest(const std::function<TensorList(const TensorList&)>& f
 }
 
 // A nest as text for a GPU.
-inline codegen::CudaKernelText cuda_text(const LoopNest& nest, const std::string& name, const GpuFacts& facts = {}) {
-  return codegen::emit_cuda(nest, schedule(nest, facts), name);
+inline codegen::GpuKernelText cuda_text(const LoopNest& nest, const std::string& name, const GpuFacts& facts = {}) {
+  return codegen::emit_gpu(nest, schedule(nest, facts), name);
 }
 
 // A sum of a matrix and the transpose of another, which lanes and squares turn.

@@ -2,6 +2,7 @@
 
 #include "sinter/base/error.h"
 #include "sinter/base/hash.h"
+#include "sinter/codegen/cuda/prelude.h"
 #include "sinter/engine/kernel_stages.h"
 #include "sinter/runtime/cuda/device.h"
 
@@ -14,7 +15,7 @@ std::string cuda_name(const std::string& name, const std::string& text, const Gp
   return format("{}_{}{}", name.substr(0, 96), hash_hex(text).substr(0, 12), form);
 }
 
-runtime::CudaGrid grid_of(const codegen::CudaGeometry& geometry) {
+runtime::CudaGrid grid_of(const codegen::GpuGeometry& geometry) {
   runtime::CudaGrid grid;
   grid.blocks[0] = geometry.blocks;
   grid.threads[0] = geometry.threads[0];
@@ -27,12 +28,12 @@ runtime::CudaGrid grid_of(const codegen::CudaGeometry& geometry) {
 std::shared_ptr<const CudaLoopKernel> compile_cuda_loops(const LoopNest& nest, const std::string& name, Device device,
                                                          const GpuFacts& facts) {
   Schedule plan = schedule(nest, facts);
-  auto text = codegen::emit_cuda(nest, plan, cuda_name(name, nest.text(), facts));
+  auto text = codegen::emit_gpu(nest, plan, cuda_name(name, nest.text(), facts));
   if (kernels_are_noted()) note_kernel({text.name, nest.text(), to_string(plan), text.text});
   auto kernel = std::make_shared<CudaLoopKernel>();
   std::vector<runtime::CudaSource> sources{{text.name, text.text, 0}};
   kernel->function = runtime::load_cuda(sources, codegen::cuda_prelude(), device.index)[0];
-  kernel->spread = codegen::CudaLaunch::of(text);
+  kernel->spread = codegen::GpuLaunch::of(text);
   kernel->range = text.range;
   kernel->work = text.work;
   kernel->parameters = nest.parameters;
@@ -58,7 +59,7 @@ void launch(const CudaLoopKernel& kernel, const int64_t* args) {
   slots.add_numbers({args + operands, kernel.parameters.size() + 1});
   int64_t range = evaluate(kernel.range);
   int processors = runtime::cuda_device_info(kernel.device.index).multiprocessors;
-  auto geometry = codegen::cuda_geometry(kernel.spread, range, evaluate(kernel.work), processors);
+  auto geometry = codegen::gpu_geometry(kernel.spread, range, evaluate(kernel.work), processors);
   cuda_launch(kernel.function, kernel.device, grid_of(geometry), range, slots);
 }
 

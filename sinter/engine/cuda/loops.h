@@ -2,14 +2,14 @@
 // A loop nest compiled for a GPU.
 #include <memory>
 
-#include "sinter/codegen/cuda/geometry.h"
+#include "sinter/codegen/gpu/geometry.h"
 #include "sinter/engine/cuda/arguments.h"
 
 namespace sinter {
 
 struct CudaLoopKernel {
   runtime::CudaFunction function;
-  codegen::CudaLaunch spread;
+  codegen::GpuLaunch spread;
   Dim range, work;                  // of params
   std::vector<Parameter> parameters;  // their values follow the operands
   std::vector<bool> is_address;     // by operand
@@ -23,5 +23,5 @@ void launch(const CudaLoopKernel& kernel, const int64_t* args);
 
 // A name that no other text has.
 std::string cuda_name(const std::string& name, const std::string& text, const GpuFacts& facts);
-runtime::CudaGrid grid_of(const codegen::CudaGeometry& geometry);
+runtime::CudaGrid grid_of(const codegen::GpuGeometry& geometry);
 }  // namespace sinter

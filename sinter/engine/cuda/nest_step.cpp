@@ -30,7 +30,7 @@ bool is_wide(std::span<const TensorImpl* const> tensors) {
 int vectors_to_keep(const LoopNest& nest, int64_t rows, int64_t length, Device device) {
   const Schedule plan = schedule(nest, GpuFacts());
   if (plan.lanes == 1) return 0;
-  auto geometry = codegen::cuda_geometry(codegen::CudaLaunch::of(plan), rows, length,
+  auto geometry = codegen::gpu_geometry(codegen::GpuLaunch::of(plan), rows, length,
                                          runtime::cuda_device_info(device.index).multiprocessors);
   int64_t step = int64_t(geometry.threads[0]) * plan.lanes, each = (length + step - 1) / step;
   return each <= kMostKept ? int(each) : 0;
@@ -57,7 +57,7 @@ CudaNest write(const Lowered& lowered, const GpuFacts& facts, std::string name =
   out.indexing = nest.indexing;
   if (name.empty()) name = cuda_name(kernel_name(nest.name), (nest.tiles ? to_string(facts.memory) : "") + nest.text(), facts);
   Schedule plan = schedule(nest, facts);
-  out.kernel = codegen::emit_cuda(nest, plan, name);
+  out.kernel = codegen::emit_gpu(nest, plan, name);
   out.params = parameters.values_for(nest);
   out.range = parameters.evaluate(out.kernel.range);
   out.work = parameters.evaluate(out.kernel.work);
@@ -72,7 +72,7 @@ class NestStep final : public CudaStep {
     if (nest_.range == 0) return;
     kernels_.push_back(std::make_shared<CudaKernel>(CudaKernel{{nest_.kernel.name, nest_.kernel.text, 0}}));
     int processors = runtime::cuda_device_info(device.index).multiprocessors;
-    grid_ = grid_of(codegen::cuda_geometry(nest_.spread(), nest_.range, nest_.work, processors));
+    grid_ = grid_of(codegen::gpu_geometry(nest_.spread(), nest_.range, nest_.work, processors));
   }
 
   void launch(const StepArguments& slots) const override {
@@ -92,22 +92,22 @@ class SiblingStep final : public CudaStep {
   struct Sibling {
     CudaNest nest;
     std::vector<int> operands;
-    codegen::CudaGeometry geometry;
+    codegen::GpuGeometry geometry;
   };
 
   SiblingStep(std::vector<Sibling> siblings, Device device) : CudaStep(device), siblings_(std::move(siblings)) {
     int processors = runtime::cuda_device_info(device.index).multiprocessors;
-    std::vector<codegen::CudaKernelText> texts;
+    std::vector<codegen::GpuKernelText> texts;
     std::string all_text;
     unsigned blocks = 0;
     for (auto& s : siblings_) {
       name_ += (name_.empty() ? "" : " | ") + s.nest.name;
-      s.geometry = codegen::cuda_sibling_geometry(s.nest.spread(), s.nest.range, s.nest.work, processors);
+      s.geometry = codegen::gpu_sibling_geometry(s.nest.spread(), s.nest.range, s.nest.work, processors);
       blocks += s.geometry.blocks;
       texts.push_back(s.nest.kernel);
       all_text += s.nest.kernel.name + "\n";
     }
-    auto text = codegen::emit_cuda_siblings(texts, cuda_name("k_siblings", all_text, {}));
+    auto text = codegen::emit_gpu_siblings(texts, cuda_name("k_siblings", all_text, {}));
     if (log_enabled(LogTopic::kCode)) log(LogTopic::kCode, "{}", text.text);
     kernels_.push_back(std::make_shared<CudaKernel>(CudaKernel{{text.name, text.text, 0}}));
     grid_.blocks[0] = blocks;

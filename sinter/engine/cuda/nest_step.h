@@ -1,6 +1,6 @@
 #pragma once
 // Generated nests on a GPU: alone, or several side by side in one launch.
-#include "sinter/codegen/cuda/geometry.h"
+#include "sinter/codegen/gpu/geometry.h"
 #include "sinter/engine/cuda/step.h"
 #include "sinter/engine/step/kernel_parameters.h"
 
@@ -8,12 +8,12 @@ namespace sinter {
 
 // A nest at known sizes and layouts as text, with the numbers that it is launched with.
 struct CudaNest {
-  codegen::CudaKernelText kernel;
+  codegen::GpuKernelText kernel;
   std::string name, indexing;   // for people
   std::vector<int64_t> params;  // behind the operands
   int64_t range = 0, work = 1;  // range 0: there is nothing to do
 
-  codegen::CudaLaunch spread() const { return codegen::CudaLaunch::of(kernel); }
+  codegen::GpuLaunch spread() const { return codegen::GpuLaunch::of(kernel); }
   // Params and the error cell.
   void add_rest(StepArguments& slots, Device device) const;
 };

@@ -3,7 +3,7 @@
 #include <mutex>
 
 #include "sinter/base/format.h"
-#include "sinter/codegen/cuda/emit.h"
+#include "sinter/codegen/cuda/prelude.h"
 #include "sinter/engine/cuda/arguments.h"
 #include "sinter/engine/cuda/loops.h"
 #include "sinter/engine/cuda/op_kernels.h"

@@ -255,7 +255,7 @@ class LibraryStep final : public CudaStep {
       if (out.nest.range == 0) continue;
       out.kernel = std::make_shared<CudaKernel>(CudaKernel{{out.nest.kernel.name, out.nest.kernel.text, 0}});
       int processors = runtime::cuda_device_info(device.index).multiprocessors;
-      out.grid = grid_of(codegen::cuda_geometry(out.nest.spread(), out.nest.range, out.nest.work, processors));
+      out.grid = grid_of(codegen::gpu_geometry(out.nest.spread(), out.nest.range, out.nest.work, processors));
       kernels_.push_back(out.kernel);
       follows_.push_back(std::move(out));
     }

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sinter/codegen/cuda/emit.h"
+#include "sinter/codegen/cuda/prelude.h"
 #include "sinter/engine/cuda/own_kernel.h"
 #include "sinter/runtime/cuda/device.h"
 

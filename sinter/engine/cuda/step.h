@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "sinter/codegen/cuda/emit.h"
+#include "sinter/codegen/cuda/prelude.h"
 #include "sinter/engine/cuda/arguments.h"
 #include "sinter/engine/step/compiled_step.h"
 #include "sinter/ops/fused.h"

@@ -8,7 +8,7 @@
 #include "sinter/base/error.h"
 #include "sinter/base/hash.h"
 #include "sinter/base/log.h"
-#include "sinter/codegen/cuda/emit.h"
+#include "sinter/codegen/cuda/prelude.h"
 #include "sinter/codegen/cuda/tile.h"
 #include "sinter/engine/cuda/arguments.h"
 #include "sinter/runtime/cuda/device.h"

@@ -1,12 +1,12 @@
 // Sweeps over rows that threads share.
 #include <set>
 
-#include "sinter/codegen/cuda/lanes.h"
-#include "sinter/codegen/cuda/writer.h"
+#include "sinter/codegen/gpu/lanes.h"
+#include "sinter/codegen/gpu/writer.h"
 
 namespace sinter::codegen {
 
-void CudaWriter::rows() {
+void GpuWriter::rows() {
   open_run();
   if (plan_.over_inner) {
     // A map without rows, inside another kernel: the range is a piece of its one axis.
@@ -28,7 +28,7 @@ void CudaWriter::rows() {
   close();
 }
 
-void CudaWriter::sweep(size_t n) {
+void GpuWriter::sweep(size_t n) {
   const Sweep& s = nest_.sweeps[n];
   if (s.once) {
     BodyWriter body(nest_, s, Dim(), LaneMode::kScalar);
@@ -55,12 +55,12 @@ void CudaWriter::sweep(size_t n) {
   }
 }
 
-void CudaWriter::unroll(size_t n) {
+void GpuWriter::unroll(size_t n) {
   if (int times = plan_.sweeps[n].unroll) line(format("#pragma unroll {}", times));
 }
 
 // One element at a time, over all inner axes as one.
-void CudaWriter::walk(size_t n, BodyWriter& scalar) {
+void GpuWriter::walk(size_t n, BodyWriter& scalar) {
   std::string type = index_type();
   line(format("const {} stop_ = {};", type, stop(index_text(points_of(nest_.inner)))));
   unroll(n);
@@ -71,14 +71,14 @@ void CudaWriter::walk(size_t n, BodyWriter& scalar) {
   close();
 }
 
-void CudaWriter::step(const Sweep& s, BodyWriter& scalar) {
+void GpuWriter::step(const Sweep& s, BodyWriter& scalar) {
   lines(scalar.write(inside(), true));
   for (auto& r : s.reductions) accumulate(r, format("tail{}_", r.outer), scalar.value(r.value, r.accumulator));
   for (auto& store : s.stores) store_one(store, scalar);
 }
 
 // The vectors that are kept of what a load reads; -1 for none.
-int CudaWriter::kept_at(const Instr& instr) const {
+int GpuWriter::kept_at(const Instr& instr) const {
   if (instr.kind != InstrKind::kLoad || !instr.conditions.empty()) return -1;
   for (size_t n = 0; n < plan_.kept.size(); ++n)
     if (plan_.kept[n].is(instr)) return int(n);
@@ -86,7 +86,7 @@ int CudaWriter::kept_at(const Instr& instr) const {
 }
 
 // The first vectors of the row, which stay in registers. They are all on their way before the first is looked at.
-void CudaWriter::walk_kept(size_t n, BodyWriter& full) {
+void GpuWriter::walk_kept(size_t n, BodyWriter& full) {
   const Sweep& s = nest_.sweeps[n];
   std::string type = index_type(), i = index_text(axis());
   std::vector<int> read;
@@ -126,13 +126,13 @@ void CudaWriter::walk_kept(size_t n, BodyWriter& full) {
   close();
 }
 
-void CudaWriter::full_step(const Sweep& s, BodyWriter& full) {
+void GpuWriter::full_step(const Sweep& s, BodyWriter& full) {
   lines(full.write(inside(), true));
   for (auto& r : s.reductions) accumulate(r, format("acc{}_", r.outer), full.value(r.value, r.accumulator));
   for (auto& store : s.stores) store_lanes(store, full);
 }
 
-void CudaWriter::walk_lanes(size_t n, BodyWriter& full, BodyWriter& scalar) {
+void GpuWriter::walk_lanes(size_t n, BodyWriter& full, BodyWriter& scalar) {
   const Sweep& s = nest_.sweeps[n];
   const bool keeps = !plan_.kept.empty();
   std::string type = index_type(), i = index_text(axis());

@@ -1,10 +1,9 @@
 // Whole kernels, and parts of other ones: the text around what the writer writes.
-#include "sinter/codegen/cuda/emit.h"
+#include "sinter/codegen/gpu/emit.h"
 
 #include "sinter/base/error.h"
 #include "sinter/base/stage_times.h"
-#include "sinter/codegen/cuda/writer.h"
-#include "sinter_embedded.h"
+#include "sinter/codegen/gpu/writer.h"
 
 namespace sinter::codegen {
 
@@ -14,7 +13,7 @@ namespace {
 
 // It does not let the next kernel start early: behind a small kernel that would be one whose weights are then fetched while
 // a large one before this still streams its own, and both lose (measured: 5 % of a decode step).
-std::string kernel_text(const CudaKernelText& kernel, int bounds) {
+std::string kernel_text(const GpuKernelText& kernel, int bounds) {
   return format("namespace k {\nstruct {}_kernel : Vectors<{}> {\n{}};\n", kernel.name, kernel.lanes, kernel.members) +
          format("extern \"C\" __global__ void __launch_bounds__({}) {}(const __grid_constant__ Args<{}> a_) {\n", bounds,
                 kernel.name, kernel.slots) +
@@ -23,7 +22,7 @@ std::string kernel_text(const CudaKernelText& kernel, int bounds) {
          "}  // namespace k\n";
 }
 
-std::string rows_text(const CudaKernelText& rows) {
+std::string rows_text(const GpuKernelText& rows) {
   return format("namespace k {\nstruct {}_rows : Vectors<{}> {\n{}};\n", rows.name, rows.lanes, rows.members) +
          format("template <class A_>\n__device__ __forceinline__ void {}(const A_& a_, i64 begin_, i64 end_) {\n", rows.name) +
          format(
@@ -33,8 +32,8 @@ std::string rows_text(const CudaKernelText& rows) {
 
 }  // namespace
 
-CudaKernelText CudaWriter::write(const std::string& name) {
-  CudaKernelText out;
+GpuKernelText GpuWriter::write(const std::string& name) {
+  GpuKernelText out;
   out.name = name;
   out.lanes = plan_.lanes;
   out.spread = plan_.spread;
@@ -64,13 +63,13 @@ CudaKernelText CudaWriter::write(const std::string& name) {
   return out;
 }
 
-CudaKernelText emit_cuda(const LoopNest& nest, const Schedule& plan, const std::string& name) {
+GpuKernelText emit_gpu(const LoopNest& nest, const Schedule& plan, const std::string& name) {
   StageTimer timer(CompileStage::kEmit);
-  return CudaWriter(nest, plan).write(name);
+  return GpuWriter(nest, plan).write(name);
 }
 
-CudaKernelText emit_cuda_siblings(const std::vector<CudaKernelText>& kernels, const std::string& name) {
-  CudaKernelText out;
+GpuKernelText emit_gpu_siblings(const std::vector<GpuKernelText>& kernels, const std::string& name) {
+  GpuKernelText out;
   out.name = name;
   out.spread = Spread::kPoints;
   std::string parts, calls;
@@ -93,11 +92,6 @@ CudaKernelText emit_cuda_siblings(const std::vector<CudaKernelText>& kernels, co
              format("  using {}_parts::slots_;\n  wait_for_previous();\n  u32 block_ = blockIdx.x;\n", name) + calls +
              "}\n}  // namespace k\n";
   return out;
-}
-
-const std::string& cuda_prelude() {
-  static const std::string text = std::string(embedded::cuda_types) + embedded::cuda_math + embedded::cuda_kernel;
-  return text;
 }
 
 }  // namespace sinter::codegen

@@ -1,11 +1,11 @@
 #pragma once
-// The CUDA dialect: a scheduled LoopNest → CUDA text without headers, against the prelude in this folder.
+// Kernels for GPUs: a scheduled LoopNest → text in the C++ of CUDA and HIP without headers, against the prelude in this folder.
 //
 // A kernel is a struct in namespace k with one function, run, templated on the type A of its arguments: a[i] is slot i. Slots
 // are those of the CPU dialect: one per operand (a pointer, or a number as the bits of a double or i64), one per parameter of
 // the nest, and last a pointer to an error cell (1, the index, the extent where one is out of range). Around it stands
 //   extern "C" __global__ void NAME(const __grid_constant__ Args<slots> a)
-// whose parameter is k::Args of cuda_kernel.embed: u64 indirect[2]; const i64* block; i64 range; i64 slot[slots].
+// whose parameter is k::Args of gpu_kernel.embed: u64 indirect[2]; const i64* block; i64 range; i64 slot[slots].
 #include <string>
 #include <vector>
 
@@ -13,12 +13,12 @@
 
 namespace sinter::codegen {
 
-struct CudaKernelText {
+struct GpuKernelText {
   std::string name;
-  std::string text;     // the kernel, to stand behind cuda_prelude()
+  std::string text;     // the kernel, to stand behind the prelude
   std::string members;  // what is inside its struct
   int slots = 0;
-  // Of the schedule, for cuda_geometry.
+  // Of the schedule, for gpu_geometry.
   int lanes = 1;
   Spread spread = Spread::kElements;
   bool along = false;
@@ -44,15 +44,12 @@ struct CudaKernelText {
 // a run of neighbours, as many as `lanes` of the text says and the row has:
 //   NAME_run::finish_(const A& a, const float* tiles, int apart, i64 row, i64 col)
 // Their tiles lie side by side, 16-byte aligned, those of the next contraction `apart` behind; `col` is a multiple of `lanes`.
-CudaKernelText emit_cuda(const LoopNest& nest, const Schedule& plan, const std::string& name);
+GpuKernelText emit_gpu(const LoopNest& nest, const Schedule& plan, const std::string& name);
 
 // Several kernels in one launch of blocks of kSiblingThreads threads. Slots, one kernel after the other: its blocks, its
 // range, how many neighbouring threads are one row (threads[0] of its geometry), then its own. Of kTiles there may be none.
 constexpr int kSiblingThreads = 256;
 constexpr int kSiblingSlots = 3;
-CudaKernelText emit_cuda_siblings(const std::vector<CudaKernelText>& kernels, const std::string& name);
-
-// The text that every program of kernels starts with.
-const std::string& cuda_prelude();
+GpuKernelText emit_gpu_siblings(const std::vector<GpuKernelText>& kernels, const std::string& name);
 
 }  // namespace sinter::codegen

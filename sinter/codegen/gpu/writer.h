@@ -1,17 +1,17 @@
 #pragma once
-// The writer of CUDA kernels: elements, points or rows, spread as the schedule says.
+// The writer of GPU kernels: elements, points or rows, spread as the schedule says.
 #include "sinter/codegen/combine_text.h"
-#include "sinter/codegen/cuda/emit.h"
+#include "sinter/codegen/gpu/emit.h"
 #include "sinter/codegen/text_writer.h"
 
 namespace sinter::codegen {
 
-class CudaWriter : TextWriter {
+class GpuWriter : TextWriter {
  public:
-  CudaWriter(const LoopNest& nest, const Schedule& plan)
+  GpuWriter(const LoopNest& nest, const Schedule& plan)
       : nest_(nest), plan_(plan), in_lanes_(plan.mode != VectorMode::kScalar) {}
 
-  CudaKernelText write(const std::string& name);
+  GpuKernelText write(const std::string& name);
 
  private:
   // writer.cpp: arguments, positions, and what several kinds of kernels share.

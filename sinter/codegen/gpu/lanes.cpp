@@ -1,4 +1,4 @@
-#include "sinter/codegen/cuda/lanes.h"
+#include "sinter/codegen/gpu/lanes.h"
 
 #include <algorithm>
 

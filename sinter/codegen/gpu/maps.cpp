@@ -1,11 +1,11 @@
 // Elements of a map, in vectors or in squares, and what follows contractions.
-#include "sinter/codegen/cuda/lanes.h"
-#include "sinter/codegen/cuda/writer.h"
+#include "sinter/codegen/gpu/lanes.h"
+#include "sinter/codegen/gpu/writer.h"
 
 namespace sinter::codegen {
 
 // A step is a vector of the last axis; the last vector of a row may be cut off.
-void CudaWriter::map() {
+void GpuWriter::map() {
   const std::vector<Axis> outer(plan_.range.begin(), plan_.range.end() - 1);
   const Axis& last = nest_.inner.back();
   open_run();
@@ -33,7 +33,7 @@ void CudaWriter::map() {
 }
 
 // The element at hand, or a vector of which up to n elements of the axis exist.
-void CudaWriter::elements(const Sweep& s, const std::string& n) {
+void GpuWriter::elements(const Sweep& s, const std::string& n) {
   BodyWriter scalar = scalar_body(s), full = full_body(s);
   if (!in_lanes_) {
     lines(scalar.write_all());
@@ -56,7 +56,7 @@ void CudaWriter::elements(const Sweep& s, const std::string& n) {
 
 // ---- squares ----
 // Squares of the last axis and another one: threads side by side read along the other axis and write along the last.
-void CudaWriter::turned_map() {
+void GpuWriter::turned_map() {
   const Axis &last = nest_.inner.back(), &other = plan_.turn_axis;
   const Sweep& s = nest_.sweeps[0];
   open_run();
@@ -90,7 +90,7 @@ void CudaWriter::turned_map() {
 }
 
 // The places of the square that the thread has, of those that exist.
-void CudaWriter::open_square_steps(const std::string& along_last, const std::string& along_other) {
+void GpuWriter::open_square_steps(const std::string& along_last, const std::string& along_other) {
   const Axis &last = nest_.inner.back(), &other = plan_.turn_axis;
   std::string type = index_type();
   line("#pragma unroll");
@@ -103,7 +103,7 @@ void CudaWriter::open_square_steps(const std::string& along_last, const std::str
 }
 
 // All loads of a thread are on their way before the first is put into its square.
-void CudaWriter::load_squares(const Sweep& s) {
+void GpuWriter::load_squares(const Sweep& s) {
   for (int id : plan_.turned)
     line(format("{} loaded{}_[kTileTurns] = {0};", type_text(compute_dtype(s.body[size_t(id)].dtype), false), id));
   open_square_steps("step_", "b_.member");
@@ -122,7 +122,7 @@ void CudaWriter::load_squares(const Sweep& s) {
 }
 
 // ---- results of contractions ----
-void CudaWriter::take_tiles() {
+void GpuWriter::take_tiles() {
   if (!nest_.tiles) return;
   std::string memory = memory_text(plan_.memory);
   line("const i64 col_ = 0;");
@@ -132,7 +132,7 @@ void CudaWriter::take_tiles() {
   }
 }
 
-void CudaWriter::place_tiles(bool one_row) {
+void GpuWriter::place_tiles(bool one_row) {
   if (!nest_.tiles) return;
   line(format("const {} r_ = {};", index_type(), one_row ? "0" : format("({})at_", index_type())));
   for (int i = 0; i < nest_.tiles; ++i)
@@ -140,7 +140,7 @@ void CudaWriter::place_tiles(bool one_row) {
 }
 
 // One element, whose tiles are at hand, or a vector of them, whose tiles lie in memory.
-void CudaWriter::element(const std::string& name) {
+void GpuWriter::element(const std::string& name) {
   const bool run = plan_.part == KernelPart::kRun;
   if (run) open(format("struct {}_run : Vectors<{}> {", name, plan_.lanes));
   line(run ? "template <class A_>" : "template <class A_, class T_>");

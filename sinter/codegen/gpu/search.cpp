@@ -1,11 +1,11 @@
 // Searches, scans and scatters.
-#include "sinter/codegen/cuda/lanes.h"
-#include "sinter/codegen/cuda/writer.h"
+#include "sinter/codegen/gpu/lanes.h"
+#include "sinter/codegen/gpu/writer.h"
 
 namespace sinter::codegen {
 
 // The place of an extreme. What wins when nothing beats the neutral element is the first element.
-void CudaWriter::search(const Sweep& s) {
+void GpuWriter::search(const Sweep& s) {
   const RowReduction& r = s.reductions[0];
   std::string type = index_type(), largest = r.combine == Combine::kArgMax ? "true" : "false";
   BodyWriter body(nest_, s, axis(), in_lanes_ ? LaneMode::kFull : LaneMode::kScalar);
@@ -23,7 +23,7 @@ void CudaWriter::search(const Sweep& s) {
 }
 
 // Several vectors are on their way before the first is looked at; in place of those behind the end, the first again.
-void CudaWriter::search_vectors(const Sweep& s, BodyWriter& body, const std::string& largest) {
+void GpuWriter::search_vectors(const Sweep& s, BodyWriter& body, const std::string& largest) {
   const RowReduction& r = s.reductions[0];
   std::string type = index_type(), k = index_text(axis());
   const int items = plan_.vector_items;
@@ -55,7 +55,7 @@ void CudaWriter::search_vectors(const Sweep& s, BodyWriter& body, const std::str
 }
 
 // Several elements are on their way before the first is looked at; what is behind the end is the last one again.
-void CudaWriter::search_elements(const Sweep& s, const std::string& largest) {
+void GpuWriter::search_elements(const Sweep& s, const std::string& largest) {
   const RowReduction& r = s.reductions[0];
   std::string type = index_type();
   const std::string place = format("minimum(first_ + u_ * ({})b_.members, stop_ - 1)", type);
@@ -80,7 +80,7 @@ void CudaWriter::search_elements(const Sweep& s, const std::string& largest) {
 }
 
 // The members of a row take neighbouring runs of elements; a carry goes from one round to the next.
-void CudaWriter::scan() {
+void GpuWriter::scan() {
   const Sweep& s = nest_.sweeps[0];
   const RowReduction& r = s.reductions[0];
   const Store& store = s.stores[0];
@@ -126,7 +126,7 @@ void CudaWriter::scan() {
 }
 
 // A thread has all steps of a point where they go in order; else they are points themselves.
-void CudaWriter::scatter() {
+void GpuWriter::scatter() {
   const Sweep& s = nest_.sweeps[0];
   const bool ordered = s.stores[0].combine == Combine::kReplace;
   std::string type = index_type();
@@ -146,7 +146,7 @@ void CudaWriter::scatter() {
   close();
 }
 
-void CudaWriter::scatter_atomically(const Store& store, const BodyWriter& body) {
+void GpuWriter::scatter_atomically(const Store& store, const BodyWriter& body) {
   DType out = compute_dtype(dtype_of(store)), acc = store.accumulator;
   std::string value = body.value(store.value, acc), to = index_text(store.offset);
   std::string operand = operand_text(nest_, store.operand), memory = memory_text(dtype_of(store));

@@ -1,5 +1,5 @@
-// What several kinds of CUDA kernels share.
-#include "sinter/codegen/cuda/writer.h"
+// What several kinds of GPU kernels share.
+#include "sinter/codegen/gpu/writer.h"
 
 #include "sinter/base/error.h"
 
@@ -19,7 +19,7 @@ const char* join_text(Combine combine) {
 }
 
 // Operands and parameters out of the slots of `a`, and a place for what sweeps find for the row.
-void CudaWriter::arguments() {
+void GpuWriter::arguments() {
   take_operands();
   for (auto& p : nest_.parameters)
     line(format("const {} {} = ({})a_.number({});", index_type(), local_text(p.name), index_type(), slots_++));
@@ -30,7 +30,7 @@ void CudaWriter::arguments() {
       if (!s.scans()) line(format("{} row{}_;", type_text(compute_dtype(r.dtype), false), r.outer));
 }
 
-void CudaWriter::take_operands() {
+void GpuWriter::take_operands() {
   for (size_t i = 0; i < nest_.operands.size(); ++i, ++slots_) {
     auto& operand = nest_.operands[i];
     std::string name = operand_text(nest_, int(i)), type = type_text(compute_dtype(operand.dtype), false);
@@ -45,7 +45,7 @@ void CudaWriter::take_operands() {
 }
 
 // The coordinates of flat position `at`.
-void CudaWriter::unpack_position(const std::vector<Axis>& axes, const std::string& at) {
+void GpuWriter::unpack_position(const std::vector<Axis>& axes, const std::string& at) {
   if (axes.empty()) return;
   std::string type = index_type();
   if (axes.size() == 1) return line(format("const {} {} = ({}){};", type, index_text(axes[0].symbol), type, at));
@@ -59,7 +59,7 @@ void CudaWriter::unpack_position(const std::vector<Axis>& axes, const std::strin
   line(format("const {} {} = ({}){};", type, index_text(axes[0].symbol), type, rest));
 }
 
-void CudaWriter::open_run() {
+void GpuWriter::open_run() {
   line("template <class A_>");
   open(format("static __device__ __forceinline__ void run_(const A_& a_, i64 begin_, i64 end_, const {}& b_) {",
               block_text(plan_.spread)));
@@ -67,7 +67,7 @@ void CudaWriter::open_run() {
 }
 
 // Rows of the range, several in a block; those behind the end take part without reading or writing anything.
-void CudaWriter::open_rows() {
+void GpuWriter::open_rows() {
   open("for (i64 base_ = begin_ + (i64)b_.index * b_.rows; base_ < end_; base_ += (i64)b_.count * b_.rows) {");
   line("const bool valid_ = base_ + b_.row < end_;");
   line("const i64 at_ = valid_ ? base_ + b_.row : end_ - 1;");
@@ -75,14 +75,14 @@ void CudaWriter::open_rows() {
 }
 
 // One by one what a vector from here on holds, up to the end.
-void CudaWriter::open_tail(const std::string& end) {
+void GpuWriter::open_tail(const std::string& end) {
   std::string type = index_type(), i = index_text(axis());
   open(format("for ({} tail_ = {}, last_ = minimum({} + ({})kLanes, ({})({})); tail_ < last_; ++tail_) {", type, i, i, type,
               type, end));
   line(format("const {} {} = tail_;", type, i));
 }
 
-void CudaWriter::store_as(const char* function, const Store& store, const BodyWriter& body) {
+void GpuWriter::store_as(const char* function, const Store& store, const BodyWriter& body) {
   DType dtype = dtype_of(store);
   line(format("{}<{}>({}, {}, {});", function, memory_text(dtype), operand_text(nest_, store.operand),
               index_text(store.offset), body.value(store.value, compute_dtype(dtype))));

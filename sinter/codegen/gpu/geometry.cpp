@@ -1,4 +1,4 @@
-#include "sinter/codegen/cuda/geometry.h"
+#include "sinter/codegen/gpu/geometry.h"
 
 #include <algorithm>
 #include <bit>
@@ -20,8 +20,8 @@ unsigned blocks_for(int64_t wanted, int multiprocessors) {
 
 }  // namespace
 
-CudaGeometry cuda_geometry(const CudaLaunch& kernel, int64_t range, int64_t work, int multiprocessors) {
-  CudaGeometry out;
+GpuGeometry gpu_geometry(const GpuLaunch& kernel, int64_t range, int64_t work, int multiprocessors) {
+  GpuGeometry out;
   const int most = kernel.most;
   const int64_t full = multiprocessors * kFullThreads;
   range = std::max<int64_t>(range, 1);
@@ -74,10 +74,10 @@ CudaGeometry cuda_geometry(const CudaLaunch& kernel, int64_t range, int64_t work
   return out;
 }
 
-CudaGeometry cuda_sibling_geometry(const CudaLaunch& kernel, int64_t range, int64_t work, int multiprocessors) {
-  CudaLaunch beside = kernel;
+GpuGeometry gpu_sibling_geometry(const GpuLaunch& kernel, int64_t range, int64_t work, int multiprocessors) {
+  GpuLaunch beside = kernel;
   beside.most = kSiblingThreads;
-  CudaGeometry out = cuda_geometry(beside, range, work, multiprocessors);
+  GpuGeometry out = gpu_geometry(beside, range, work, multiprocessors);
   if (kernel.spread == Spread::kElements || kernel.spread == Spread::kPoints) {
     int64_t steps = ceil_div(std::max<int64_t>(range, 1), kernel.spread == Spread::kElements ? kernel.lanes : 1);
     out.threads[0] = kSiblingThreads;
