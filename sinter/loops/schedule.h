@@ -1,6 +1,7 @@
 #pragma once
 // Schedule: how a nest is run on a device, as data beside it. It is made of the nest and of a few facts, so it can be printed
 // and tested alone; writers of text only write what nest and schedule say.
+#include "sinter/base/target.h"
 #include "sinter/loops/loop_nest.h"
 
 namespace sinter {
@@ -18,9 +19,13 @@ enum class Spread : uint8_t {
   kPoints,    // a thread takes a point of the range at a time, all of its work
   kRows,      // neighbouring threads share a point of the range (a row)
   kColumns,   // neighbouring threads have neighbouring points; threads above each other share one
-  kTiles      // a block of 32 × 8 takes a square of 32 × 32 elements at a time, and turns what does not lie along the
-              // last axis
+  kTiles      // a block of kSquare × kSquareRows takes a square of kSquare × kSquare elements at a time, and turns what
+              // does not lie along the last axis
 };
+
+// As wide as a line of memory has elements of four bytes, on GPUs with warps of any width, so that several squares fit into
+// shared memory.
+inline constexpr int kSquare = 32, kSquareRows = 8;
 
 // What of a GPU's program the text is to be.
 enum class KernelPart : uint8_t {
@@ -75,6 +80,7 @@ struct Schedule {
   int lanes = 1;      // elements that a thread takes at a time
   bool wide = false;  // positions need 64 bits
   bool along = false;  // of kRows: memory runs along the row, so that several threads should share it even if there are many
+  int warp = 32;      // threads that run in step
   int most = 512, bounds = 512;  // threads of a block: that it may be given, that it is compiled for
   int items = 0, vector_items = 0;  // of searches and scans: elements, and vectors, that a thread has under way at once
   int keep = 0;       // vectors of each of `kept`
@@ -91,6 +97,7 @@ struct CpuFacts {
 
 // The same of a GPU.
 struct GpuFacts {
+  Target target = gpu_target(32);
   bool lanes = true;  // vectors of neighbours where they fit; better without when there are few elements
   bool wide = false;  // some operand, or the range, reaches 2^30 elements
   // Of a map: an axis (counted as they are nested) along which operands lie that stride along the last one, although the

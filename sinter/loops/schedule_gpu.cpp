@@ -10,7 +10,7 @@ namespace sinter {
 
 namespace {
 
-constexpr int kElementThreads = 256, kSearchThreads = 1024;
+constexpr int kElementThreads = 256;
 constexpr int kSearchItems = 8;     // elements of a search that a thread loads at a time
 constexpr int kSearchBytes = 128;   // or, in vectors, of what it has to compare
 constexpr int kScanItems = 4;       // neighbours that a thread scans by itself
@@ -109,7 +109,8 @@ void find_turned(const LoopNest& nest, int told, Schedule& out) {
     out.spread = Spread::kTiles;
     outer.erase(outer.begin() + long(n));
     out.range = outer;
-    out.work = ((out.turn_axis.extent + 31) / 32) * ((nest.inner.back().extent + 31) / 32);
+    auto squares = [](const Dim& extent) { return (extent + (kSquare - 1)) / kSquare; };
+    out.work = squares(out.turn_axis.extent) * squares(nest.inner.back().extent);
   }
 }
 
@@ -188,7 +189,7 @@ void find_kept(const LoopNest& nest, int keep, Schedule& out) {
 void schedule_rows(const LoopNest& nest, const GpuFacts& facts, Schedule& out) {
   const bool search = !nest.sweeps.empty() && nest.sweeps[0].searches();
   spread_rows(nest, out);
-  if (search && out.spread == Spread::kRows) out.most = out.bounds = kSearchThreads;
+  if (search && out.spread == Spread::kRows) out.most = out.bounds = facts.target.block_threads;
   // A search looks at vectors of one axis that lies in memory, all of them alike.
   const bool searchable = out.along && nest.inner.size() == 1 && !nest.reads_index() && !any_moves(nest);
   if (facts.lanes && out.spread == Spread::kRows && lanes_fit(nest) && (!search || searchable))
@@ -214,6 +215,7 @@ void schedule_rows(const LoopNest& nest, const GpuFacts& facts, Schedule& out) {
 Schedule schedule(const LoopNest& nest, const GpuFacts& facts) {
   Schedule out;
   out.gpu = true;
+  out.warp = facts.target.lane_width;
   out.part = facts.part;
   out.wide = facts.wide;
   out.memory = facts.memory;

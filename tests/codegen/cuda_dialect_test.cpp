@@ -286,6 +286,23 @@ TEST(LaunchGeometry, RowsAreSharedAsTheyAreLong) {
     }
 }
 
+// Threads that run in step are all there, and share memory lines, however many they are.
+TEST(LaunchGeometry, WarpsAreWhole) {
+  for (int warp : {32, 64})
+    for (Spread spread : {Spread::kElements, Spread::kPoints, Spread::kRows, Spread::kColumns, Spread::kTiles})
+      for (bool along : {true, false})
+        for (int64_t range : {1, 77, 5000, 1000000})
+          for (int64_t work : {1, 5, 100, 3000, 100000}) {
+            auto g = codegen::gpu_geometry({spread, 4, along, 512, warp}, range, work, 104);
+            EXPECT_EQ(g.threads[0] * g.threads[1] % unsigned(warp), 0u);
+            EXPECT_LE(g.threads[0] * g.threads[1], 512u);
+          }
+  const LoopNest columns = nest_of("sum", "x[500, 900] | dims=[0]", kFloat32);
+  auto wide = GpuLaunch::of(cuda_text(columns, "f", {.target = gpu_target(64)}));
+  EXPECT_EQ(codegen::gpu_geometry(wide, 900, 500, 104).threads[0], 64u);
+  EXPECT_EQ(codegen::gpu_geometry({Spread::kRows, 1, true, 512, 64}, 1 << 20, 100, 104).threads[0], 64u);
+}
+
 TEST(LaunchGeometry, SiblingsHaveOneSizeOfBlock) {
   for (Spread spread : {Spread::kElements, Spread::kPoints, Spread::kRows, Spread::kColumns})
     for (int64_t range : {1, 77, 100000}) {

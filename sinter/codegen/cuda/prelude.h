@@ -1,8 +1,12 @@
 #pragma once
-// The text that every program of CUDA kernels starts with.
+// What writers of kernels know of NVIDIA's GPUs, and the text that every program of CUDA kernels starts with.
 #include <string>
 
+#include "sinter/base/target.h"
+
 namespace sinter::codegen {
+
+inline constexpr Target kCudaTarget = gpu_target(32);
 
 const std::string& cuda_prelude();
 

@@ -4,6 +4,7 @@
 #include "sinter/base/error.h"
 #include "sinter/base/stage_times.h"
 #include "sinter/codegen/gpu/writer.h"
+#include "sinter_embedded.h"
 
 namespace sinter::codegen {
 
@@ -39,6 +40,7 @@ GpuKernelText GpuWriter::write(const std::string& name) {
   out.spread = plan_.spread;
   out.along = plan_.along;
   out.most = plan_.most;
+  out.warp = plan_.warp;
   out.range = plan_.points();
   out.work = plan_.work;
   const bool element_only = plan_.part == KernelPart::kElement || plan_.part == KernelPart::kRun;
@@ -92,6 +94,12 @@ GpuKernelText emit_gpu_siblings(const std::vector<GpuKernelText>& kernels, const
              format("  using {}_parts::slots_;\n  wait_for_previous();\n  u32 block_ = blockIdx.x;\n", name) + calls +
              "}\n}  // namespace k\n";
   return out;
+}
+
+std::string gpu_prelude(const Target& target, std::string_view dialect) {
+  return format("#define K_WARP {}\n#define K_BLOCK {}\n#define K_SQUARE {}\n#define K_SQUARE_ROWS {}\n", target.lane_width,
+                target.block_threads, kSquare, kSquareRows) +
+         std::string(dialect) + embedded::gpu_types + embedded::gpu_math + embedded::gpu_kernel;
 }
 
 }  // namespace sinter::codegen

@@ -23,6 +23,7 @@ struct GpuKernelText {
   Spread spread = Spread::kElements;
   bool along = false;
   int most = 512;
+  int warp = 32;
   // How many steps there are, and how many elements a step of kRows or kColumns (squares, of kTiles) has.
   Dim range = 1, work = 1;
 };
@@ -34,7 +35,7 @@ struct GpuKernelText {
 //
 // rows of another kernel:
 //   template <class A> __device__ void NAME(const A& a, i64 begin, i64 end)
-// in which all threads of the block (a multiple of 32) work on rows [begin, end) together, of a map without rows on these
+// in which all threads of the block (whole warps) work on rows [begin, end) together, of a map without rows on these
 // elements. It ends without waiting for the other threads.
 //
 // an element of a contraction (of a nest with `tiles`):
@@ -51,5 +52,8 @@ GpuKernelText emit_gpu(const LoopNest& nest, const Schedule& plan, const std::st
 constexpr int kSiblingThreads = 256;
 constexpr int kSiblingSlots = 3;
 GpuKernelText emit_gpu_siblings(const std::vector<GpuKernelText>& kernels, const std::string& name);
+
+// What every program of kernels starts with, around what the device's compiler spells its own way (see gpu_types.embed).
+std::string gpu_prelude(const Target& target, std::string_view dialect);
 
 }  // namespace sinter::codegen

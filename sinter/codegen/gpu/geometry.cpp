@@ -8,6 +8,7 @@ namespace sinter::codegen {
 namespace {
 
 constexpr int64_t kBlockThreads = 256;
+constexpr int64_t kSmallBlock = 64;     // whole warps of any width
 constexpr int64_t kBlocksEach = 64;     // blocks a multiprocessor at most: beyond, threads take several steps
 constexpr int64_t kStepsPerThread = 4;  // of a row, when there are rows enough
 constexpr int64_t kFullThreads = 1024;  // threads that keep a multiprocessor's memory busy
@@ -22,7 +23,7 @@ unsigned blocks_for(int64_t wanted, int multiprocessors) {
 
 GpuGeometry gpu_geometry(const GpuLaunch& kernel, int64_t range, int64_t work, int multiprocessors) {
   GpuGeometry out;
-  const int most = kernel.most;
+  const int most = kernel.most, warp = kernel.warp;
   const int64_t full = multiprocessors * kFullThreads;
   range = std::max<int64_t>(range, 1);
   work = std::max<int64_t>(work, 1);
@@ -32,7 +33,7 @@ GpuGeometry gpu_geometry(const GpuLaunch& kernel, int64_t range, int64_t work, i
       int64_t steps = ceil_div(range, kernel.spread == Spread::kElements ? kernel.lanes : 1);
       int64_t threads = std::min<int64_t>(kBlockThreads, most);
       // Few steps: small blocks, so that more multiprocessors take part.
-      while (threads > 64 && steps < threads * multiprocessors) threads /= 2;
+      while (threads > kSmallBlock && steps < threads * multiprocessors) threads /= 2;
       out.threads[0] = unsigned(threads);
       out.blocks = blocks_for(ceil_div(steps, threads), multiprocessors);
       return out;
@@ -45,12 +46,12 @@ GpuGeometry gpu_geometry(const GpuLaunch& kernel, int64_t range, int64_t work, i
       members = std::min<int64_t>(members, most);
       // Steps side by side are one access of the memory: as many as a warp takes.
       if (kernel.along && steps >= 8)
-        members = std::max<int64_t>(members, std::min<int64_t>(32, int64_t(std::bit_floor(uint64_t(steps)))));
+        members = std::max<int64_t>(members, std::min<int64_t>(warp, int64_t(std::bit_floor(uint64_t(steps)))));
       while (members * 2 <= std::min<int64_t>(steps, most) && range * members < full) members *= 2;
       int64_t rows = std::max<int64_t>(1, std::min<int64_t>(kBlockThreads, most) / members);
-      while (rows > 1 && rows * members > 32 && ceil_div(range, rows) < multiprocessors) rows /= 2;
+      while (rows > 1 && rows * members > warp && ceil_div(range, rows) < multiprocessors) rows /= 2;
       // A warp is always whole.
-      while (rows * members < 32) rows *= 2;
+      while (rows * members < warp) rows *= 2;
       out.threads[0] = unsigned(members);
       out.threads[1] = unsigned(rows);
       out.blocks = blocks_for(ceil_div(range, rows), multiprocessors);
@@ -59,17 +60,17 @@ GpuGeometry gpu_geometry(const GpuLaunch& kernel, int64_t range, int64_t work, i
     case Spread::kColumns: {
       int64_t members = 8;
       while (members > 1 && members > work) members /= 2;
-      while (32 * members * 2 <= std::min<int64_t>(work * 32, most) && range * members < full) members *= 2;
-      members = std::min<int64_t>(members, most / 32);
-      out.threads[0] = 32;
+      while (warp * members * 2 <= std::min<int64_t>(work * warp, most) && range * members < full) members *= 2;
+      members = std::min<int64_t>(members, most / warp);
+      out.threads[0] = unsigned(warp);
       out.threads[1] = unsigned(members);
-      out.blocks = blocks_for(ceil_div(range, 32), multiprocessors);
+      out.blocks = blocks_for(ceil_div(range, warp), multiprocessors);
       return out;
     }
     case Spread::kTiles: break;
   }
-  out.threads[0] = 32;
-  out.threads[1] = 8;
+  out.threads[0] = kSquare;
+  out.threads[1] = kSquareRows;
   out.blocks = blocks_for(range * work, multiprocessors);
   return out;
 }

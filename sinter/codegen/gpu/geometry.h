@@ -19,9 +19,10 @@ struct GpuLaunch {
   int lanes = 1;
   bool along = false;
   int most = 512;
+  int warp = 32;  // threads that run in step
 
   // Of a text, or of a schedule.
-  static GpuLaunch of(const auto& kernel) { return {kernel.spread, kernel.lanes, kernel.along, kernel.most}; }
+  static GpuLaunch of(const auto& kernel) { return {kernel.spread, kernel.lanes, kernel.along, kernel.most, kernel.warp}; }
 };
 
 // `range` and `work`: the numbers of GpuKernelText. Results do not depend on how many multiprocessors there are, but for

@@ -61,16 +61,17 @@ void GpuWriter::turned_map() {
   const Sweep& s = nest_.sweeps[0];
   open_run();
   auto type_of = [&](int id) { return type_text(compute_dtype(s.body[size_t(id)].dtype), false); };
-  for (int id : plan_.turned) line(format("__shared__ {} square{}_[32][33];", type_of(id), id));
+  for (int id : plan_.turned) line(format("__shared__ {} square{}_[{}][{}];", type_of(id), id, kSquare, kSquare + 1));
   std::string type = index_type(), u = unsigned_type(),
-              across = format("(({})({}) + 31) / 32", u, index_text(last.extent));
-  line(format("const {} across_ = {}, down_ = (({})({}) + 31) / 32;", u, across, u, index_text(other.extent)));
+              round_up = format("+ {}) / {}", kSquare - 1, kSquare);
+  line(format("const {} across_ = (({})({}) {}, down_ = (({})({}) {};", u, u, index_text(last.extent), round_up, u,
+              index_text(other.extent), round_up));
   line(format("const i64 squares_ = (i64)({}) * across_ * down_;", index_text(plan_.points())));
   open("for (i64 square_ = b_.index; square_ < squares_; square_ += b_.count) {");
   line(format("const {} at_ = ({})square_ / (across_ * down_), place_ = ({})square_ - at_ * (across_ * down_);", u, u,
               u));
-  line(format("const {} first_last_ = ({})(place_ % across_ * 32), first_other_ = ({})(place_ / across_ * 32);", type,
-              type, type));
+  line(format("const {} first_last_ = ({})(place_ % across_ * {}), first_other_ = ({})(place_ / across_ * {});", type,
+              type, kSquare, type, kSquare));
   unpack_position(plan_.range, "at_");
   load_squares(s);
   line("__syncthreads();");

@@ -19,6 +19,7 @@ namespace {
 
 class CpuEngine final : public DeviceEngine {
  public:
+  const Target& target() const override { return kCpuTarget; }
   std::string kind(const Graph&) const override { return "cpu"; }
   int64_t cache_bytes() const override {
     static const int64_t bytes = std::max<int64_t>(sysconf(_SC_LEVEL3_CACHE_SIZE), int64_t(32) << 20);

@@ -5,6 +5,7 @@
 #include <deque>
 #include <limits>
 
+#include "sinter/codegen/cuda/prelude.h"
 #include "sinter/engine/cuda/arguments.h"
 #include "sinter/engine/cuda/convolution_step.h"
 #include "sinter/engine/cuda/op_kernels.h"
@@ -26,6 +27,7 @@ class CudaEngine final : public DeviceEngine {
  public:
   explicit CudaEngine(int index) : device_(cuda(index)) {}
 
+  const Target& target() const override { return codegen::kCudaTarget; }
   std::string kind(const Graph& graph) const override {
     // Asking for cuDNN loads it: only where there may be a convolution to give to it.
     auto convolves = [](const Node& node) { return node.op == &convolution_op(); };

@@ -1,6 +1,7 @@
 #pragma once
 // What the engine asks of a device: all that differs from one kind to another. A kind of device is a folder (cpu/, cuda/) that
 // implements it.
+#include "sinter/base/target.h"
 #include "sinter/engine/device/recording.h"
 #include "sinter/engine/eager/op_kernels.h"
 #include "sinter/engine/step/compiled_step.h"
@@ -14,6 +15,8 @@ class DeviceEngine {
   virtual ~DeviceEngine() = default;
 
   // --- what it is
+  // What passes, schedules and writers of kernels may know of it.
+  virtual const Target& target() const = 0;
   // The kind and what may change the kernels it takes, in the keys of what is kept: "cpu", "cuda with cuDNN".
   virtual std::string kind(const Graph& graph) const = 0;
   // Whose times a tuned choice is of, beside the host's; empty for the host itself.
