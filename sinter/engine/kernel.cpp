@@ -5,7 +5,7 @@
 #include "sinter/base/hash.h"
 #include "sinter/base/stage_times.h"
 #include "sinter/base/thread_pool.h"
-#include "sinter/engine/cuda/loops.h"
+#include "sinter/engine/device/device_engine.h"
 #include "sinter/runtime/cpu/cpu_features.h"
 #include "sinter/runtime/cpu/toolchain.h"
 
@@ -59,12 +59,13 @@ std::shared_ptr<const Kernel> WrittenKernel::compile() const {
 std::shared_ptr<const Kernel> compile_kernel(const LoopNest& nest, Device device, KernelOptions options) {
   StageTimer timer(CompileStage::kSchedule);
   const std::string name = kernel_name(nest);
-  if (device.is_cpu()) return write_kernel(nest, name, {.stream = options.stream}).compile();
+  auto& engine = engine_of(device);
+  if (!engine.target().gpu) return write_kernel(nest, name, {.stream = options.stream}).compile();
   auto kernel = std::make_shared<Kernel>();
-  const GpuFacts facts{.wide = options.wide, .turn = options.turn};
+  const GpuFacts facts{.target = engine.target(), .wide = options.wide, .turn = options.turn};
   kernel->name = name;
   kernel->parameters = nest.parameters;
-  kernel->cuda = compile_cuda_loops(nest, name, device, facts);
+  kernel->on_device = engine.compile_loops(nest, name, facts);
   return kernel;
 }
 
@@ -80,7 +81,7 @@ bool launches_are_off() { return launches_nothing; }
 void launch(const Kernel& kernel, const int64_t* args, int64_t range, int64_t work) {
   if (launches_nothing) [[unlikely]]
     return;
-  if (kernel.cuda) return launch(*kernel.cuda, args);
+  if (kernel.on_device) return kernel.on_device->launch(args);
   parallel_for(0, range, grain_of(kernel, work), [&](int64_t begin, int64_t end) { kernel.function(args, begin, end); });
 }
 

@@ -9,13 +9,19 @@
 
 namespace sinter {
 
-struct CudaLoopKernel;
+// A kernel of a device that queues its launches, compiled and loaded there.
+class DeviceKernel {
+ public:
+  virtual ~DeviceKernel() = default;
+  // `args` as a CPU kernel takes them: operands, params, the error cell.
+  virtual void launch(const int64_t* args) const = 0;
+};
 
 struct Kernel {
   using Function = void (*)(const int64_t* args, int64_t begin, int64_t end);
 
   Function function = nullptr;
-  std::shared_ptr<const CudaLoopKernel> cuda;  // in place of the function, on a GPU
+  std::shared_ptr<const DeviceKernel> on_device;  // in place of the function, on a GPU
   int64_t granule = 1;      // pieces of the range should be a multiple of this
   bool split_last = false;  // the range leaves out the last dimension that could be shared out
   std::vector<int> range_dims;  // the dimensions of the result (of the domain, for a scatter) whose points the range has

@@ -8,6 +8,7 @@
 #include "sinter/codegen/cuda/prelude.h"
 #include "sinter/engine/cuda/arguments.h"
 #include "sinter/engine/cuda/convolution_step.h"
+#include "sinter/engine/cuda/loops.h"
 #include "sinter/engine/cuda/op_kernels.h"
 #include "sinter/engine/cuda/pooling.h"
 #include "sinter/engine/cuda/replay.h"
@@ -37,6 +38,11 @@ class CudaEngine final : public DeviceEngine {
   std::string machine() const override { return runtime::cuda_device_info(device_.index).name; }
   int64_t cache_bytes() const override { return runtime::cuda_device_info(device_.index).l2_bytes; }
   bool queues() const override { return true; }
+
+  std::shared_ptr<const DeviceKernel> compile_loops(const LoopNest& nest, const std::string& name,
+                                                    const GpuFacts& facts) const override {
+    return compile_cuda_loops(nest, name, device_, facts);
+  }
 
   bool takes_contraction(const Node& node) const override {
     if (node.op == &convolution_op()) return is_fusable_convolution(node) && is_fusable_on_cuda(node);

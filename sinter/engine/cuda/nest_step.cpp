@@ -1,14 +1,10 @@
 #include "sinter/engine/cuda/nest_step.h"
 
-#include <algorithm>
+#include <array>
 
-#include "sinter/base/error.h"
-#include "sinter/base/hash.h"
 #include "sinter/base/log.h"
+#include "sinter/codegen/cuda/prelude.h"
 #include "sinter/engine/cuda/loops.h"
-#include "sinter/engine/eager/kernel_cache.h"
-#include "sinter/engine/kernel_stages.h"
-#include "sinter/engine/device/make_step.h"
 #include "sinter/runtime/cuda/device.h"
 #include "sinter/runtime/cuda/errors.h"
 
@@ -16,54 +12,7 @@ namespace sinter {
 
 namespace {
 
-// Fewer elements than this are spread over more threads, one each.
-constexpr int64_t kFewElements = 65536;
-
-// Vectors of a row that a thread keeps at most.
-constexpr int64_t kMostKept = 8;
-
-bool is_wide(std::span<const TensorImpl* const> tensors) {
-  return std::any_of(tensors.begin(), tensors.end(), [](auto* t) { return t && eager::is_wide(*t); });
-}
-
-// As many as a thread has of a row, unless that is too long for its registers.
-int vectors_to_keep(const LoopNest& nest, int64_t rows, int64_t length, Device device) {
-  const Schedule plan = schedule(nest, GpuFacts());
-  if (plan.lanes == 1) return 0;
-  auto geometry = codegen::gpu_geometry(codegen::GpuLaunch::of(plan), rows, length,
-                                         runtime::cuda_device_info(device.index).multiprocessors);
-  int64_t step = int64_t(geometry.threads[0]) * plan.lanes, each = (length + step - 1) / step;
-  return each <= kMostKept ? int(each) : 0;
-}
-
-struct Lowered {
-  KernelParameters parameters;
-  LoopNest nest;
-};
-Lowered lower_named(const FusedAttrs& attrs, std::span<const TensorImpl* const> inputs,
-                    std::span<const TensorImpl* const> outputs) {
-  Lowered out;
-  NamedFused named = name_sizes(attrs, inputs, outputs, out.parameters);
-  out.nest = lower_fused(named.attrs.as<FusedAttrs>(), named.layouts, out.parameters.names(), memory_order(attrs, outputs));
-  if (log_enabled(LogTopic::kFusion)) log(LogTopic::kFusion, "{}", out.nest.text());
-  return out;
-}
-
-// The nest as text, and the numbers that it is launched with. Without a name it gets one that no other text has.
-CudaNest write(const Lowered& lowered, const GpuFacts& facts, std::string name = {}) {
-  auto& [parameters, nest] = lowered;
-  CudaNest out;
-  out.name = nest.name;
-  out.indexing = nest.indexing;
-  if (name.empty()) name = cuda_name(kernel_name(nest.name), (nest.tiles ? to_string(facts.memory) : "") + nest.text(), facts);
-  Schedule plan = schedule(nest, facts);
-  out.kernel = codegen::emit_gpu(nest, plan, name);
-  out.params = parameters.values_for(nest);
-  out.range = parameters.evaluate(out.kernel.range);
-  out.work = parameters.evaluate(out.kernel.work);
-  if (kernels_are_noted()) note_kernel({name, nest.text(), to_string(plan), out.kernel.text});
-  return out;
-}
+int multiprocessors_of(Device device) { return runtime::cuda_device_info(device.index).multiprocessors; }
 
 class NestStep final : public CudaStep {
  public:
@@ -71,8 +20,7 @@ class NestStep final : public CudaStep {
     name_ = nest_.name;
     if (nest_.range == 0) return;
     kernels_.push_back(std::make_shared<CudaKernel>(CudaKernel{{nest_.kernel.name, nest_.kernel.text, 0}}));
-    int processors = runtime::cuda_device_info(device.index).multiprocessors;
-    grid_ = grid_of(codegen::gpu_geometry(nest_.spread(), nest_.range, nest_.work, processors));
+    grid_ = grid_of(codegen::gpu_geometry(nest_.spread(), nest_.range, nest_.work, multiprocessors_of(device)));
   }
 
   void launch(const StepArguments& slots) const override {
@@ -96,7 +44,7 @@ class SiblingStep final : public CudaStep {
   };
 
   SiblingStep(std::vector<Sibling> siblings, Device device) : CudaStep(device), siblings_(std::move(siblings)) {
-    int processors = runtime::cuda_device_info(device.index).multiprocessors;
+    const int processors = multiprocessors_of(device);
     std::vector<codegen::GpuKernelText> texts;
     std::string all_text;
     unsigned blocks = 0;
@@ -107,7 +55,7 @@ class SiblingStep final : public CudaStep {
       texts.push_back(s.nest.kernel);
       all_text += s.nest.kernel.name + "\n";
     }
-    auto text = codegen::emit_gpu_siblings(texts, cuda_name("k_siblings", all_text, {}));
+    auto text = codegen::emit_gpu_siblings(texts, gpu_kernel_name("k_siblings", all_text, {}));
     if (log_enabled(LogTopic::kCode)) log(LogTopic::kCode, "{}", text.text);
     kernels_.push_back(std::make_shared<CudaKernel>(CudaKernel{{text.name, text.text, 0}}));
     grid_.blocks[0] = blocks;
@@ -164,41 +112,23 @@ void CudaNest::add_rest(StepArguments& slots, Device device) const {
 
 CudaNest emit_cuda_nest(const FusedAttrs& attrs, std::span<const TensorImpl* const> inputs,
                         std::span<const TensorImpl* const> outputs) {
-  Lowered lowered = lower_named(attrs, inputs, outputs);
-  auto& [parameters, nest] = lowered;
-  GpuFacts facts{.wide = is_wide(inputs) || is_wide(outputs)};
-  int64_t rows = parameters.product_of(nest.rows), inner = parameters.product_of(nest.inner);
-  const bool reduces = nest.reduces();
-  if (rows == 0 || (inner == 0 && !reduces)) {
-    CudaNest out;
-    out.name = nest.name;
-    out.indexing = nest.indexing;
-    return out;
-  }
-  facts.lanes = reduces || rows * inner >= kFewElements;
-  if (reduces && nest.sweeps.size() > 1 && nest.inner.size() == 1 && !nest.reduces_own_axes())
-    facts.keep = vectors_to_keep(nest, rows, inner, outputs[0]->device);
-  return write(lowered, facts);
+  auto multiprocessors = [&] { return multiprocessors_of(outputs[0]->device); };
+  return {emit_gpu_nest(attrs, inputs, outputs, {codegen::kCudaTarget, multiprocessors})};
 }
 
 CudaNest emit_cuda_prologue(const FusedAttrs& attrs, std::span<const TensorImpl* const> inputs,
                             std::span<const TensorImpl* const> outputs, const std::string& name) {
-  return write(lower_named(attrs, inputs, outputs), {.wide = is_wide(inputs), .part = KernelPart::kRows}, name);
+  return {emit_gpu_prologue(attrs, inputs, outputs, name, codegen::kCudaTarget)};
 }
 
 CudaNest emit_cuda_follow(const FusedAttrs& attrs, std::span<const TensorImpl* const> inputs,
                           std::span<const TensorImpl* const> outputs, const std::string& name, bool run) {
-  const bool wide = is_wide(inputs) || is_wide(outputs);
-  return write(lower_named(attrs, inputs, outputs), {.wide = wide, .part = run ? KernelPart::kRun : KernelPart::kElement}, name);
+  return {emit_gpu_follow(attrs, inputs, outputs, name, run, codegen::kCudaTarget)};
 }
 
 CudaNest emit_cuda_follow(const FusedAttrs& attrs, std::span<const TensorImpl* const> inputs,
                           std::span<const TensorImpl* const> outputs, DType memory) {
-  Lowered lowered = lower_named(attrs, inputs, outputs);
-  GpuFacts facts{.wide = is_wide(inputs) || is_wide(outputs), .memory = memory};
-  facts.lanes =
-      lowered.parameters.product_of(lowered.nest.rows) * lowered.parameters.product_of(lowered.nest.inner) >= kFewElements;
-  return write(lowered, facts);
+  return {emit_gpu_follow(attrs, inputs, outputs, memory, codegen::kCudaTarget)};
 }
 
 std::unique_ptr<CudaStep> make_nest_step(CudaNest nest, Device device) {
@@ -207,26 +137,15 @@ std::unique_ptr<CudaStep> make_nest_step(CudaNest nest, Device device) {
 
 std::unique_ptr<CudaStep> make_sibling_step(const FusedAttrs& attrs, std::span<const TensorImpl* const> inputs,
                                             std::span<const TensorImpl* const> outputs, Device device) {
-  const Graph& body = *attrs.body;
+  auto multiprocessors = [&] { return multiprocessors_of(device); };
   std::vector<SiblingStep::Sibling> beside;
   std::vector<SequenceStep::Part> alone;
-  for (auto& node : body.nodes()) {
-    if (node.op != &fused_op()) continue;
-    std::vector<int> operands;
-    for (auto& v : node.inputs)
-      operands.push_back(int(std::find(body.inputs().begin(), body.inputs().end(), v) - body.inputs().begin()));
-    for (size_t j = 0; j < body.outputs().size(); ++j)
-      if (body.outputs()[j].node == &node) operands.push_back(int(inputs.size() + j));
-    std::vector<const TensorImpl*> own_inputs, own_outputs;
-    for (int at : operands)
-      size_t(at) < inputs.size() ? own_inputs.push_back(inputs[size_t(at)])
-                                 : own_outputs.push_back(outputs[size_t(at) - inputs.size()]);
-    CudaNest nest = emit_cuda_nest(node.attrs.as<FusedAttrs>(), own_inputs, own_outputs);
-    if (nest.range == 0) continue;
-    if (nest.kernel.spread == Spread::kTiles)
-      alone.push_back({make_nest_step(std::move(nest), device), operands});
+  for (auto& [nest, operands] : emit_sibling_nests(attrs, inputs, outputs, {codegen::kCudaTarget, multiprocessors})) {
+    CudaNest own{std::move(nest)};
+    if (own.kernel.spread == Spread::kTiles)
+      alone.push_back({make_nest_step(std::move(own), device), operands});
     else
-      beside.push_back({std::move(nest), operands, {}});
+      beside.push_back({std::move(own), operands, {}});
   }
   if (!alone.empty() || beside.size() < 2) {
     for (auto& s : beside) alone.push_back({make_nest_step(std::move(s.nest), device), s.operands});

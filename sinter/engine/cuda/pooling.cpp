@@ -8,6 +8,7 @@
 #include "sinter/engine/cuda/loops.h"
 #include "sinter/engine/cuda/op_kernels.h"
 #include "sinter/engine/cuda/pooling.h"
+#include "sinter/engine/gpu/nest.h"
 #include "sinter/ops/contract.h"
 #include "sinter/runtime/cuda/device.h"
 #include "sinter/tensor/memory_format.h"
@@ -70,7 +71,7 @@ runtime::CudaFunction max_pool_kernel(const MaxPoolAttrs& a, DType dtype, int ch
   std::lock_guard lock(mutex);
   auto& function = functions[{constants, device}];
   if (!function) {
-    std::string name = cuda_name("max_pool", constants, {});
+    std::string name = gpu_kernel_name("max_pool", constants, {});
     std::string text = "namespace k {\nextern \"C\" __global__ void " + name +
                        "(const __grid_constant__ Args<7> a) {\n" + constants + kMaxPool;
     function = runtime::load_cuda(std::vector<runtime::CudaSource>{{name, text, 0}}, codegen::cuda_prelude(), device)[0];

@@ -10,6 +10,10 @@
 
 namespace sinter {
 
+class DeviceKernel;
+struct LoopNest;
+struct GpuFacts;
+
 class DeviceEngine {
  public:
   virtual ~DeviceEngine() = default;
@@ -25,6 +29,13 @@ class DeviceEngine {
   virtual int64_t cache_bytes() const = 0;
   // Launches are queued, and run behind the host.
   virtual bool queues() const { return false; }
+
+  // --- kernels
+  // Of a GPU: the nest of one op, compiled and loaded.
+  virtual std::shared_ptr<const DeviceKernel> compile_loops(const LoopNest& /*nest*/, const std::string& /*name*/,
+                                                            const GpuFacts& /*facts*/) const {
+    return nullptr;
+  }
 
   // --- steps
   // Whether the contraction is the first of a group, whose other members work on its result.
