@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Checks who includes whom in sinter/, and that every folder there opens with a README.md.
+# Checks who includes whom in sinter/, that only the tensor API and the folders of a device ask for the kind of a device, and that
+# every folder opens with a README.md.
 # Usage: check_includes.sh [root of the tree]. Prints one line per fault; the exit status is 1 when there are any.
 set -euo pipefail
 cd "${1:-$(dirname "$0")/..}"
@@ -72,6 +73,10 @@ faults=$(
           is_header = FILENAME ~ /\.h$/
           if (folder != "" && !(folder in known)) print FILENAME ": folder " folder " has no place in the order"
           if (is_header && $0 !~ /^#pragma once/) print FILENAME ":1: a header opens with #pragma once"
+        }
+        # Others ask its target, its engine or its runtime.
+        /is_cuda\(\)/ && FILENAME !~ /^sinter\/(tensor|[a-z]+\/cuda)\// {
+          print FILENAME ":" FNR ": only sinter/tensor and folders of CUDA ask is_cuda()"
         }
         /^[ \t]*#[ \t]*include[ \t]*["<]/ {
           quoted = $0 ~ /include[ \t]*"/

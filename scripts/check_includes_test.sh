@@ -29,6 +29,9 @@ plant; mkdir -p "$tree"/sinter/engine/{cpu,cuda}; touch "$tree/sinter/engine/REA
 echo '#include "sinter/engine/cuda/d.h"' >"$tree/sinter/engine/cpu/e.cpp"
 expect 'sinter/engine/cpu/e.cpp:1: engine/cpu may not include sinter/engine/cuda/d.h'
 
+plant; echo 'bool f(Device d) { return d.is_cuda(); }' >>"$tree/sinter/runtime/cpu/c.cpp"
+expect 'sinter/runtime/cpu/c.cpp:3: only sinter/tensor and folders of CUDA ask is_cuda()'
+
 plant; echo '#include "sinter/base/gone.h"' >>"$tree/sinter/tensor/b.h"
 expect 'sinter/tensor/b.h:4: sinter/base/gone.h does not exist'
 

@@ -14,7 +14,7 @@
 #include "sinter/models/models.h"
 #include "sinter/models/parts/attention.h"
 #include "sinter/ops/creation.h"
-#include "sinter/runtime/cuda/ceilings.h"
+#include "sinter/runtime/device_runtime.h"
 
 namespace sinter::cli {
 

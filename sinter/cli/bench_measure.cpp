@@ -17,8 +17,7 @@
 #include "sinter/ops/creation.h"
 #include "sinter/ops/view.h"
 #include "sinter/runtime/cpu/memory.h"
-#include "sinter/runtime/cuda/ceilings.h"
-#include "sinter/runtime/cuda/memory.h"
+#include "sinter/runtime/device_runtime.h"
 
 namespace sinter::cli {
 
@@ -112,11 +111,11 @@ int64_t decode_bytes(models::CausalLM& model, int64_t batch, int64_t length) {
 }
 
 int64_t memory_peak(Device device) {
-  return device.is_cuda() ? runtime::cuda_memory_stats(device.index).peak : cpu_memory_stats().peak;
+  return device.is_cpu() ? cpu_memory_stats().peak : runtime::runtime_of(device).memory_peak(device.index);
 }
 
 void reset_memory_peak(Device device) {
-  device.is_cuda() ? runtime::reset_cuda_memory_peak(device.index) : reset_cpu_memory_peak();
+  device.is_cpu() ? reset_cpu_memory_peak() : runtime::runtime_of(device).reset_memory_peak(device.index);
 }
 
 BenchRow measure_decoder(const std::shared_ptr<models::CausalLM>& model, const std::string& mode, int64_t batch,

@@ -87,7 +87,7 @@ void print_package(const std::string& file, bool verify, bool json) {
     if (!value.empty()) std::cout << format("{}: {}\n", name, value);
   };
   line("model", info.architecture + ", " + to_string(info.dtype));
-  line("mode", to_string(info.mode) + (info.device.is_cuda() ? " on a GPU" : " on the CPU"));
+  line("mode", to_string(info.mode) + (info.device.is_cpu() ? " on the CPU" : " on a GPU"));
   line("compiled for", info.cpu + (info.gpu.empty() ? "" : " and " + info.gpu));
   line("prompts padded to", joined(info.buckets));
   line("batches", joined(info.batches));

@@ -3,15 +3,15 @@
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "sinter/base/error.h"
 #include "sinter/base/stage_times.h"
 #include "sinter/base/table.h"
 #include "sinter/engine/cost.h"
 #include "sinter/engine/report.h"
-#include "sinter/runtime/cuda/ceilings.h"
+#include "sinter/runtime/device_runtime.h"
 
 namespace sinter {
 
@@ -232,11 +232,11 @@ std::string Profile::table(size_t most) const {
   std::string out = table.text();
   if (double compiling = compile_seconds(); compiling > kShortCompile)
     out += format("compiling kernels took {} more\n", seconds_text(compiling));
-  std::set<int> gpus;
+  std::map<std::string, Device> others;
   bool host = all.empty();
-  for (auto& row : all) row.device.is_cuda() ? void(gpus.insert(row.device.index)) : void(host = true);
+  for (auto& row : all) row.device.is_cpu() ? void(host = true) : void(others.emplace(to_string(row.device), row.device));
   if (host) out += "ceilings: " + runtime::measured_ceilings().text() + "\n";
-  for (int gpu : gpus) out += format("ceilings of {}: {}\n", cuda(gpu), runtime::cuda_ceilings(gpu).text());
+  for (auto& [name, device] : others) out += format("ceilings of {}: {}\n", name, runtime::ceilings_of(device).text());
   return out;
 }
 

@@ -12,7 +12,7 @@
 #include "sinter/engine/kernel_stages.h"
 #include "sinter/ops/contract.h"
 #include "sinter/ops/fused.h"
-#include "sinter/runtime/cuda/ceilings.h"
+#include "sinter/runtime/device_runtime.h"
 #include "sinter/tensor/tracer.h"
 
 namespace sinter {

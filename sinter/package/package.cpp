@@ -14,8 +14,7 @@
 #include "sinter/runtime/code_store.h"
 #include "sinter/runtime/cpu/cpu_features.h"
 #include "sinter/runtime/cpu/toolchain.h"
-#include "sinter/runtime/cuda/device.h"
-#include "sinter/runtime/cuda/module.h"
+#include "sinter/runtime/device_runtime.h"
 
 namespace sinter {
 
@@ -29,7 +28,7 @@ constexpr const char *kManifest = "manifest", *kArtifacts = "artifacts", *kWeigh
 constexpr std::string_view kFilePrefix = "file/";  // of sections that are files of the checkpoint
 
 std::string gpu_here(Device device) {
-  return device.is_cuda() ? runtime::cuda_device_info(device.index).architecture() : std::string();
+  return device.is_cpu() ? std::string() : runtime::runtime_of(device).architecture(device.index);
 }
 
 PackageInfo info_of(const PackageFile& file) {
@@ -67,7 +66,7 @@ std::string compiler_problem(const PackageInfo& info) {
   } catch (const Error& error) {
     return error.message();
   }
-  return info.device.is_cuda() ? runtime::nvrtc_problem() : "";
+  return info.device.is_cpu() ? "" : runtime::runtime_of(info.device).compiler_problem();
 }
 
 // Whether its programs can be used as they are; where not, says what it needs and what is here.
@@ -76,9 +75,10 @@ void check_fits(const std::string& path, const PackageInfo& info) {
   auto differ = [&](std::string_view what, std::string_view needs, std::string_view here) {
     if (needs != here) difference += format("{}it is for {} {}, here is {}", difference.empty() ? "" : "; ", what, needs, here);
   };
-  if (info.device.is_cuda())
-    check(runtime::cuda_is_available(), "package: '{}' is for a GPU ({}), and there is none here: {}", path, info.gpu,
-          runtime::cuda_problem());
+  if (!info.device.is_cpu()) {
+    auto& problem = runtime::runtime_of(info.device).problem();
+    check(problem.empty(), "package: '{}' is for a GPU ({}), and there is none here: {}", path, info.gpu, problem);
+  }
   differ("the CPU", info.cpu, runtime::host_target().name);
   differ("the GPU", info.gpu, gpu_here(info.device));
   differ("build", info.build, build_id());
@@ -177,7 +177,7 @@ std::string PackageInfo::json() const {
               {"gpu", gpu},
               {"architecture", architecture},
               {"dtype", to_string(dtype)},
-              {"device", device.is_cuda() ? "cuda" : "cpu"},
+              {"device", std::string(name_of(device.type))},
               {"mode", to_string(mode)},
               {"cache_length", cache_length},
               {"buckets", buckets},

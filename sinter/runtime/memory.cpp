@@ -1,19 +1,36 @@
-#include "sinter/base/error.h"
+// Which device has which memory.
 #include <cstring>
 
+#include "sinter/base/error.h"
 #include "sinter/runtime/cpu/memory.h"
-#include "sinter/runtime/cuda/device.h"
-#include "sinter/runtime/cuda/memory.h"
+#include "sinter/runtime/cuda/runtime.h"
 
 namespace sinter {
+
+namespace runtime {
+
+const DeviceRuntime& runtime_of(Device device) {
+  switch (device.type) {
+    case DeviceType::kCUDA: return cuda_runtime();
+    case DeviceType::kCPU: break;
+  }
+  SINTER_INTERNAL_ASSERT(false, "{} has no runtime of its own", device);
+}
+
+const Ceilings& ceilings_of(Device device) {
+  return device.is_cpu() ? measured_ceilings() : runtime_of(device).ceilings(device.index);
+}
+
+}  // namespace runtime
 
 Allocator& allocator_for(Device device) {
   static Allocator& cpu = cpu_allocator();
   if (device.is_cpu()) [[likely]]
     return cpu;
-  if (!runtime::cuda_is_available()) [[unlikely]]
-    throw_error(format("device {} is not available: {}", device, runtime::cuda_problem()));
-  return runtime::cuda_allocator(device.index);
+  auto& runtime = runtime::runtime_of(device);
+  if (!runtime.problem().empty()) [[unlikely]]
+    throw_error(format("device {} is not available: {}", device, runtime.problem()));
+  return runtime.allocator(device.index);
 }
 
 void copy_bytes(void* to, Device to_device, const void* from, Device from_device, size_t bytes) {
@@ -21,7 +38,7 @@ void copy_bytes(void* to, Device to_device, const void* from, Device from_device
   if (to_device.is_cpu() && from_device.is_cpu())
     std::memcpy(to, from, bytes);
   else
-    runtime::cuda_copy(to, to_device, from, from_device, bytes);
+    runtime::runtime_of(to_device.is_cpu() ? from_device : to_device).copy(to, to_device, from, from_device, bytes);
 }
 
 }  // namespace sinter

@@ -7,15 +7,28 @@
 
 namespace sinter {
 
-std::string to_string(Device d) { return d.is_cpu() ? "cpu" : "cuda:" + std::to_string(d.index); }
+std::string_view name_of(DeviceType type) {
+  switch (type) {
+    case DeviceType::kCPU: return "cpu";
+    case DeviceType::kCUDA: break;
+  }
+  return "cuda";
+}
+
+std::string to_string(Device d) {
+  return d.is_cpu() ? "cpu" : format("{}:{}", name_of(d.type), int(d.index));
+}
 
 Device parse_device(const std::string& text) {
   if (text == "cpu") return cpu();
-  if (text == "cuda") return cuda();
-  if (text.starts_with("cuda:")) {
+  for (DeviceType type : kDeviceTypes) {
+    if (type == kCPU || !text.starts_with(name_of(type))) continue;
+    std::string_view rest = std::string_view(text).substr(name_of(type).size());
+    if (rest.empty()) return type;
     int index = -1;
-    auto [end, error] = std::from_chars(text.data() + 5, text.data() + text.size(), index);
-    if (error == std::errc() && end == text.data() + text.size() && index >= 0 && index < 128) return cuda(index);
+    auto [end, error] = std::from_chars(rest.data() + 1, rest.data() + rest.size(), index);
+    if (rest[0] == ':' && error == std::errc() && end == rest.data() + rest.size() && index >= 0 && index < 128)
+      return {type, index};
   }
   throw_error(format("device '{}' is not known; write 'cpu', 'cuda' or 'cuda:N'", text));
 }

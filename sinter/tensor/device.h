@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <iosfwd>
 #include <string>
+#include <string_view>
 
 #include "sinter/base/api.h"
 
@@ -11,6 +12,9 @@ namespace sinter SINTER_API {
 enum class DeviceType : uint8_t { kCPU, kCUDA };
 
 inline constexpr DeviceType kCPU = DeviceType::kCPU, kCUDA = DeviceType::kCUDA;
+inline constexpr DeviceType kDeviceTypes[] = {kCPU, kCUDA};
+// "cpu", "cuda".
+std::string_view name_of(DeviceType type);
 
 struct Device {
   DeviceType type = DeviceType::kCPU;

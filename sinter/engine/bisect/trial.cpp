@@ -5,6 +5,7 @@
 #include "sinter/autograd/autograd.h"
 #include "sinter/base/error.h"
 #include "sinter/base/progress.h"
+#include "sinter/engine/device/device_engine.h"
 #include "sinter/engine/executable/function.h"
 #include "sinter/engine/executable/plan.h"
 #include "sinter/engine/executable/ready_graph.h"
@@ -98,7 +99,7 @@ Trial with_numbers(const Trial& trial) {
   return {std::shared_ptr<const Graph>(std::make_shared<SubGraph>(graph), &*graph), trial.inputs, {}, {}, trial.writes};
 }
 
-bool Trial::on_gpu() const { return device_of(*graph).is_cuda(); }
+bool Trial::on_gpu() const { return engine_of(device_of(*graph)).target().gpu; }
 
 referee::Whole expected(const Trial& trial) {
   NoGradGuard no_history;

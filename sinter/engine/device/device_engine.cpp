@@ -5,6 +5,12 @@
 
 namespace sinter {
 
-const DeviceEngine& engine_of(Device device) { return device.is_cuda() ? cuda_engine(device) : cpu_engine(); }
+const DeviceEngine& engine_of(Device device) {
+  switch (device.type) {
+    case DeviceType::kCUDA: return cuda_engine(device);
+    case DeviceType::kCPU: break;
+  }
+  return cpu_engine();
+}
 
 }  // namespace sinter

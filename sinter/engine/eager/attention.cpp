@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "sinter/engine/device/device_engine.h"
 #include "sinter/engine/eager/gemm_operand.h"
 #include "sinter/ops/contract.h"
 
@@ -48,7 +49,7 @@ bool takes_attention(const OpCall& call) {
     // A GPU's kernels keep a row in registers.
     const Dim& size = t.shape[t.shape.size() - 1];
     bool mask = &t - call.inputs.data() == 3;
-    if (t.device.is_cuda() && !mask && !(size.is_number() && size.number() <= 256)) return false;
+    if (engine_of(t.device).target().gpu && !mask && !(size.is_number() && size.number() <= 256)) return false;
   }
   return true;
 }

@@ -6,7 +6,6 @@
 #include "sinter/engine/device/recording.h"
 #include "sinter/engine/kernel.h"
 #include "sinter/graph/interpreter.h"
-#include "sinter/runtime/cuda/memory.h"
 #include "sinter/tensor/tracer.h"
 
 namespace sinter::eager {
@@ -28,7 +27,7 @@ Tensor on_host(const Tensor& tensor) {
   impl->device = Device();
   impl->offset = 0;
   impl->buffer = allocate_buffer(reach_bytes(from), Device());
-  if (from.numel) runtime::cuda_copy(impl->buffer->data(), Device(), data_of(from), from.device, reach_bytes(from));
+  if (from.numel) copy_bytes(impl->buffer->data(), Device(), data_of(from), from.device, reach_bytes(from));
   return Tensor(std::move(impl));
 }
 
@@ -87,8 +86,7 @@ Tensor run_by_referee(const Op& op, std::span<const TensorArg> inputs, const Att
   Tensor values = to_tensor(compute(op, inputs, attrs), result.dtype()), target = on_host(result);
   write(values.impl(), target.impl());
   if (!result.device().is_cpu())
-    runtime::cuda_copy(data_of(result.impl()), result.device(), data_of(target.impl()), Device(),
-                       reach_bytes(result.impl()));
+    copy_bytes(data_of(result.impl()), result.device(), data_of(target.impl()), Device(), reach_bytes(result.impl()));
   return result;
 }
 

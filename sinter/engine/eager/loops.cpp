@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sinter/base/error.h"
+#include "sinter/engine/device/device_engine.h"
 #include "sinter/engine/eager/eager.h"
 #include "sinter/engine/eager/kernel_cache.h"
 #include "sinter/engine/eager/last_resort.h"
@@ -68,7 +69,7 @@ class Call {
  private:
   void look_at(const Tensor& result) {
     device_ = result.device();
-    if (!device_.is_cuda()) return;
+    if (!engine_of(device_).target().gpu) return;
     wide_ = is_wide(result.impl());
     for (auto& arg : inputs_) wide_ = wide_ || (!arg.is_scalar() && is_wide(arg.tensor().impl()));
   }

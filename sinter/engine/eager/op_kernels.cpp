@@ -32,7 +32,11 @@ std::vector<OpKernel> joined(std::initializer_list<std::span<const OpKernel>> li
 }
 
 const OpKernel* find_op_kernel(const Op& op, DeviceType device) {
-  static const std::array known = {by_op(kCPU), by_op(kCUDA)};
+  static const auto known = [] {
+    std::array<ByOp, std::size(kDeviceTypes)> all;
+    for (DeviceType type : kDeviceTypes) all[size_t(type)] = by_op(type);
+    return all;
+  }();
   auto& kernels = known[size_t(device)];
   auto it = kernels.find(&op);
   return it == kernels.end() ? nullptr : &it->second;

@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "sinter/base/error.h"
+#include "sinter/engine/device/device_engine.h"
 #include "sinter/engine/eager/eager.h"
 #include "sinter/engine/eager/geometry.h"
 #include "sinter/engine/eager/kernel_cache.h"
@@ -78,6 +79,7 @@ class Call {
 
   Tensor run(const Tensor* out) {
     if (out) device_ = out->impl().device;
+    on_gpu_ = engine_of(device_).target().gpu;
     if (out)
       shape_from(out->impl());
     else
@@ -86,7 +88,7 @@ class Call {
     Tensor result = out ? *out : allocate(cached.result);
     if (result.impl().numel == 0) return result;
     find_addresses(result.impl());
-    if (device_.is_cuda())
+    if (on_gpu_)
       start(cached);
     else if (int other = transposed_axis(); other >= 0)
       start_in_tiles(other, out);
@@ -113,12 +115,12 @@ class Call {
     if (out) key = hash_mix(key, uint64_t(out->dtype()) + 17);
     if (!attrs_.empty()) key = hash_mix(key, uint64_t(infer()) + 1);
     if (stream) key = hash_mix(key, 41);
-    if (device_.is_cuda()) key = hash_mix(on_device(key, device_, is_wide(out)), uint64_t(turn() + 1));
+    if (on_gpu_) key = hash_mix(on_device(key, device_, is_wide(out)), uint64_t(turn() + 1));
     return kernel_cache().find(op_, key, [&] { return compile(out, stream); });
   }
 
   // On a GPU: the axis of operands that a kernel reads in squares, so as to write along the last one; -1 for none.
-  int turn() const { return device_.is_cuda() && stride_class(int(inputs_.size())) == 1 ? transposed_axis() : -1; }
+  int turn() const { return on_gpu_ && stride_class(int(inputs_.size())) == 1 ? transposed_axis() : -1; }
 
   bool is_wide(const Tensor* out) const {
     int64_t last = 0;
@@ -259,7 +261,7 @@ class Call {
     if (out) nest.operands.back().dtype = out->dtype();
     CachedKernel entry;
     entry.result = dtype;
-    const bool wide = device_.is_cuda() && is_wide(out);
+    const bool wide = on_gpu_ && is_wide(out);
     entry.kernel = compile_kernel(nest, device_, {.stream = stream, .wide = wide, .turn = turn()});
     entry.sources = param_sources(*entry.kernel);
     return entry;
@@ -357,6 +359,7 @@ class Call {
   std::span<const TensorArg> inputs_;
   const Attrs& attrs_;
   Device device_;
+  bool on_gpu_ = false;
   std::array<Operand, kMaxOperands> operands_;
   IntList sizes_, strides_;
   Geometry geometry_;

@@ -1,5 +1,6 @@
 // Reductions over whole dimensions, eagerly: kept axes and reduced axes collapse apart; few long rows are cut into chunks.
 #include "sinter/base/error.h"
+#include "sinter/engine/device/device_engine.h"
 #include "sinter/engine/eager/eager.h"
 #include "sinter/engine/eager/geometry.h"
 #include "sinter/engine/eager/kernel_cache.h"
@@ -19,7 +20,7 @@ struct Chunking {
 };
 // A GPU works on a row with one block: fewer rows than it has room for need more pieces.
 Chunking chunking(Device device) {
-  return device.is_cuda() ? Chunking{16384, 512, 16384, 4096} : Chunking{65536, INT64_MAX, 1024, 16384};
+  return engine_of(device).target().gpu ? Chunking{16384, 512, 16384, 4096} : Chunking{65536, INT64_MAX, 1024, 16384};
 }
 
 // The problem of one launch: input strides over kept then reduced axes, output strides over the kept ones.
@@ -72,7 +73,7 @@ CachedKernel compile(const Op& op, const Problem& p, DType input, DType result, 
 
 void start(const Op& op, const Problem& p, DType input, const void* in, DType result, void* out,
            std::optional<DType> dtype_attr, Device device) {
-  const bool wide = device.is_cuda() && p.kept.elements() * p.reduced.elements() >= INT32_MAX / 2;
+  const bool wide = engine_of(device).target().gpu && p.kept.elements() * p.reduced.elements() >= INT32_MAX / 2;
   uint64_t key = uint64_t(p.kept.axes) << 8 | uint64_t(p.reduced.axes);
   key = key << 12 | uint64_t(input) << 8 | uint64_t(result) << 4 | uint64_t(dtype_attr.has_value());
   size_t kept_last = size_t(p.kept.axes) - 1, reduced_last = size_t(p.reduced.axes) - 1;

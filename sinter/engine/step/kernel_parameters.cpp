@@ -6,7 +6,7 @@
 #include "sinter/base/error.h"
 #include "sinter/base/fault.h"
 #include "sinter/ops/reshape.h"
-#include "sinter/runtime/cuda/errors.h"
+#include "sinter/runtime/device_runtime.h"
 
 namespace sinter {
 
@@ -79,7 +79,7 @@ IntList memory_order(const FusedAttrs& attrs, std::span<const TensorImpl* const>
 }
 
 int64_t IndexError::cell() {
-  if (device_.is_cuda()) return runtime::cuda_error_cell(device_.index, ops_);
+  if (!device_.is_cpu()) return runtime::runtime_of(device_).error_cell(device_.index, ops_);
   return int64_t(reinterpret_cast<uintptr_t>(error_));
 }
 

@@ -225,6 +225,7 @@ int64_t last_cache_bytes() { return std::max(cache_bytes(3, int64_t(32) << 20), 
 int64_t l2_cache_bytes() { return cache_bytes(2, int64_t(1) << 20) * num_threads(); }
 
 double Ceilings::seconds(double read, double written, double flop, double footprint) const {
+  if (tiers.empty()) return 0;
   auto* tier = &tiers.back();
   for (auto& each : tiers)
     if (footprint <= double(each.bytes)) {
@@ -237,6 +238,7 @@ double Ceilings::seconds(double read, double written, double flop, double footpr
 }
 
 std::string Ceilings::text() const {
+  if (tiers.empty()) return "not measured";
   std::string out;
   for (auto& tier : tiers)
     out += format("{}{} GB/s read, {} copied {}", out.empty() ? "" : "; ", int64_t(tier.read / 1e9 + 0.5),

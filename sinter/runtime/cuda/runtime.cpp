@@ -1,0 +1,35 @@
+#include "sinter/runtime/cuda/runtime.h"
+
+#include "sinter/runtime/cuda/ceilings.h"
+#include "sinter/runtime/cuda/device.h"
+#include "sinter/runtime/cuda/errors.h"
+#include "sinter/runtime/cuda/memory.h"
+#include "sinter/runtime/cuda/module.h"
+
+namespace sinter::runtime {
+
+namespace {
+
+class CudaRuntime final : public DeviceRuntime {
+ public:
+  const std::string& problem() const override { return cuda_problem(); }
+  const std::string& compiler_problem() const override { return nvrtc_problem(); }
+  std::string architecture(int index) const override { return cuda_device_info(index).architecture(); }
+  const Ceilings& ceilings(int index) const override { return cuda_ceilings(index); }
+  Allocator& allocator(int index) const override { return cuda_allocator(index); }
+  int64_t memory_peak(int index) const override { return cuda_memory_stats(index).peak; }
+  void reset_memory_peak(int index) const override { reset_cuda_memory_peak(index); }
+  int64_t error_cell(int index, const std::string& ops) const override { return cuda_error_cell(index, ops); }
+  void copy(void* to, Device to_device, const void* from, Device from_device, size_t bytes) const override {
+    cuda_copy(to, to_device, from, from_device, bytes);
+  }
+};
+
+}  // namespace
+
+const DeviceRuntime& cuda_runtime() {
+  static const CudaRuntime runtime;
+  return runtime;
+}
+
+}  // namespace sinter::runtime
