@@ -2,14 +2,11 @@
 // over a device.
 #include <gtest/gtest.h>
 
-#include <functional>
-#include <set>
-
 #include "sinter/codegen/cuda/prelude.h"
 #include "sinter/codegen/gpu/emit.h"
 #include "sinter/codegen/gpu/geometry.h"
 #include "sinter/runtime/cuda/module.h"
-#include "tests/codegen/nests.h"
+#include "tests/codegen/kernels.h"
 
 namespace sinter {
 namespace {
@@ -17,7 +14,6 @@ namespace {
 using codegen::GpuGeometry;
 using codegen::GpuKernelText;
 using codegen::GpuLaunch;
-using testing::Sample;
 
 // ---- texts ----
 TEST(CudaDialect, MapInVectors) {
@@ -170,92 +166,24 @@ TEST(CudaDialect, SpreadFollowsMemory) {
 }
 
 // ---- compiling ----
-// Kernels of several programs' worth, named apart.
-class Kernels {
- public:
-  void add(const LoopNest& nest, const GpuFacts& facts = {}) {
-    add_as([&](const std::string& name) { return cuda_text(nest, name, facts); });
-  }
-  void add_as(const std::function<GpuKernelText(const std::string& name)>& emit) {
-    if (seen_.insert(emit("same").text).second) texts_.push_back(emit(format("k{}", texts_.size())).text);
-  }
-  void compile(const std::string& architecture) const {
-    const size_t at_once = 64;
-    for (size_t from = 0; from < texts_.size(); from += at_once) {
-      std::string program = codegen::cuda_prelude();
-      for (size_t i = from; i < std::min(from + at_once, texts_.size()); ++i) program += texts_[i];
-      EXPECT_NO_THROW(runtime::compile_cuda(program, format("kernels from {}", from), architecture));
-    }
-  }
-  size_t size() const { return texts_.size(); }
-
- private:
-  std::set<std::string> seen_;
-  std::vector<std::string> texts_;
-};
+void expect_compiled(const Kernels& kernels, const std::string& architecture) {
+  for (auto& program : kernels.programs(64))
+    EXPECT_NO_THROW(runtime::compile_cuda(codegen::cuda_prelude() + program, "kernels", architecture));
+}
 
 TEST(CudaDialect, EveryOpCompiles) {
   if (!runtime::nvrtc_problem().empty()) GTEST_SKIP() << runtime::nvrtc_problem();
-  Kernels kernels;
-  // One op of each kind in every dtype, the others in the first that they take.
-  const std::set<std::string_view> thorough = {"add", "sum", "scatter_add"};
-  for (auto* op : all_ops()) {
-    if (!is_loops(*op)) continue;
-    bool found = false;
-    for (DType dtype : {kFloat32, kBFloat16, kFloat16, kFloat64, kInt64, kInt32, kInt16, kInt8, kUInt8, kBool}) {
-      if (found && !thorough.contains(op->name)) break;
-      for (Sample& sample : testing::samples_of(*op, dtype)) {
-        if (!sample.accepted()) continue;
-        auto nest = nest_of(sample);
-        if (!nest) continue;
-        kernels.add(*nest);
-        found = true;
-        break;
-      }
-    }
-  }
+  Kernels kernels(codegen::kCudaTarget);
+  kernels.add_every_op();
   EXPECT_GT(kernels.size(), 100u);
-  kernels.compile("sm_90");
+  expect_compiled(kernels, "sm_90");
 }
 
 TEST(CudaDialect, EveryKindCompilesForEveryArchitecture) {
   if (!runtime::nvrtc_problem().empty()) GTEST_SKIP() << runtime::nvrtc_problem();
-  Kernels kernels;
-  for (bool lanes : {true, false}) kernels.add(nest_of("add", "x[3, 10], x[3, 10]", kBFloat16), {.lanes = lanes});
-  kernels.add(nest_of("sum", "x[5, 9] | dims=[1]", kFloat16), {.wide = true});
-  kernels.add(nest_of("sum", "x[5, 9] | dims=[0]", kFloat32));
-  for (int dim : {0, 1}) kernels.add(nest_of("argmax", format("x[5, 9] | dims=[{}]", dim), kBFloat16));
-  kernels.add(nest_of("cumsum", "x[5, 9] | dim=1", kFloat32));
-  for (DType dtype : {kFloat32, kBFloat16, kInt64, kUInt8})
-    for (Sample& sample : testing::samples_of(*find_op("scatter_add"), dtype))
-      if (auto nest = nest_of(sample)) kernels.add(*nest);
-  kernels.add(turned_nest(kFloat16));
-  const LoopNest softmax = softmax_nest(kBFloat16), epilogue = epilogue_nest();
-  for (DType dtype : {kBFloat16, kFloat32})
-    kernels.add_as([&](auto& name) { return cuda_text(rotary_nest(dtype), name); });
-  kernels.add_as([&](auto& name) { return cuda_text(padded_sum_nest(), name); });
-  for (int keep : {0, 2}) kernels.add_as([&](auto& name) { return cuda_text(softmax, name, {.keep = keep}); });
-  kernels.add_as([&](auto& name) {
-    auto columns = cuda_text(nest_of("sum", "x[5, 9] | dims=[0]", kFloat32), "b");
-    return codegen::emit_gpu_siblings({cuda_text(softmax, "a"), columns}, name);
-  });
-  kernels.add_as([&](auto& name) { return cuda_text(epilogue, name, {.memory = kBFloat16}); });
-  // Parts of other kernels, called by one.
-  kernels.add_as([&](auto& name) {
-    auto rows = cuda_text(softmax, name + "_rows", {.part = KernelPart::kRows});
-    auto element = cuda_text(epilogue, name + "_element", {.part = KernelPart::kElement});
-    GpuKernelText out;
-    auto run = cuda_text(epilogue, name + "_neighbours", {.part = KernelPart::kRun});
-    EXPECT_EQ(run.lanes, 8);
-    EXPECT_EQ(run.slots, element.slots);
-    out.text = rows.text + element.text + run.text +
-               format("namespace k {\nextern \"C\" __global__ void {}(const __grid_constant__ Args<32> a) {\n", name) +
-               format("  {}_rows(a, 0, a.range);\n  const float tiles[] = {1.0f};\n", name) +
-               format("  {}_element(SubArgs<Args<32>, {}>{a}, tiles, threadIdx.x, 3);\n", name, rows.slots) +
-               format("  {}_neighbours_run::finish_(SubArgs<Args<32>, {}>{a}, (const float*)a[0], 64, threadIdx.x, 8);\n}\n}\n", name, rows.slots);
-    return out;
-  });
-  for (const char* architecture : {"sm_80", "sm_86", "sm_89", "sm_90"}) kernels.compile(architecture);
+  Kernels kernels(codegen::kCudaTarget);
+  kernels.add_every_kind();
+  for (const char* architecture : {"sm_80", "sm_86", "sm_89", "sm_90"}) expect_compiled(kernels, architecture);
 }
 
 // ---- geometry ----

@@ -15,7 +15,7 @@ constexpr int kMultiprocessors = 2;
 // Times: a row of 9 elements becomes one that four warps of 64 lanes share.
 constexpr int64_t kLonger = 151;
 // Longer rows are cut before they become a kernel's: in one piece their sums round more than the tolerance allows.
-constexpr int64_t kMostElements = 16384;
+constexpr int64_t kMostElements = 8192;
 
 // The sample with its first operand so many times as long along one dimension; nothing where the op does not take that.
 std::optional<Sample> longer(const Op& op, std::string_view text, DType dtype, bool last) {

@@ -4,11 +4,12 @@
 #include <cstdio>
 
 #include "tests/codegen/on_host.h"
+#include "tests/support/without_thread_sanitizer.h"
 
 namespace sinter {
 namespace {
 
-class AllOnHost : public ::testing::TestWithParam<const Op*> {
+class AllOnHost : public testing::WithoutThreadSanitizer, public ::testing::WithParamInterface<const Op*> {
  protected:
   static void TearDownTestSuite() { std::printf("%d kernels ran with 32 lanes, %d with 64\n", run_[0], run_[1]); }
   static inline int run_[2] = {};

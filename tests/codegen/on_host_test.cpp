@@ -4,13 +4,16 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/without_thread_sanitizer.h"
+
 namespace sinter {
 namespace {
 
 using testing::KernelsOnHost;
 using testing::MemoryLayout;
 
-class OnHost : public ::testing::TestWithParam<const Op*> {};
+// Threads that are fibers are not for every tool.
+class OnHost : public testing::WithoutThreadSanitizer, public ::testing::WithParamInterface<const Op*> {};
 
 TEST_P(OnHost, AgreesWithTheReferee) {
   for (int lanes : {32, 64}) testing::expect_right_on_host(*GetParam(), lanes, 24);
@@ -20,7 +23,7 @@ INSTANTIATE_TEST_SUITE_P(Some, OnHost, ::testing::ValuesIn(testing::ops_with_loo
                          [](const auto& info) { return std::string(info.param->name); });
 
 // A row that four warps of 64 lanes share, or eight of 32: sum, search and scan.
-class RowsOnHost : public ::testing::TestWithParam<int> {
+class RowsOnHost : public testing::WithoutThreadSanitizer, public ::testing::WithParamInterface<int> {
  protected:
   static testing::OnHostCase long_row(const char* op, const char* text, DType dtype) {
     auto sample = testing::sample_from(*find_op(op), text, dtype);
