@@ -35,7 +35,7 @@ void add_show(CLI::App& app, cli::ShowOptions& options, std::string& dtype) {
       ->check(CLI::IsMember({"all", "graph", "loops", "schedule", "code", "source"}))
       ->capture_default_str();
   show->add_option("--device", options.device, "Whose kernel; the device need not be there")
-      ->check(CLI::IsMember({"cpu", "cuda"}))
+      ->check(CLI::IsMember({"cpu", "cuda", "hip"}))
       ->capture_default_str();
   show->add_flag("--fixed-sizes", options.fixed_sizes, "Put the sizes into the kernel as numbers");
   show->footer(

@@ -8,6 +8,7 @@
 #include "sinter/cli/stages.h"
 #include "sinter/codegen/cuda/prelude.h"
 #include "sinter/codegen/gpu/emit.h"
+#include "sinter/codegen/hip/prelude.h"
 #include "sinter/engine/kernel.h"
 #include "sinter/graph/trace.h"
 #include "sinter/loops/lower.h"
@@ -103,8 +104,8 @@ std::string no_loops_because(const Op& op) {
   return "";
 }
 
-KernelStages cuda_stages(const LoopNest& nest, const std::string& name) {
-  const Schedule plan = schedule(nest, GpuFacts());
+KernelStages gpu_stages(const LoopNest& nest, const std::string& name, const Target& target) {
+  const Schedule plan = schedule(nest, GpuFacts{.target = target});
   return {name, nest.text(), to_string(plan), codegen::emit_gpu(nest, plan, name).text};
 }
 
@@ -119,13 +120,17 @@ void show_op(const ShowOptions& options) {
     std::cout << "--- no loops: " << reason << "\n";
     return;
   }
-  const bool cuda = options.device == "cuda";
+  const std::string name = "k_" + options.op;
+  const Target amd = codegen::hip_target("gfx942");
   LoopNest nest = application.loops();
-  KernelStages kernel =
-      cuda ? cuda_stages(nest, "k_" + options.op) : stages_of(nest, write_kernel(nest, "k_" + options.op));
+  KernelStages kernel = options.device == "cuda"  ? gpu_stages(nest, name, codegen::kCudaTarget)
+                        : options.device == "hip" ? gpu_stages(nest, name, amd)
+                                                  : stages_of(nest, write_kernel(nest, name));
   print_stages(options.stage, kernel);
   if (options.stage != "source") return;
-  std::cout << (cuda ? codegen::cuda_prelude() : codegen::cpu_prelude(runtime::host_target().vector_bytes / 4))
+  std::cout << (options.device == "cuda"  ? codegen::cuda_prelude()
+                : options.device == "hip" ? codegen::hip_prelude(amd)
+                                          : codegen::cpu_prelude(runtime::host_target().vector_bytes / 4))
             << kernel.code;
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 // What the runtime of a kind of device other than the host does: memory, copies, what its kernels report. A kind is a folder
-// (cuda/) whose libraries are opened when they are first wanted.
+// (cuda/, hip/) whose libraries are opened when they are first wanted.
 #include <string>
 
 #include "sinter/runtime/cpu/ceilings.h"
@@ -16,7 +16,7 @@ class DeviceRuntime {
   virtual const std::string& compiler_problem() const = 0;
 
   // --- of the device with this number
-  // What its code is compiled for: "sm_90".
+  // What its code is compiled for: "sm_90", "gfx90a".
   virtual std::string architecture(int index) const = 0;
   // What it can do at best; nothing where that is not measured.
   virtual const Ceilings& ceilings(int index) const = 0;

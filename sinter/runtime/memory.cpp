@@ -4,6 +4,7 @@
 #include "sinter/base/error.h"
 #include "sinter/runtime/cpu/memory.h"
 #include "sinter/runtime/cuda/runtime.h"
+#include "sinter/runtime/hip/hip.h"
 
 namespace sinter {
 
@@ -12,6 +13,7 @@ namespace runtime {
 const DeviceRuntime& runtime_of(Device device) {
   switch (device.type) {
     case DeviceType::kCUDA: return cuda_runtime();
+    case DeviceType::kHIP: return hip_runtime();
     case DeviceType::kCPU: break;
   }
   SINTER_INTERNAL_ASSERT(false, "{} has no runtime of its own", device);

@@ -10,9 +10,10 @@ namespace sinter {
 std::string_view name_of(DeviceType type) {
   switch (type) {
     case DeviceType::kCPU: return "cpu";
-    case DeviceType::kCUDA: break;
+    case DeviceType::kCUDA: return "cuda";
+    case DeviceType::kHIP: break;
   }
-  return "cuda";
+  return "hip";
 }
 
 std::string to_string(Device d) {
@@ -30,7 +31,7 @@ Device parse_device(const std::string& text) {
     if (rest[0] == ':' && error == std::errc() && end == rest.data() + rest.size() && index >= 0 && index < 128)
       return {type, index};
   }
-  throw_error(format("device '{}' is not known; write 'cpu', 'cuda' or 'cuda:N'", text));
+  throw_error(format("device '{}' is not known; write 'cpu', 'cuda' or 'cuda:N', 'hip' or 'hip:N'", text));
 }
 
 std::ostream& operator<<(std::ostream& out, Device d) { return out << to_string(d); }

@@ -9,11 +9,11 @@
 
 namespace sinter SINTER_API {
 
-enum class DeviceType : uint8_t { kCPU, kCUDA };
+enum class DeviceType : uint8_t { kCPU, kCUDA, kHIP };
 
-inline constexpr DeviceType kCPU = DeviceType::kCPU, kCUDA = DeviceType::kCUDA;
-inline constexpr DeviceType kDeviceTypes[] = {kCPU, kCUDA};
-// "cpu", "cuda".
+inline constexpr DeviceType kCPU = DeviceType::kCPU, kCUDA = DeviceType::kCUDA, kHIP = DeviceType::kHIP;
+inline constexpr DeviceType kDeviceTypes[] = {kCPU, kCUDA, kHIP};
+// "cpu", "cuda", "hip".
 std::string_view name_of(DeviceType type);
 
 struct Device {
@@ -29,11 +29,13 @@ struct Device {
 
 inline Device cpu() { return {}; }
 inline Device cuda(int index = 0) { return {DeviceType::kCUDA, index}; }
+// An AMD GPU. Its kernels are compiled by the tests, but were never run.
+inline Device hip(int index = 0) { return {DeviceType::kHIP, index}; }
 
 // "cpu", "cuda:1".
 std::string to_string(Device d);
 std::ostream& operator<<(std::ostream& out, Device d);
-// Reads "cpu", "cuda" or "cuda:N"; anything else is an Error.
+// Reads "cpu", "cuda" or "cuda:N", "hip" or "hip:N"; anything else is an Error.
 Device parse_device(const std::string& text);
 
 }  // namespace sinter

@@ -29,12 +29,14 @@ DType from_type(DLDataType type) {
                      type.lanes));
 }
 
+DeviceCode code_of(DeviceType type) { return type == kCPU ? kDLCPU : type == kCUDA ? kDLCUDA : kDLROCM; }
+
 Device from_device(DLDevice device) {
-  check(device.device_type == kDLCPU || device.device_type == kDLCUDA, "from_dlpack: device type {} is not supported",
-        device.device_type);
   check(device.device_id >= 0 && device.device_id < 128, "from_dlpack: device number {} is out of range",
         device.device_id);
-  return Device(device.device_type == kDLCPU ? kCPU : kCUDA, device.device_type == kDLCPU ? 0 : device.device_id);
+  for (DeviceType type : kDeviceTypes)
+    if (code_of(type) == device.device_type) return Device(type, type == kCPU ? 0 : device.device_id);
+  throw_error(format("from_dlpack: device type {} is not supported", int(device.device_type)));
 }
 
 // What an exported tensor keeps alive.
@@ -70,7 +72,7 @@ DLManagedTensor* to_dlpack(const Tensor& given) {
   check(!impl.traced, "to_dlpack: the tensor is a value of a graph being captured and has no memory");
   auto* out = new Export{tensor, impl.sizes, impl.strides, {}};
   out->managed.dl_tensor = {impl.buffer->data(),
-                            {impl.device.is_cpu() ? kDLCPU : kDLCUDA, impl.device.index},
+                            {code_of(impl.device.type), impl.device.index},
                             int32_t(impl.sizes.size()),
                             to_type(impl.dtype),
                             out->sizes.data(),

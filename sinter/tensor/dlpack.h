@@ -10,7 +10,7 @@ namespace sinter SINTER_API {
 
 namespace dlpack {
 
-enum DeviceCode : int32_t { kDLCPU = 1, kDLCUDA = 2 };
+enum DeviceCode : int32_t { kDLCPU = 1, kDLCUDA = 2, kDLROCM = 10 };
 enum TypeCode : uint8_t { kDLInt = 0, kDLUInt = 1, kDLFloat = 2, kDLBfloat = 4, kDLBool = 6 };
 
 struct DLDevice {

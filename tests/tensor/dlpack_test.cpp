@@ -94,7 +94,7 @@ TEST(DLPack, RefusesWhatItCannotHold) {
   refuse([](DLTensor& t, auto&) { t.dtype = {5, 64, 1}; }, "type code 5, 64 bits");
   refuse([](DLTensor& t, auto&) { t.dtype.lanes = 4; }, "4 lanes");
   refuse([](DLTensor& t, auto&) { t.dtype = {kDLUInt, 32, 1}; }, "not supported");
-  refuse([](DLTensor& t, auto&) { t.device.device_type = 10; }, "device type 10");
+  refuse([](DLTensor& t, auto&) { t.device.device_type = 7; }, "device type 7");
   refuse([](DLTensor& t, auto&) { t.device.device_id = 4000; }, "4000");
   refuse([](DLTensor& t, auto&) { t.byte_offset = 2; }, "not aligned");
   refuse([](DLTensor& t, auto&) { t.data = nullptr; }, "null");
