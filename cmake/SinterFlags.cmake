@@ -11,7 +11,7 @@ endif()
 
 find_program(SINTER_CCACHE ccache)
 if(SINTER_TOP_LEVEL AND SINTER_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  # The tests use a precompiled header, which ccache only accepts when told to be lenient about it.
+  # Precompiled headers, which ccache only accepts when told to be lenient about them.
   set(CMAKE_CXX_COMPILER_LAUNCHER
     "${CMAKE_COMMAND}" -E env CCACHE_SLOPPINESS=pch_defines,time_macros "${SINTER_CCACHE}")
 endif()
@@ -46,6 +46,13 @@ function(sinter_common_flags target)
   endif()
 endfunction()
 
+# Lets ccache see through the precompiled header that a target uses.
+function(sinter_pch_flags target)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    target_compile_options(${target} PRIVATE -fpch-preprocess)
+  endif()
+endfunction()
+
 # *_avx2.cpp, *_avx512.cpp and the extensions of the latter (*_avx512_bf16.cpp, *_avx512_vnni.cpp, *_avx512_amx.cpp) of
 # the named list get their instruction sets; off x86-64 they leave the list. *_neon.cpp is for AArch64 alone, which
 # has it in its base. A compiler that does not know an extension compiles its file without it.
@@ -67,14 +74,15 @@ function(sinter_instruction_set_flags list_name)
       string(REPLACE ";" " " together "${flags_${set}}")
       check_cxx_compiler_flag("${together}" SINTER_CXX_HAS_${set})
       if(SINTER_CXX_HAS_${set})
-        set_source_files_properties(${matching} PROPERTIES COMPILE_OPTIONS "${common};${flags_${set}}")
+        set_source_files_properties(${matching} PROPERTIES
+          COMPILE_OPTIONS "${common};${flags_${set}}" SKIP_PRECOMPILE_HEADERS ON)
       endif()
     endforeach()
   else()
     set(foreign avx2|avx512|avx512_bf16|avx512_vnni|avx512_amx)
     set(matching ${sources})
     list(FILTER matching INCLUDE REGEX "_neon\\.cpp$")
-    set_source_files_properties(${matching} PROPERTIES COMPILE_OPTIONS "-O3;-Wno-psabi")
+    set_source_files_properties(${matching} PROPERTIES COMPILE_OPTIONS "-O3;-Wno-psabi" SKIP_PRECOMPILE_HEADERS ON)
   endif()
   list(FILTER sources EXCLUDE REGEX "_(${foreign})\\.cpp$")
   set(${list_name} ${sources} PARENT_SCOPE)

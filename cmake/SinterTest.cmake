@@ -25,9 +25,7 @@ endif()
 function(sinter_test_flags target)
   sinter_common_flags(${target})
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
-  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    target_compile_options(${target} PRIVATE -fpch-preprocess)  # lets ccache see through the precompiled header
-  endif()
+  sinter_pch_flags(${target})
   target_compile_definitions(${target} PRIVATE
     SINTER_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data" SINTER_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   target_include_directories(${target} PRIVATE "${SINTER_GENERATED_DIR}")

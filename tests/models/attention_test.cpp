@@ -20,7 +20,7 @@ struct Chosen {
 };
 
 std::shared_ptr<Model> load(const std::string& name) {
-  return from_pretrained(std::string(SINTER_TEST_DATA) + "/models/" + name);
+  return from_pretrained(format("{}/models/{}", SINTER_TEST_DATA, name));
 }
 
 double difference(const Tensor& a, const Tensor& b) { return (a - b).abs().max().item().to_double(); }

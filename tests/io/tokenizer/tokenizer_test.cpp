@@ -155,6 +155,7 @@ TEST(Tokenizer, FolderHoldsSpecialTokensAndTemplate) {
   EXPECT_THROW(tokenizer.apply_chat_template(messages, {.tools = "{"}), Error);
   std::ofstream(folder / "chat_template.jinja") << "file wins";
   EXPECT_EQ(Tokenizer::from_pretrained(folder).apply_chat_template(messages), "file wins");
+  fs::remove_all(folder);
   EXPECT_THROW(Tokenizer::from_pretrained(folder), Error);
 }
 
