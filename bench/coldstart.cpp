@@ -147,7 +147,7 @@ Pass make_pass(const Options& o, const std::shared_ptr<models::Model>& model, Ho
     forward = [decoder, encoder](const Tensor& x) { return decoder ? decoder->forward(x) : encoder->forward(x); };
   }
   CompileOptions options{.mode = parse_mode(o.mode), .name = "forward"};
-  options.vouched = [model] { return model->vouch("coldstart"); };
+  options.fingerprint = [model] { return model->fingerprint("coldstart"); };
   return [input, fast = compile(forward, options)] { return fast(input); };
 }
 

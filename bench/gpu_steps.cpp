@@ -130,7 +130,7 @@ Json print_profile(const std::function<void()>& work) {
 CompileOptions options_of(const std::string& mode, const char* name, const std::shared_ptr<models::Model>& model) {
   CompileOptions options{.mode = parse_mode(mode), .fullgraph = true, .dynamic = Dynamic::kFalse, .name = name};
   // A second process finds the programs without tracing, as a TextGenerator's are found.
-  options.vouched = [model, what = std::string("gpu_steps ") + name] { return model->vouch(what); };
+  options.fingerprint = [model, what = std::string("gpu_steps ") + name] { return model->fingerprint(what); };
   return options;
 }
 

@@ -27,7 +27,7 @@ LlamaSteps::LlamaSteps(const std::shared_ptr<models::CausalLM>& model, const std
     // A second process finds the programs without tracing, as those of a TextGenerator are found.
     auto options = [&](const std::string& name) {
       CompileOptions out{.mode = parse_mode(mode), .fullgraph = true, .dynamic = Dynamic::kFalse, .name = name};
-      out.vouched = [model, name] { return model->vouch("LlamaSteps " + name); };
+      out.fingerprint = [model, name] { return model->fingerprint("LlamaSteps " + name); };
       return out;
     };
     prefill_ = compile(step(true), options("prefill"));

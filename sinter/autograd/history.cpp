@@ -88,7 +88,7 @@ bool needs_gradient(const Tensor& tensor) {
 
 Tensor saved_form(const Tensor& tensor) {
   const TensorImpl& impl = tensor.impl();
-  if (impl.traced) return kept_value(tensor);
+  if (impl.traced) return without_history(tensor);
   if (auto* tracer = Tracer::current()) return tracer->present_value(tensor);
   // What cannot gain a history is kept as it is.
   if (impl.requires_grad || !is_floating(impl.dtype)) return tensor;
@@ -98,7 +98,7 @@ Tensor saved_form(const Tensor& tensor) {
   return state->alias;
 }
 
-Tensor kept_value(const Tensor& tensor) {
+Tensor without_history(const Tensor& tensor) {
   Tensor out = detached(tensor);
   if (auto& traced = tensor.impl().traced) out.impl().traced = traced->for_tape();
   return out;

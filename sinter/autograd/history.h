@@ -28,7 +28,7 @@ std::vector<Edge> gradient_edges(const TensorList& tensors);
 bool needs_gradient(const Tensor& tensor);
 
 // The value at this moment without history, for the tape alone: a traced tensor's later writes do not reach it.
-Tensor kept_value(const Tensor& tensor);
+Tensor without_history(const Tensor& tensor);
 // What a node keeps of a tensor: a value without a way back to the node.
 Tensor saved_form(const Tensor& tensor);
 uint32_t version_of(const Tensor& tensor);

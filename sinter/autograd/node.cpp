@@ -79,7 +79,7 @@ OpNode::OpNode(const Op& op, std::span<const TensorArg> inputs, const Attrs& att
 
 const Tensor& OpNode::save_result(size_t i, const Tensor& result) {
   bool keep_apart = is_floating(result.dtype()) || result.is_traced();
-  outputs_[i] = {keep_apart ? kept_value(result) : result, version_of(result)};
+  outputs_[i] = {keep_apart ? without_history(result) : result, version_of(result)};
   return outputs_[i].value;
 }
 

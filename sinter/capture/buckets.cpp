@@ -37,12 +37,12 @@ int wrapped(const Buckets::Place& place, const Tensor& tensor) {
   return place.dim < 0 ? place.dim + rank : place.dim;
 }
 
-// Calls look(group, dim) for the bucketed dimensions of an argument's tensor.
+// Calls visit(group, dim) for the bucketed dimensions of an argument's tensor.
 template <class F>
-void for_each_place(const std::vector<Buckets>& buckets, int argument, const Tensor& tensor, F&& look) {
+void for_each_place(const std::vector<Buckets>& buckets, int argument, const Tensor& tensor, F&& visit) {
   for (size_t g = 0; g < buckets.size(); ++g)
     for (auto& place : buckets[g].dims)
-      if (place.argument == argument) look(g, wrapped(place, tensor));
+      if (place.argument == argument) visit(g, wrapped(place, tensor));
 }
 
 bool same_elements(const TensorImpl& a, const TensorImpl& b) {
@@ -92,9 +92,9 @@ void BucketPolicy::wait() const {
   for (auto& [sizes, function] : functions()) function->wait();
 }
 
-std::shared_ptr<const PaddingPlan> BucketPolicy::plan(Frame& frame, std::span<const TracedDim> dims,
+std::shared_ptr<const PaddingPlan> BucketPolicy::plan(Invocation& invocation, std::span<const TracedDim> dims,
                                                       SmallVector<int64_t, 8>& sizes) {
-  auto entry = state_->traced->trace(frame, dims, sizes);
+  auto entry = state_->traced->trace(invocation, dims, sizes);
   if (!entry) return nullptr;
   std::lock_guard lock(state_->mutex);
   if (!entry->plan) {
@@ -200,10 +200,10 @@ void BucketedCall::pad(Tensor& tensor) {
   if (is_bucketed) tensor = leaf.padded = padded(leaf, sizes);
 }
 
-bool BucketedCall::prepare(Frame& frame) {
+bool BucketedCall::prepare(Invocation& invocation) {
   step_ = Step::kCut;
   next_ = 0;
-  plan_ = policy_.plan(frame, dims_, truth_);
+  plan_ = policy_.plan(invocation, dims_, truth_);
   if (!plan_) return false;
   for (size_t g = 0; g < groups_.size(); ++g) truth_[size_t(plan_->places[g])] = groups_[g].truth;
   plan_->check_answers(policy_.name(), truth_);

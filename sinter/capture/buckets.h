@@ -55,7 +55,7 @@ class BucketPolicy {
   bool is_ready() const;
   void wait() const;
   // Null where the call shall be made eagerly.
-  std::shared_ptr<const PaddingPlan> plan(Frame& frame, std::span<const TracedDim> dims,
+  std::shared_ptr<const PaddingPlan> plan(Invocation& invocation, std::span<const TracedDim> dims,
                                           SmallVector<int64_t, 8>& sizes);
 
  private:
@@ -73,8 +73,8 @@ class BucketedCall final : public LeafVisitor {
   void begin_argument(int index) { argument_ = index; }
   // Between the visits.
   void choose_buckets();
-  // After the second: `frame` has the padded arguments. False when the call shall be made eagerly, unpadded.
-  bool prepare(Frame& frame);
+  // After the second: `invocation` has the padded arguments. False when the call shall be made eagerly, unpadded.
+  bool prepare(Invocation& invocation);
   Function& function() const { return *function_; }
   // After the function has run.
   void write_back();
@@ -143,8 +143,8 @@ auto call_bucketed(BucketPolicy& policy, F& f, const Stored&... arguments) {
   auto run = [&](auto&... argument) { return call_compiled<Stored...>(call.function(), f, argument...); };
   {
     auto make_frame = [&](auto&... argument) { return FrameOf<F, Stored...>(f, argument...); };
-    auto frame = std::apply(make_frame, padded);
-    if (!call.prepare(frame)) return plainly();
+    auto invocation = std::apply(make_frame, padded);
+    if (!call.prepare(invocation)) return plainly();
   }
   if constexpr (std::is_void_v<R>) {
     std::apply(run, padded);

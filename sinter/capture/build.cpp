@@ -22,7 +22,7 @@ std::vector<int> writes_of(const Segment& segment) {
   for (auto& output : segment.outputs) {
     int into = -1;
     for (size_t i = 0; output.written && i < segment.inputs.size(); ++i)
-      if (segment.inputs[i].kind == InputSource::Kind::kSlot && segment.inputs[i].index == output.slot) into = int(i);
+      if (segment.inputs[i].kind == InputSource::Kind::kCell && segment.inputs[i].index == output.cell) into = int(i);
     SINTER_INTERNAL_ASSERT(!output.written || into >= 0, "a written tensor is no operand of its segment");
     writes.push_back(into);
   }
@@ -36,28 +36,28 @@ std::vector<Tensor> frozen_inputs(const Segment& segment, const std::vector<int>
   frozen.resize(segment.inputs.size());
   for (size_t i = 0; i < segment.inputs.size(); ++i) {
     auto& input = segment.inputs[i];
-    if (input.kind != InputSource::Kind::kSlot || std::find(writes.begin(), writes.end(), int(i)) != writes.end()) continue;
-    for (auto& [slot, source] : segment.met)
-      if (slot == input.index && source.kind == SlotSource::Kind::kCaptured) frozen[i] = source.tensor;
+    if (input.kind != InputSource::Kind::kCell || std::find(writes.begin(), writes.end(), int(i)) != writes.end()) continue;
+    for (auto& [cell, source] : segment.bound)
+      if (cell == input.index && source.kind == CellSource::Kind::kCaptured) frozen[i] = source.tensor;
   }
   return frozen;
 }
 
-// Arguments of the last segment that are only read go to its graph without a stop in a slot: every copy of a handle
+// Arguments of the last segment that are only read go to its graph without a stop in a cell: every copy of a handle
 // counts when a call takes a microsecond.
-void bypass_slots(Segment& segment) {
+void bypass_cells(Segment& segment) {
   if (segment.question.kind != Question::Kind::kReturn) return;
   std::set<int> kept;
-  for (auto& output : segment.outputs) kept.insert(output.slot);
-  for (auto& result : segment.results) kept.insert(result.slot);
-  for (auto& effect : segment.grads) kept.insert({effect.leaf_slot, effect.grad.slot});
-  for (auto& [slot, source] : segment.met)
-    if (source.kind == SlotSource::Kind::kGrad) kept.insert(source.index);
-  for (auto& [slot, source] : segment.met) {
-    if (source.kind != SlotSource::Kind::kArgument || kept.count(slot)) continue;
+  for (auto& output : segment.outputs) kept.insert(output.cell);
+  for (auto& result : segment.results) kept.insert(result.cell);
+  for (auto& effect : segment.grads) kept.insert({effect.leaf_cell, effect.grad.cell});
+  for (auto& [cell, source] : segment.bound)
+    if (source.kind == CellSource::Kind::kGrad) kept.insert(source.index);
+  for (auto& [cell, source] : segment.bound) {
+    if (source.kind != CellSource::Kind::kArgument || kept.count(cell)) continue;
     source.only_operand = true;
     for (auto& input : segment.inputs)
-      if (input.kind == InputSource::Kind::kSlot && input.index == slot) input.argument = source.index;
+      if (input.kind == InputSource::Kind::kCell && input.index == cell) input.argument = source.index;
   }
 }
 
@@ -120,8 +120,8 @@ std::shared_ptr<Executable> executable_of(Program program, const CompileOptions&
   return make_checking(std::move(executable), std::move(original), check);
 }
 
-// Of the graph as recorded; `kept` is told where the store has it.
-std::shared_ptr<Executable> compile_graph(Program program, const CompileOptions& options, KeptGraph* kept = nullptr) {
+// Of the graph as recorded; `stored` is told where the store has it.
+std::shared_ptr<Executable> compile_graph(Program program, const CompileOptions& options, StoredGraph* stored = nullptr) {
   TracerScope none(nullptr);
   if (bisection::Witness::current()) return bisection::Witness::watch(std::move(program));
   bool plans = options.backend == "sinter";
@@ -134,18 +134,18 @@ std::shared_ptr<Executable> compile_graph(Program program, const CompileOptions&
   if (!plans) {
     program.graph = run_all_passes(program, pipeline);
   } else {
-    KeptGraph place = make_ready_graph(program, pipeline);
-    if (kept) *kept = std::move(place);
+    StoredGraph place = make_ready_graph(program, pipeline);
+    if (stored) *stored = std::move(place);
   }
   return executable_of(std::move(program), options, std::move(captured));
 }
 
 std::shared_ptr<Executable> make_ready(Graph graph, std::vector<int> writes, const Making& making, const std::string& label,
-                                       std::vector<Tensor> frozen = {}, KeptGraph* kept = nullptr) {
+                                       std::vector<Tensor> frozen = {}, StoredGraph* stored = nullptr) {
   auto& options = making.options;
   Program program = program_of(std::move(writes), making.sizes, making.takes, options, label, std::move(frozen));
   program.graph = std::move(graph);
-  if (!making.tasks && !making.op_by_op) return compile_graph(std::move(program), options, kept);
+  if (!making.tasks && !making.op_by_op) return compile_graph(std::move(program), options, stored);
   TracerScope none(nullptr);
   Program plain{.graph = drop_dead_nodes(program.graph), .symbols = program.symbols, .writes = program.writes, .name = label};
   if (making.op_by_op) return compile_program(std::move(plain), "eager");
@@ -174,11 +174,11 @@ std::shared_ptr<Segment> build(Recorder& recorder, Draft& draft, const SizeTable
   if (!differentiable) {
     bool idle = forward_outputs == 0 && draft.segment.draws == 0;
     auto segment = std::make_shared<Segment>(std::move(draft.segment));
-    bypass_slots(*segment);
+    bypass_cells(*segment);
     auto frozen = frozen_inputs(*segment, writes, options);
     if (!idle)
       segment->run = make_ready(std::move(draft.graph), writes, {sizes, segment->takes, options, tasks, op_by_op}, label,
-                                std::move(frozen), &segment->kept);
+                                std::move(frozen), &segment->stored);
     return segment;
   }
   Joint joint = recorder.differentiate(draft);
@@ -189,7 +189,7 @@ std::shared_ptr<Segment> build(Recorder& recorder, Draft& draft, const SizeTable
   forward_inputs = draft.segment.inputs.size();
   Partition parts = partition(draft.graph, forward_inputs, forward_outputs, cut);
   auto segment = std::make_shared<Segment>(std::move(draft.segment));
-  bypass_slots(*segment);
+  bypass_cells(*segment);
   Making making{sizes, segment->takes, options, tasks, op_by_op};
   segment->saved_outputs = parts.forward.outputs().size() - forward_outputs;
   auto backward = std::make_shared<Backward>();
@@ -221,7 +221,7 @@ std::shared_ptr<Executable> load_executable(const Segment& segment, const SizeTa
                                             const std::string& label) {
   std::vector<int> writes = writes_of(segment);
   Program program = program_of(writes, sizes, segment.takes, options, label, frozen_inputs(segment, writes, options));
-  return load_ready_graph(program, segment.kept) ? executable_of(std::move(program), options, segment.text) : nullptr;
+  return load_ready_graph(program, segment.stored) ? executable_of(std::move(program), options, segment.text) : nullptr;
 }
 
 }  // namespace sinter::capture

@@ -16,7 +16,7 @@ namespace sinter::capture {
 
 namespace {
 
-int64_t value_of(const Dim& d, const Segment& segment, const Call& call) {
+int64_t value_of(const Dim& d, const Segment& segment, const CallState& call) {
   if (d.is_number()) return d.number();
   return d.substitute([&](const std::string& name) { return Dim(call.sizes[size_t(segment.places.at(name))]); }).number();
 }
@@ -64,7 +64,7 @@ int64_t bits_of(const Tensor& answer) {
   return value.is_floating() ? std::bit_cast<int64_t>(value.to_double()) : value.to_int();
 }
 
-int64_t size_answer(const Segment& segment, const Call& call) {
+int64_t size_answer(const Segment& segment, const CallState& call) {
   auto& question = segment.question;
   int64_t a = value_of(question.a, segment, call), b = value_of(question.b, segment, call);
   if (question.kind == Question::Kind::kNumber) return a;
@@ -73,17 +73,17 @@ int64_t size_answer(const Segment& segment, const Call& call) {
 
 }  // namespace
 
-Tensor meet(Call& call, const SlotSource& source) {
+Tensor bind(CallState& call, const CellSource& source) {
   switch (source.kind) {
-    case SlotSource::Kind::kArgument:
-      return *call.frame.tensors[size_t(source.index)];
-    case SlotSource::Kind::kMemory: {
-      const Tensor& argument = *call.frame.tensors[size_t(source.index)];
+    case CellSource::Kind::kArgument:
+      return *call.invocation.tensors[size_t(source.index)];
+    case CellSource::Kind::kMemory: {
+      const Tensor& argument = *call.invocation.tensors[size_t(source.index)];
       int64_t elements = int64_t(argument.impl().buffer->bytes()) / item_size(argument.dtype());
       return make_view(argument, {elements}, {1}, 0);
     }
-    case SlotSource::Kind::kGrad: {
-      auto* state = autograd::state_of(call.slot(source.index).impl());
+    case CellSource::Kind::kGrad: {
+      auto* state = autograd::state_of(call.cell(source.index).impl());
       check(state && state->grad.defined(), "the gradient of '{}' is gone", source.name);
       return state->grad;
     }
@@ -94,19 +94,19 @@ Tensor meet(Call& call, const SlotSource& source) {
 
 namespace {
 
-void meet_all(const Segment& segment, Call& call) {
-  for (auto& [slot, source] : segment.met)
-    if (source.kind != SlotSource::Kind::kMade && !source.only_operand) call.slot(slot) = meet(call, source);
+void bind_all(const Segment& segment, CallState& call) {
+  for (auto& [cell, source] : segment.bound)
+    if (source.kind != CellSource::Kind::kMade && !source.only_operand) call.cell(cell) = bind(call, source);
 }
 
-std::vector<TensorArg> operands_of(const Segment& segment, const Call& call, const Generator::Draw& first) {
+std::vector<TensorArg> operands_of(const Segment& segment, const CallState& call, const Generator::Draw& first) {
   std::vector<TensorArg> inputs;
   inputs.reserve(segment.inputs.size());
   for (auto& input : segment.inputs) {
     switch (input.kind) {
-      case InputSource::Kind::kSlot:
-        inputs.emplace_back(input.argument < 0 ? call.slots[size_t(input.index)]
-                                               : *call.frame.tensors[size_t(input.argument)]);
+      case InputSource::Kind::kCell:
+        inputs.emplace_back(input.argument < 0 ? call.cells[size_t(input.index)]
+                                               : *call.invocation.tensors[size_t(input.argument)]);
         break;
       case InputSource::Kind::kTensor: inputs.emplace_back(input.tensor); break;
       case InputSource::Kind::kSize: inputs.push_back(TensorArg(value_of(input.size, segment, call))); break;
@@ -123,7 +123,7 @@ std::vector<TensorArg> operands_of(const Segment& segment, const Call& call, con
             TensorArg(size_t(input.index) < call.read_numbers.size() ? call.read_numbers[size_t(input.index)] : 0.0));
         break;
       case InputSource::Kind::kNumber: {
-        int64_t bits = call.frame.words[size_t(input.index)];
+        int64_t bits = call.invocation.words[size_t(input.index)];
         inputs.push_back(input.dtype == kFloat64 ? TensorArg(std::bit_cast<double>(bits))
                          : input.dtype == kBool  ? TensorArg(bits != 0)
                                                  : TensorArg(bits));
@@ -133,14 +133,14 @@ std::vector<TensorArg> operands_of(const Segment& segment, const Call& call, con
   return inputs;
 }
 
-SmallVector<int64_t, 8> sizes_of(const Segment& segment, const Call& call) {
+SmallVector<int64_t, 8> sizes_of(const Segment& segment, const CallState& call) {
   SmallVector<int64_t, 8> sizes;
   for (int place : segment.takes) sizes.push_back(call.sizes[size_t(place)]);
   return sizes;
 }
 
 // The operands of a backward whose tangents and saved results are row-major, which most are.
-std::vector<TensorArg> backward_operands(const Segment& segment, const Call& call, const std::vector<TensorArg>& inputs) {
+std::vector<TensorArg> backward_operands(const Segment& segment, const CallState& call, const std::vector<TensorArg>& inputs) {
   std::vector<TensorArg> out;
   auto& backward = *segment.backward;
   for (size_t i = 0; i < backward.operands.size(); ++i) {
@@ -161,9 +161,9 @@ std::vector<TensorArg> backward_operands(const Segment& segment, const Call& cal
 
 }  // namespace
 
-void add_preparations(const Segment& segment, Call& call, bool has_met, std::vector<std::function<void()>>& work) {
+void add_preparations(const Segment& segment, CallState& call, bool is_bound, std::vector<std::function<void()>>& work) {
   if (!segment.run) return;
-  if (!has_met) meet_all(segment, call);
+  if (!is_bound) bind_all(segment, call);
   auto inputs = operands_of(segment, call, {0, 0});
   auto sizes = sizes_of(segment, call);
   std::span<const int64_t> told(sizes.data(), sizes.size());
@@ -173,7 +173,7 @@ void add_preparations(const Segment& segment, Call& call, bool has_met, std::vec
   if (auto backward = segment.backward->run->preparation(operands, told)) work.push_back(std::move(backward));
 }
 
-std::vector<Tensor> evaluate(const Segment& segment, const Graph& graph, const SizeTable& sizes, Call& call) {
+std::vector<Tensor> evaluate(const Segment& segment, const Graph& graph, const SizeTable& sizes, CallState& call) {
   TracerScope none(nullptr);
   NoGradGuard no_grad;
   Program program{.graph = drop_dead_nodes(graph), .symbols = {}, .writes = {}, .name = "beside the program"};
@@ -194,10 +194,10 @@ std::vector<Tensor> evaluate(const Segment& segment, const Graph& graph, const S
   return outputs;
 }
 
-int64_t run(const Segment& segment, Call& call, bool has_met) {
+int64_t run(const Segment& segment, CallState& call, bool is_bound) {
   // A capture has met them already, before it put traced gradients into the leaves.
-  if (!has_met) {
-    meet_all(segment, call);
+  if (!is_bound) {
+    bind_all(segment, call);
     for (auto& action : segment.actions)
       if (action.apply)
         action.apply();
@@ -222,7 +222,7 @@ int64_t run(const Segment& segment, Call& call, bool has_met) {
     }
   }
   if (node) node->save(inputs, outputs, {sizes.data(), sizes.size()});
-  for (auto& told : segment.tells) {
+  for (auto& told : segment.data_sizes) {
     if (size_t(told.place) >= call.sizes.size()) call.sizes.resize(size_t(told.place) + 1);
     call.sizes[size_t(told.place)] = outputs[size_t(told.output)].impl().sizes[size_t(told.dim)];
   }
@@ -230,7 +230,7 @@ int64_t run(const Segment& segment, Call& call, bool has_met) {
     auto& target = segment.outputs[i];
     if (target.differentiable) autograd::set_history(outputs[i], node, uint32_t(result++), target.written);
     if (target.forgets) autograd::set_history(outputs[i], nullptr, 0, true);
-    call.slot(target.slot) = std::move(outputs[i]);
+    call.cell(target.cell) = std::move(outputs[i]);
   }
   auto& question = segment.question;
   if (question.output >= 0) return bits_of(outputs[size_t(question.output)]);
@@ -238,9 +238,9 @@ int64_t run(const Segment& segment, Call& call, bool has_met) {
   return 0;
 }
 
-static Tensor result_of(const ResultTensor& result, const Segment& segment, Call& call) {
-  if (result.slot < 0) return {};
-  Tensor tensor = call.slot(result.slot);
+static Tensor result_of(const ResultTensor& result, const Segment& segment, CallState& call) {
+  if (result.cell < 0) return {};
+  Tensor tensor = call.cell(result.cell);
   if (!result.path.empty()) {
     if (call.sizes.empty()) {
       tensor = look_at(result.path, tensor);
@@ -254,12 +254,12 @@ static Tensor result_of(const ResultTensor& result, const Segment& segment, Call
   return tensor;
 }
 
-void set_grads(const Segment& segment, Call& call) {
+void set_grads(const Segment& segment, CallState& call) {
   for (auto& effect : segment.grads)
-    autograd::ensure_state(call.slot(effect.leaf_slot).impl()).grad = result_of(effect.grad, segment, call);
+    autograd::ensure_state(call.cell(effect.leaf_cell).impl()).grad = result_of(effect.grad, segment, call);
 }
 
-void collect_results(const Segment& segment, Call& call, Results& results) {
+void collect_results(const Segment& segment, CallState& call, Results& results) {
   for (auto& result : segment.results) {
     bool again = result.same_as >= 0;
     results.tensors.push_back(again ? results.tensors[size_t(result.same_as)] : result_of(result, segment, call));

@@ -30,8 +30,8 @@ class CurrentScope {
 // Puts traced stand-ins in the place of the arguments.
 class Replace final : public LeafVisitor {
  public:
-  Replace(Recorder& recorder, const Frame& frame, const Entry& entry, const SizeTable& sizes)
-      : recorder_(recorder), frame_(frame), words_(entry.guards.words()), signature_(entry.guards.signature()) {
+  Replace(Recorder& recorder, const Invocation& invocation, const CacheEntry& entry, const SizeTable& sizes)
+      : recorder_(recorder), invocation_(invocation), words_(entry.guards.words()), signature_(entry.guards.signature()) {
     for (auto& symbol : sizes.symbols()) {
       if (symbol.word < 0) continue;
       symbols_[symbol.word] = Dim::symbol(symbol.name);
@@ -44,10 +44,10 @@ class Replace final : public LeafVisitor {
   void tensor(Tensor& tensor) override {
     size_t index = tensors_++;
     if (!tensor.defined()) return;
-    const Tensor& real = *frame_.tensors[index];
+    const Tensor& real = *invocation_.tensors[index];
     const std::string& name = words_[size_t(first_word_[index])].name;
     bool needs_grad = signature_[size_t(first_word_[index])] >> 40 & 1;
-    if (int leader = overlap_leader(frame_, index); leader >= 0) {
+    if (int leader = overlap_leader(invocation_, index); leader >= 0) {
       if (needs_grad) throw CannotCapture{"arguments that need gradients overlap in memory"};
       auto& memory = memories_[leader];
       if (!memory) memory = recorder_.add_memory(leader, meet_memory(leader));
@@ -55,7 +55,7 @@ class Replace final : public LeafVisitor {
       return;
     }
     for (size_t i = 0; i < index; ++i)
-      if (frame_.tensors[i]->defined() && frame_.tensors[i]->impl().buffer == real.impl().buffer) {
+      if (invocation_.tensors[i]->defined() && invocation_.tensors[i]->impl().buffer == real.impl().buffer) {
         tensor = recorder_.same_argument(real);
         return;
       }
@@ -84,7 +84,7 @@ class Replace final : public LeafVisitor {
   int next_word() { return int(kHeaderWords) + word_++; }
 
   Tensor meet_memory(int leader) {
-    const Tensor& argument = *frame_.tensors[size_t(leader)];
+    const Tensor& argument = *invocation_.tensors[size_t(leader)];
     int64_t elements = int64_t(argument.impl().buffer->bytes()) / item_size(argument.dtype());
     return make_view_of_all(argument, elements);
   }
@@ -94,7 +94,7 @@ class Replace final : public LeafVisitor {
   }
 
   Recorder& recorder_;
-  const Frame& frame_;
+  const Invocation& invocation_;
   const std::vector<Word>& words_;
   const Signature& signature_;
   std::map<int, Dim> symbols_;
@@ -137,8 +137,8 @@ bool same_bytes(const TensorImpl& a, const TensorImpl& b) {
 
 }  // namespace
 
-Capture::Capture(Function& function, Entry& entry, Call& call, Frame& frame, Purpose purpose)
-    : function_(function), entry_(entry), call_(call), frame_(frame), purpose_(purpose), sizes_(entry.sizes),
+Capture::Capture(Function& function, CacheEntry& entry, CallState& call, Invocation& invocation, Purpose purpose)
+    : function_(function), entry_(entry), call_(call), invocation_(invocation), purpose_(purpose), sizes_(entry.sizes),
       recorder_(*this, sizes_), call_number_(entry.numbers.begin_call()) {
   // The values of this call, not of the one that was captured first.
   for (size_t place = 0; place < sizes_.symbols().size(); ++place) {
@@ -219,9 +219,9 @@ void Capture::run() {
 
 // Calls the function on traced tensors; its results are gone when it returns.
 void Capture::trace() {
-  Replace replace(recorder_, frame_, entry_, sizes_);
+  Replace replace(recorder_, invocation_, entry_, sizes_);
   bool records = autograd::grad_enabled();
-  auto box = frame_.invoke(replace);
+  auto box = invocation_.invoke(replace);
   if (autograd::grad_enabled() != records) call_every_time("set_grad_enabled()");
   prototype_ = box;
   TakeResults taken;
@@ -267,10 +267,10 @@ std::vector<Tensor> Capture::compute(Draft& draft, std::vector<Value> values) {
   return tensors;
 }
 
-Tensor Capture::meet(int slot, const SlotSource& source) {
+Tensor Capture::bind(int cell, const CellSource& source) {
   TracerScope none(nullptr);
-  if (source.kind != SlotSource::Kind::kMade) call_.slot(slot) = capture::meet(call_, source);
-  return call_.slot(slot);
+  if (source.kind != CellSource::Kind::kMade) call_.cell(cell) = capture::bind(call_, source);
+  return call_.cell(cell);
 }
 
 void Capture::check_breaks(const Draft& draft) const {
@@ -302,20 +302,20 @@ std::string Capture::symbols_in(const std::string& message) const {
 
 // Tensors that the function reaches by itself must be the ones of the record.
 void Capture::compare_tensors(const Draft& draft, const Segment& recorded) const {
-  auto& met = draft.segment.met;
-  for (size_t i = 0; i < met.size() && i < recorded.met.size(); ++i) {
-    auto &[slot, now] = met[i];
-    auto& then = recorded.met[i].second;
+  auto& bound = draft.segment.bound;
+  for (size_t i = 0; i < bound.size() && i < recorded.bound.size(); ++i) {
+    auto &[cell, now] = bound[i];
+    auto& then = recorded.bound[i].second;
     bool same = true;
-    if (now.kind == SlotSource::Kind::kCaptured) same = same_look(now.tensor.impl(), then.tensor.impl());
-    if (now.kind == SlotSource::Kind::kConstant) same = same_bytes(now.tensor.impl(), then.tensor.impl());
+    if (now.kind == CellSource::Kind::kCaptured) same = same_look(now.tensor.impl(), then.tensor.impl());
+    if (now.kind == CellSource::Kind::kConstant) same = same_bytes(now.tensor.impl(), then.tensor.impl());
     if (same) continue;
     std::string where = "?";
     for (auto& node : draft.graph.nodes()) {
       bool uses = std::any_of(node.inputs.begin(), node.inputs.end(), [&](const Value& value) {
         auto& inputs = draft.graph.inputs();
         for (size_t j = 0; j < inputs.size(); ++j)
-          if (draft.segment.inputs[j].kind == InputSource::Kind::kSlot && draft.segment.inputs[j].index == slot &&
+          if (draft.segment.inputs[j].kind == InputSource::Kind::kCell && draft.segment.inputs[j].index == cell &&
               inputs[j] == value)
             return true;
         return false;
@@ -392,11 +392,11 @@ std::shared_ptr<Segment> Capture::make_within_limit(Recorder& recorder, Draft& d
 // Hangs the segment under the one before it.
 void Capture::link(const std::shared_ptr<Segment>& segment) {
   std::unique_lock lock(entry_.tree);
-  for (auto& [slot, source] : segment->met)
-    if (source.kind == SlotSource::Kind::kCaptured) entry_.guards.add_captured(source.tensor, source.name);
+  for (auto& [cell, source] : segment->bound)
+    if (source.kind == CellSource::Kind::kCaptured) entry_.guards.add_captured(source.tensor, source.name);
   // A function that is called every time sees for itself which gradients there are.
   for (auto& read : segment->grad_reads)
-    if (!entry_.follow && read.leaf.kind != SlotSource::Kind::kMade) entry_.guards.add_grad(read);
+    if (!entry_.follow && read.leaf.kind != CellSource::Kind::kMade) entry_.guards.add_grad(read);
   for (auto& [state, fingerprint] : states_) entry_.guards.add_state(state, fingerprint);
   for (auto& sharing : recorder_.sharings()) entry_.guards.add_sharing(sharing);
   for (auto& sharing : recorder_.grad_sharings()) entry_.guards.add_grad_sharing(sharing);
@@ -425,11 +425,11 @@ std::shared_ptr<Segment> Capture::find(const Draft& draft) const {
   for (size_t i = 0; i < draft.segment.outputs.size(); ++i)
     if (draft.segment.outputs[i].order != found->second->outputs[i].order) return nullptr;
   // What was frozen is part of the kernels.
-  auto& now = draft.segment.met;
-  auto& then = found->second->met;  // the gradient may have met more
+  auto& now = draft.segment.bound;
+  auto& then = found->second->bound;  // the gradient may have met more
   if (int_option(function_.options(), "freeze"))
     for (size_t i = 0; i < now.size(); ++i)
-      if (now[i].second.kind == SlotSource::Kind::kCaptured &&
+      if (now[i].second.kind == CellSource::Kind::kCaptured &&
           !same_look(now[i].second.tensor.impl(), then[i].second.tensor.impl()))
         return nullptr;
   return found->second;
@@ -439,7 +439,7 @@ std::shared_ptr<Segment> Capture::find(const Draft& draft) const {
 std::shared_ptr<Segment> branch_of(const Segment& segment, const Draft& draft) {
   auto branch = std::make_shared<Segment>(segment);
   branch->edges.clear();
-  for (size_t i = 0; i < draft.segment.met.size(); ++i) branch->met[i].second.tensor = draft.segment.met[i].second.tensor;
+  for (size_t i = 0; i < draft.segment.bound.size(); ++i) branch->bound[i].second.tensor = draft.segment.bound[i].second.tensor;
   branch->host_numbers = draft.segment.host_numbers;
   branch->question = draft.segment.question;
   branch->grad_reads = draft.segment.grad_reads;

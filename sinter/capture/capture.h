@@ -19,10 +19,10 @@ class Capture final : public SegmentHost, public HostEffects {
     kFollow,   // segments are looked up by hash
     kPrepare,  // a new program, as far as it can be built without running anything
     kCompare,  // nothing is run: every segment must be as recorded
-    kTrace     // nothing is built or run: the program is kept as Entry::trace, and a break is an Error
+    kTrace     // nothing is built or run: the program is kept as CacheEntry::trace, and a break is an Error
   };
 
-  Capture(Function& function, Entry& entry, Call& call, Frame& frame, Purpose purpose);
+  Capture(Function& function, CacheEntry& entry, CallState& call, Invocation& invocation, Purpose purpose);
 
   // Segments of this call that have been run already, each with its answer.
   void set_known(std::vector<std::pair<std::shared_ptr<Segment>, int64_t>> known) { known_ = std::move(known); }
@@ -40,9 +40,9 @@ class Capture final : public SegmentHost, public HostEffects {
   Recorder& recorder() { return recorder_; }
 
   int64_t finish(Recorder& recorder, Draft& draft) override;
-  const Tensor& tensor_in(int slot) const override { return call_.slots[size_t(slot)]; }
-  Tensor meet(int slot, const SlotSource& source) override;
-  void place(int slot, const Tensor& tensor) override { call_.slot(slot) = tensor; }
+  const Tensor& tensor_in(int cell) const override { return call_.cells[size_t(cell)]; }
+  Tensor bind(int cell, const CellSource& source) override;
+  void place(int cell, const Tensor& tensor) override { call_.cell(cell) = tensor; }
   bool leaves_break() const override;
   void leaf_crosses() const override;
   void must_follow(const Question& question) override;
@@ -80,9 +80,9 @@ class Capture final : public SegmentHost, public HostEffects {
   void settle_outlived(bool unfinished);
 
   Function& function_;
-  Entry& entry_;
-  Call& call_;
-  Frame& frame_;
+  CacheEntry& entry_;
+  CallState& call_;
+  Invocation& invocation_;
   const Purpose purpose_;
   SizeTable sizes_;
   Recorder recorder_;

@@ -17,7 +17,7 @@ struct CaptureRecord {
     kLimit    // no program fits, and there are too many: the call ran eagerly, and nothing was captured
   };
   Kind kind = Kind::kFirst;
-  std::weak_ptr<const Entry> entry = {};  // what was made or has grown
+  std::weak_ptr<const CacheEntry> entry = {};  // what was made or has grown
   std::vector<Guard> failed = {};  // kAgain, kLimit: by program, in order, the first of its guards that does not hold
   Question asked = {};             // kBranch
   double start = 0, seconds = 0;   // start: since the first capture of the process began

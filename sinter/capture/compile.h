@@ -17,15 +17,15 @@ namespace capture {
 // One call through a compiled function.
 template <class... Stored, class F>
 auto call_compiled(Function& function, F& f, const Stored&... arguments) {
-  using Frame = FrameOf<F, Stored...>;
-  using R = typename Frame::R;
-  Frame frame(f, arguments...);
+  using Invocation = FrameOf<F, Stored...>;
+  using R = typename Invocation::R;
+  Invocation invocation(f, arguments...);
   Results results;
   auto eagerly = [&] {
     std::tuple<Stored...> copy(arguments...);
     return std::apply([&](const auto&... argument) -> R { return std::invoke(f, argument...); }, copy);
   };
-  if (!function.call(frame, results)) return eagerly();
+  if (!function.call(invocation, results)) return eagerly();
   if constexpr (!std::is_void_v<R>) {
     auto* box = static_cast<const ResultBox*>(results.prototype.get());
     R out = static_cast<const ResultOf<R>*>(box)->value;

@@ -44,9 +44,9 @@ class Guards {
   bool is_spent() const { return spent_.load(std::memory_order_relaxed); }
 
   // Whether the call fits; if it does, the values of the symbols.
-  bool match(const Signature& signature, const Frame& frame, SmallVector<int64_t, 8>& sizes) const;
+  bool match(const Signature& signature, const Invocation& invocation, SmallVector<int64_t, 8>& sizes) const;
   // The first guard that fails, with its old and new value and the line that caused it. `words` describe the call.
-  Guard failure(const Signature& signature, const std::vector<Word>& words, const Frame& frame) const;
+  Guard failure(const Signature& signature, const std::vector<Word>& words, const Invocation& invocation) const;
 
   // Whether it rests on more than the call, tensors by identity and states of the host.
   bool watches_memory() const { return !grads_.empty() || !sharings_.empty() || !grad_sharings_.empty(); }
@@ -63,10 +63,10 @@ class Guards {
   bool match_words(const Signature& signature) const;
   bool match_state() const;
   // What is wrong with the gradients of leaves, and with their memory; empty when nothing is.
-  std::string grad_failure(const Frame& frame) const;
+  std::string grad_failure(const Invocation& invocation) const;
   // What is wrong with the memory of the arguments; empty when nothing is.
-  std::string sharing_failure(const Frame& frame) const;
-  static Tensor grad_of(const SlotSource& leaf, const Frame& frame);
+  std::string sharing_failure(const Invocation& invocation) const;
+  static Tensor grad_of(const CellSource& leaf, const Invocation& invocation);
 
   Signature signature_;
   std::vector<Word> words_;
@@ -108,8 +108,8 @@ struct Trace {
   int64_t gradients = 0;       // how many; the tangents they come from are operands
 };
 
-struct Entry {
-  Entry(const Signature& signature, std::vector<Word> words, const SizeTable& sizes)
+struct CacheEntry {
+  CacheEntry(const Signature& signature, std::vector<Word> words, const SizeTable& sizes)
       : guards(signature, std::move(words), sizes), sizes(sizes) {}
 
   Guards guards;
@@ -127,7 +127,7 @@ struct Entry {
   HostNumbers numbers;
   std::vector<std::shared_ptr<Segment>> segments;                  // in the order of capture
   std::atomic<int64_t> calls{0};
-  bool is_kept = false;         // found in the store: the function was never called
+  bool is_stored = false;         // found in the store: the function was never called
   // What keep_apart() was told, for the store.
   std::vector<Tensor> written_captured;
   bool writes_arguments = false;

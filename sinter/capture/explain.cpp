@@ -34,9 +34,9 @@ std::string advice_for(const Question& question) {
 
 namespace {
 
-std::string note_of(const Entry& entry) {
+std::string note_of(const CacheEntry& entry) {
   std::vector<std::string> notes;
-  if (entry.is_kept) notes.push_back("found in the store, not traced");
+  if (entry.is_stored) notes.push_back("found in the store, not traced");
   if (!entry.eager_reason.empty()) notes.push_back("runs eagerly: " + entry.eager_reason);
   if (entry.follow)
     notes.push_back(format("the function is called every time, because of {} at {}", entry.follow_reason.what,
@@ -53,7 +53,7 @@ std::string note_of(const Entry& entry) {
   return text;
 }
 
-Explanation::Capture capture_of(const CaptureRecord& record, const std::vector<std::shared_ptr<Entry>>& entries) {
+Explanation::Capture capture_of(const CaptureRecord& record, const std::vector<std::shared_ptr<CacheEntry>>& entries) {
   using Kind = CaptureRecord::Kind;
   Explanation::Capture out{.start = record.start, .seconds = record.seconds, .stages = record.stages};
   auto entry = record.entry.lock();
@@ -63,7 +63,7 @@ Explanation::Capture capture_of(const CaptureRecord& record, const std::vector<s
   switch (record.kind) {
     case Kind::kFirst:
       out.kind = "first";
-      out.why = entry && entry->is_kept ? "the first call; found in the store" : "the first call";
+      out.why = entry && entry->is_stored ? "the first call; found in the store" : "the first call";
       break;
     case Kind::kAgain:
       out.kind = "recompile";

@@ -6,7 +6,7 @@
 #include "sinter/capture/capture.h"
 #include "sinter/capture/captures.h"
 #include "sinter/capture/explain_html.h"
-#include "sinter/capture/kept_program.h"
+#include "sinter/capture/stored_program.h"
 
 namespace sinter::capture {
 
@@ -86,7 +86,7 @@ std::vector<std::shared_ptr<Function>> all_functions() {
   return out;
 }
 
-std::vector<std::shared_ptr<Entry>> Function::entries() const {
+std::vector<std::shared_ptr<CacheEntry>> Function::entries() const {
   std::lock_guard lock(state_->list);
   return *state_->entries;
 }
@@ -99,7 +99,7 @@ void Function::reset() {
   state_->gave_up = false;
 }
 
-std::shared_ptr<Entry> Function::find(const Signature& signature, Frame& frame, SmallVector<int64_t, 8>& sizes) const {
+std::shared_ptr<CacheEntry> Function::find(const Signature& signature, Invocation& invocation, SmallVector<int64_t, 8>& sizes) const {
   std::shared_ptr<const Entries> entries;
   {
     std::lock_guard lock(state_->list);
@@ -108,41 +108,41 @@ std::shared_ptr<Entry> Function::find(const Signature& signature, Frame& frame, 
   for (auto& entry : *entries) {
     std::shared_lock<std::shared_mutex> lock;
     if (entry->branches) lock = std::shared_lock(entry->tree);
-    if (entry->guards.match(signature, frame, sizes)) return entry;
+    if (entry->guards.match(signature, invocation, sizes)) return entry;
   }
   return nullptr;
 }
 
-bool Function::call(Frame& frame, Results& results) {
+bool Function::call(Invocation& invocation, Results& results) {
   if (stance() == Stance::kForceEager) return false;
   Signature signature;
-  sign(frame, signature);
+  sign(invocation, signature);
   SmallVector<int64_t, 8> sizes;
-  auto entry = find(signature, frame, sizes);
+  auto entry = find(signature, invocation, sizes);
   if (!entry) {
     if (state_->gave_up.load(std::memory_order_relaxed)) return false;
     std::lock_guard capturing(state_->capturing);
     // Another thread may have captured it meanwhile.
-    entry = find(signature, frame, sizes);
-    if (!entry) return capture_new(signature, frame, {.results = &results});
+    entry = find(signature, invocation, sizes);
+    if (!entry) return capture_new(signature, invocation, {.results = &results});
   }
   int64_t every = options_.options.empty() ? 0 : int_option(options_, "recheck");
-  if (every > 0 && entry->calls.fetch_add(1, std::memory_order_relaxed) % every == every - 1) recheck(entry, frame);
-  return run_entry(entry, frame, std::move(sizes), results);
+  if (every > 0 && entry->calls.fetch_add(1, std::memory_order_relaxed) % every == every - 1) recheck(entry, invocation);
+  return run_entry(entry, invocation, std::move(sizes), results);
 }
 
-void Function::prepare(Frame& frame, std::vector<std::function<void()>>& work) {
+void Function::prepare(Invocation& invocation, std::vector<std::function<void()>>& work) {
   if (stance() == Stance::kForceEager) return;
   Signature signature;
-  sign(frame, signature);
+  sign(invocation, signature);
   SmallVector<int64_t, 8> sizes;
   std::lock_guard capturing(state_->capturing);
-  auto entry = find(signature, frame, sizes);
+  auto entry = find(signature, invocation, sizes);
   if (!entry) {
     // A program that leaves tensors behind is good for one call: the second capture finds them made.
     for (int captures = 0; captures < 2 && !state_->gave_up.load(std::memory_order_relaxed); ++captures) {
       std::vector<std::function<void()>> own;
-      if (!capture_new(signature, frame, {.work = &own})) return;
+      if (!capture_new(signature, invocation, {.work = &own})) return;
       if (entries().back()->guards.is_spent()) continue;
       for (auto& task : own) work.push_back(std::move(task));
       return;
@@ -150,14 +150,14 @@ void Function::prepare(Frame& frame, std::vector<std::function<void()>>& work) {
     return;
   }
   if (!entry->eager_reason.empty() || !entry->root) return;
-  Call call(frame);
+  CallState call(invocation);
   call.sizes = std::move(sizes);
   add_preparations(*entry->root, call, false, work);
 }
 
-bool Function::run_entry(const std::shared_ptr<Entry>& entry, Frame& frame, SmallVector<int64_t, 8> sizes, Results& results) {
+bool Function::run_entry(const std::shared_ptr<CacheEntry>& entry, Invocation& invocation, SmallVector<int64_t, 8> sizes, Results& results) {
   if (!entry->eager_reason.empty()) return false;
-  Call call(frame);
+  CallState call(invocation);
   call.sizes = std::move(sizes);
   if (!entry->branches) [[likely]] {
     run(*entry->root, call);
@@ -189,7 +189,7 @@ bool Function::run_entry(const std::shared_ptr<Entry>& entry, Frame& frame, Smal
   if (follow) {
     CaptureClock clock;
     auto call_it = [&] {
-      Capture capture(*this, *entry, call, frame, Capture::Purpose::kFollow);
+      Capture capture(*this, *entry, call, invocation, Capture::Purpose::kFollow);
       capture.run();
       last = capture.last();
       prototype = capture.prototype();
@@ -221,7 +221,7 @@ bool Function::run_entry(const std::shared_ptr<Entry>& entry, Frame& frame, Smal
       log(LogTopic::kBreaks, "{} is called every time from now on: {} at {} has had {} different answers", name_,
           asked.question.what, asked.question.where, asked.edges.size());
     }
-    Capture capture(*this, *entry, call, frame, Capture::Purpose::kGrow);
+    Capture capture(*this, *entry, call, invocation, Capture::Purpose::kGrow);
     capture.set_known(std::move(known));
     capture.run();
     last = capture.last();
@@ -236,13 +236,13 @@ bool Function::run_entry(const std::shared_ptr<Entry>& entry, Frame& frame, Smal
 }
 
 // Which sizes are symbolic in a new capture.
-SizeTable Function::choose_sizes(const Signature& signature, const std::vector<Word>& words, const Frame& frame,
+SizeTable Function::choose_sizes(const Signature& signature, const std::vector<Word>& words, const Invocation& invocation,
                                  std::span<const TracedDim> traced) {
   SizeTable table;
   auto earlier = entries();
   std::map<int64_t, int> by_value;
   std::map<int, int> by_group;
-  bool overlaps = has_overlaps(frame);
+  bool overlaps = has_overlaps(invocation);
   for (size_t i = 0; i < words.size(); ++i) {
     auto asked = std::find_if(traced.begin(), traced.end(), [&](const TracedDim& d) {
       return words[i].kind == Word::Kind::kSize && d.tensor == words[i].tensor && d.dim == words[i].dim;
@@ -258,7 +258,7 @@ SizeTable Function::choose_sizes(const Signature& signature, const std::vector<W
     if (words[i].kind != Word::Kind::kSize || overlaps) continue;
     int64_t value = signature[i], low = 2, high = kAnySize;
     const SizeMarks::Mark* mark =
-        words[i].tensor >= 0 ? mark_of(*frame.tensors[size_t(words[i].tensor)], words[i].dim) : nullptr;
+        words[i].tensor >= 0 ? mark_of(*invocation.tensors[size_t(words[i].tensor)], words[i].dim) : nullptr;
     bool dynamic = options_.dynamic == Dynamic::kTrue;
     if (mark) {
       dynamic = mark->dynamic;
@@ -290,9 +290,9 @@ SizeTable Function::choose_sizes(const Signature& signature, const std::vector<W
 }
 
 std::vector<Guard> Function::failures(const Signature& signature, const std::vector<Word>& words,
-                                      const Frame& frame) const {
+                                      const Invocation& invocation) const {
   std::vector<Guard> out;
-  for (auto& entry : entries()) out.push_back(entry->guards.failure(signature, words, frame));
+  for (auto& entry : entries()) out.push_back(entry->guards.failure(signature, words, invocation));
   return out;
 }
 
@@ -301,7 +301,7 @@ void Function::note(CaptureRecord record) {
   write_debug_page(*this);
 }
 
-void Function::add(const std::shared_ptr<Entry>& entry) {
+void Function::add(const std::shared_ptr<CacheEntry>& entry) {
   std::lock_guard lock(state_->list);
   auto grown = std::make_shared<Entries>(*state_->entries);
   if (!entry->guards.is_spent()) std::erase_if(*grown, [](auto& old) { return old->guards.is_spent(); });
@@ -309,33 +309,33 @@ void Function::add(const std::shared_ptr<Entry>& entry) {
   state_->entries = std::move(grown);
 }
 
-bool Function::capture_new(const Signature& signature, Frame& frame, const Wanted& wanted) {
+bool Function::capture_new(const Signature& signature, Invocation& invocation, const Wanted& wanted) {
   auto earlier = entries();
-  std::vector<Word> words = describe(frame);
+  std::vector<Word> words = describe(invocation);
   bool is_again = std::any_of(earlier.begin(), earlier.end(), [](auto& entry) { return !entry->guards.is_spent(); });
   if (is_again || (!earlier.empty() && int64_t(earlier.size()) >= int_option(options_, "recompile_limit"))) {
-    std::string failure = earlier.back()->guards.failure(signature, words, frame).text;
+    std::string failure = earlier.back()->guards.failure(signature, words, invocation).text;
     check(stance() != Stance::kFailOnRecompile, "compile: {} would be captured again: {}", name_, failure);
     if (stance() == Stance::kEagerOnRecompile) return false;
     if (int64_t(earlier.size()) >= int_option(options_, "recompile_limit")) {
       state_->gave_up = true;
       note(CaptureClock().stop({.kind = CaptureRecord::Kind::kLimit,
                                 .entry = earlier.back(),
-                                .failed = failures(signature, words, frame)}));
+                                .failed = failures(signature, words, invocation)}));
       warn("{} was captured {} times, which is its recompile_limit; calls that fit none of these run eagerly from now on. "
            "The guard that failed last: {}. Pass what varies as a Dim or a Scalar, mark_dynamic() it, or raise the limit",
            name_, earlier.size(), failure);
       return false;
     }
   }
-  std::vector<Guard> failed = failures(signature, words, frame);
+  std::vector<Guard> failed = failures(signature, words, invocation);
   if (!failed.empty() && log_enabled(LogTopic::kRecompiles)) {
     std::string text;
     for (size_t i = 0; i < failed.size(); ++i) text += format("\n  program {}: {}", i, failed[i].text);
     log(LogTopic::kRecompiles, "{} is captured again, since no program fits:{}", name_, text);
   }
   CaptureClock clock;
-  bool captured = make_program(signature, words, frame, wanted);
+  bool captured = make_program(signature, words, invocation, wanted);
   CaptureRecord record = clock.stop({.kind = failed.empty() ? CaptureRecord::Kind::kFirst : CaptureRecord::Kind::kAgain,
                                      .entry = entries().back(),
                                      .failed = std::move(failed)});
@@ -345,41 +345,41 @@ bool Function::capture_new(const Signature& signature, Frame& frame, const Wante
 }
 
 // From the store, or by calling the function.
-bool Function::make_program(const Signature& signature, const std::vector<Word>& words, Frame& frame,
+bool Function::make_program(const Signature& signature, const std::vector<Word>& words, Invocation& invocation,
                             const Wanted& wanted) {
-  SizeTable sizes = choose_sizes(signature, words, frame);
+  SizeTable sizes = choose_sizes(signature, words, invocation);
   // In the background the graph as captured serves until another is compiled: it is needed.
-  std::shared_ptr<const Vouched> vouched = options_.vouched && !tasks_ ? options_.vouched() : nullptr;
-  std::string kept;
-  if (vouched) {
-    kept = kept_key(*vouched, options_, signature, words, sizes, frame);
-    if (auto entry = load_program(kept, *vouched, options_, name_, signature, words, frame)) {
+  std::shared_ptr<const Fingerprint> fingerprint = options_.fingerprint && !tasks_ ? options_.fingerprint() : nullptr;
+  std::string key;
+  if (fingerprint) {
+    key = stored_key(*fingerprint, options_, signature, words, sizes, invocation);
+    if (auto entry = load_program(key, *fingerprint, options_, name_, signature, words, invocation)) {
       add(entry);
-      Call call(frame);
+      CallState call(invocation);
       for (auto& symbol : entry->sizes.symbols()) call.sizes.push_back(symbol.value);
-      if (!wanted.work) return run_entry(entry, frame, std::move(call.sizes), *wanted.results);
+      if (!wanted.work) return run_entry(entry, invocation, std::move(call.sizes), *wanted.results);
       add_preparations(*entry->root, call, false, *wanted.work);
       return true;
     }
   }
   try {
-    bool captured = capture_with(sizes, signature, words, frame, wanted);
-    if (captured && vouched && !entries().back()->guards.is_spent()) save_program(kept, *vouched, *entries().back(), frame, name_);
+    bool captured = capture_with(sizes, signature, words, invocation, wanted);
+    if (captured && fingerprint && !entries().back()->guards.is_spent()) save_program(key, *fingerprint, *entries().back(), invocation, name_);
     return captured;
   } catch (const FailsWithSymbols&) {
-    return capture_with({}, signature, words, frame, wanted);
+    return capture_with({}, signature, words, invocation, wanted);
   }
 }
 
-bool Function::capture_with(const SizeTable& sizes, const Signature& signature, const std::vector<Word>& words, Frame& frame,
+bool Function::capture_with(const SizeTable& sizes, const Signature& signature, const std::vector<Word>& words, Invocation& invocation,
                             const Wanted& wanted, bool leaves_break) {
-  auto entry = std::make_shared<Entry>(signature, words, sizes);
+  auto entry = std::make_shared<CacheEntry>(signature, words, sizes);
   entry->leaves_break = leaves_break;
-  Call call(frame);
+  CallState call(invocation);
   for (auto& symbol : sizes.symbols()) call.sizes.push_back(symbol.value);
   std::shared_ptr<Segment> last;
   try {
-    Capture capture(*this, *entry, call, frame, wanted.work ? Capture::Purpose::kPrepare : Capture::Purpose::kGrow);
+    Capture capture(*this, *entry, call, invocation, wanted.work ? Capture::Purpose::kPrepare : Capture::Purpose::kGrow);
     try {
       capture.run();
     } catch (const NeedsAnswer&) {
@@ -387,7 +387,7 @@ bool Function::capture_with(const SizeTable& sizes, const Signature& signature, 
     entry->root = capture.first();
     last = capture.last();
   } catch (const LeavesCross&) {
-    return capture_with(sizes, signature, words, frame, wanted, true);
+    return capture_with(sizes, signature, words, invocation, wanted, true);
   } catch (const CannotCapture& reason) {
     check(!options_.fullgraph, "compile: {} asked for fullgraph, but cannot be captured: {}", name_, reason.reason);
     entry->eager_reason = reason.reason;
@@ -408,14 +408,14 @@ bool Function::capture_with(const SizeTable& sizes, const Signature& signature, 
 }
 
 // Traces again without running anything, and compares.
-void Function::recheck(const std::shared_ptr<Entry>& entry, Frame& frame) {
+void Function::recheck(const std::shared_ptr<CacheEntry>& entry, Invocation& invocation) {
   if (entry->branches || !entry->eager_reason.empty()) return;
   std::lock_guard capturing(state_->capturing);
-  Call call(frame);
+  CallState call(invocation);
   for (auto& symbol : entry->sizes.symbols())
     if (symbol.word >= 0) call.sizes.push_back(symbol.value);
-  for (auto& [slot, source] : entry->root->met) call.slot(slot) = meet(call, source);
-  Capture capture(*this, *entry, call, frame, Capture::Purpose::kCompare);
+  for (auto& [cell, source] : entry->root->bound) call.cell(cell) = bind(call, source);
+  Capture capture(*this, *entry, call, invocation, Capture::Purpose::kCompare);
   capture.set_known({{entry->root, 0}});
   capture.run();
 }

@@ -21,7 +21,7 @@ class BackgroundTasks;
 
 namespace capture {
 
-struct Entry;
+struct CacheEntry;
 struct Guard;
 struct Signature;
 struct Word;
@@ -41,7 +41,7 @@ namespace capture {
 // --- one call: the tensors among the arguments, and the exact bits of everything else. What stays typed is behind two
 // virtual calls that only a capture makes
 
-// What a word of `Frame::words` is.
+// What a word of `Invocation::words` is.
 enum class LeafKind : uint8_t {
   kInt,
   kFloat,
@@ -78,13 +78,13 @@ struct ResultBox {
   virtual void visit(LeafVisitor& visitor) = 0;
 };
 
-struct Frame {
+struct Invocation {
   SmallVector<const Tensor*, 16> tensors;
   SmallVector<int64_t, 24> words;
   int64_t types = 0;  // differs for other types of arguments
   int64_t state = 0;  // differs for another state of the function object
 
-  virtual ~Frame() = default;
+  virtual ~Invocation() = default;
   // Walks over the arguments (not changing them).
   virtual void describe(LeafVisitor& visitor) = 0;
   // Calls the function on a copy of the arguments after `replace` has walked over it.
@@ -137,24 +137,24 @@ class Function {
   ~Function();
 
   // Runs the call; false when it shall be made eagerly by the caller.
-  bool call(Frame& frame, Results& results);
+  bool call(Invocation& invocation, Results& results);
   // Captures what a call needs and adds the work that is left before it can run (plans, kernels); any thread may do it.
   // Nothing is run. Where the program breaks, only its first segment is made.
-  void prepare(Frame& frame, std::vector<std::function<void()>>& work);
+  void prepare(Invocation& invocation, std::vector<std::function<void()>>& work);
   // What is compiled in the background ({"background", true}); null where nothing is.
   const std::shared_ptr<BackgroundTasks>& tasks() const { return tasks_; }
   // Whether none of it is under way; waits until that is so, and throws what went wrong in between.
   bool is_ready() const;
   void wait() const;
-  // The program of this call as Entry::trace, with the present values of its symbols. Nothing is built or run, and a
+  // The program of this call as CacheEntry::trace, with the present values of its symbols. Nothing is built or run, and a
   // break is an Error. Null once the recompile limit is reached. A function that is traced is never called.
-  std::shared_ptr<Entry> trace(Frame& frame, std::span<const TracedDim> dims, SmallVector<int64_t, 8>& sizes);
+  std::shared_ptr<CacheEntry> trace(Invocation& invocation, std::span<const TracedDim> dims, SmallVector<int64_t, 8>& sizes);
   // Forgets everything captured.
   void reset();
 
   const CompileOptions& options() const { return options_; }
   const std::string& name() const { return name_; }
-  std::vector<std::shared_ptr<Entry>> entries() const;
+  std::vector<std::shared_ptr<CacheEntry>> entries() const;
   // When and why it was captured (captures.h).
   const Captures& captures() const { return *captures_; }
 
@@ -162,25 +162,25 @@ class Function {
   friend class Capture;
   Function(CompileOptions options, std::string name);
 
-  std::shared_ptr<Entry> find(const Signature& signature, Frame& frame, SmallVector<int64_t, 8>& sizes) const;
-  bool run_entry(const std::shared_ptr<Entry>& entry, Frame& frame, SmallVector<int64_t, 8> sizes, Results& results);
+  std::shared_ptr<CacheEntry> find(const Signature& signature, Invocation& invocation, SmallVector<int64_t, 8>& sizes) const;
+  bool run_entry(const std::shared_ptr<CacheEntry>& entry, Invocation& invocation, SmallVector<int64_t, 8> sizes, Results& results);
   // What a new program is captured for: a call, or the work before one.
   struct Wanted {
     Results* results = nullptr;
     std::vector<std::function<void()>>* work = nullptr;
   };
-  bool capture_new(const Signature& signature, Frame& frame, const Wanted& wanted);
-  bool make_program(const Signature& signature, const std::vector<Word>& words, Frame& frame, const Wanted& wanted);
-  bool capture_with(const SizeTable& sizes, const Signature& signature, const std::vector<Word>& words, Frame& frame,
+  bool capture_new(const Signature& signature, Invocation& invocation, const Wanted& wanted);
+  bool make_program(const Signature& signature, const std::vector<Word>& words, Invocation& invocation, const Wanted& wanted);
+  bool capture_with(const SizeTable& sizes, const Signature& signature, const std::vector<Word>& words, Invocation& invocation,
                     const Wanted& wanted, bool leaves_break = false);
   // By program, the first guard that keeps it from serving the call.
-  std::vector<Guard> failures(const Signature& signature, const std::vector<Word>& words, const Frame& frame) const;
+  std::vector<Guard> failures(const Signature& signature, const std::vector<Word>& words, const Invocation& invocation) const;
   // Keeps the record; under SINTER_DEBUG the page that explains the function is written anew.
   void note(CaptureRecord record);
-  SizeTable choose_sizes(const Signature& signature, const std::vector<Word>& words, const Frame& frame,
+  SizeTable choose_sizes(const Signature& signature, const std::vector<Word>& words, const Invocation& invocation,
                          std::span<const TracedDim> traced = {});
-  void add(const std::shared_ptr<Entry>& entry);
-  void recheck(const std::shared_ptr<Entry>& entry, Frame& frame);
+  void add(const std::shared_ptr<CacheEntry>& entry);
+  void recheck(const std::shared_ptr<CacheEntry>& entry, Invocation& invocation);
 
   const CompileOptions options_;
   const std::string name_;

@@ -8,7 +8,7 @@
 
 namespace sinter::capture {
 
-using Entries = std::vector<std::shared_ptr<Entry>>;
+using Entries = std::vector<std::shared_ptr<CacheEntry>>;
 
 struct Function::State {
   std::recursive_mutex capturing;  // one capture at a time

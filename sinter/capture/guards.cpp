@@ -17,7 +17,7 @@ std::string tensor_text(DType dtype, Device device, const IntList& sizes, const 
   return format("{}{} on {}, strides {}{}", dtype, sizes, device, strides, requires_grad ? ", requires grad" : "");
 }
 
-bool same_leaf(const SlotSource& a, const SlotSource& b) {
+bool same_leaf(const CellSource& a, const CellSource& b) {
   return a.kind == b.kind && a.index == b.index && a.tensor.is_same(b.tensor);
 }
 
@@ -87,16 +87,16 @@ void Guards::keep_apart(std::span<const Tensor> written, bool writes_arguments) 
   std::sort(reached_.begin(), reached_.end());
 }
 
-std::string Guards::sharing_failure(const Frame& frame) const {
+std::string Guards::sharing_failure(const Invocation& invocation) const {
   for (auto& [argument, captured, same] : sharings_) {
-    const TensorImpl &a = frame.tensors[size_t(argument)]->impl(), &b = captured.impl();
+    const TensorImpl &a = invocation.tensors[size_t(argument)]->impl(), &b = captured.impl();
     if (!shares(a, b, same))
       return format("tensor {} of the arguments is no longer one that the function also reaches by itself", argument);
   }
   if (apart_.empty()) return {};
-  for (size_t i = 0; i < frame.tensors.size(); ++i) {
-    if (!frame.tensors[i]->defined()) continue;
-    const Buffer* buffer = frame.tensors[i]->impl().buffer.get();
+  for (size_t i = 0; i < invocation.tensors.size(); ++i) {
+    if (!invocation.tensors[i]->defined()) continue;
+    const Buffer* buffer = invocation.tensors[i]->impl().buffer.get();
     if (!std::binary_search(apart_.begin(), apart_.end(), buffer)) continue;
     bool expected = std::any_of(sharings_.begin(), sharings_.end(), [&](auto& sharing) {
       return sharing.argument == int(i) && sharing.captured.impl().buffer.get() == buffer;
@@ -133,23 +133,23 @@ bool Guards::match_state() const {
   return true;
 }
 
-Tensor Guards::grad_of(const SlotSource& leaf, const Frame& frame) {
-  const Tensor& tensor = leaf.kind == SlotSource::Kind::kArgument ? *frame.tensors[size_t(leaf.index)] : leaf.tensor;
+Tensor Guards::grad_of(const CellSource& leaf, const Invocation& invocation) {
+  const Tensor& tensor = leaf.kind == CellSource::Kind::kArgument ? *invocation.tensors[size_t(leaf.index)] : leaf.tensor;
   auto* state = tensor.defined() ? autograd::state_of(tensor.impl()) : nullptr;
   return state ? state->grad : Tensor();
 }
 
-std::string Guards::grad_failure(const Frame& frame) const {
+std::string Guards::grad_failure(const Invocation& invocation) const {
   for (auto& [leaf, argument, captured, same] : grad_sharings_) {
-    Tensor grad = grad_of(leaf, frame);
-    const Tensor& other = argument >= 0 ? *frame.tensors[size_t(argument)] : captured;
+    Tensor grad = grad_of(leaf, invocation);
+    const Tensor& other = argument >= 0 ? *invocation.tensors[size_t(argument)] : captured;
     if (!grad.defined() || !other.defined() || !shares(grad.impl(), other.impl(), same))
       return format(
           "the gradient of {} is no longer in the memory of {}", leaf.name,
           argument >= 0 ? format("tensor {} of the arguments", argument) : "one that the function reaches by itself");
   }
   for (auto& [leaf, present] : grads_) {
-    Tensor grad = grad_of(leaf, frame);
+    Tensor grad = grad_of(leaf, invocation);
     if (grad.defined() != present) return format("{} {} a gradient", leaf.name, present ? "no longer has" : "now has");
     if (!present) continue;
     bool expected = std::any_of(grad_sharings_.begin(), grad_sharings_.end(),
@@ -157,7 +157,7 @@ std::string Guards::grad_failure(const Frame& frame) const {
     if (expected) continue;
     const Buffer* buffer = grad.impl().buffer.get();
     bool shared = std::binary_search(reached_.begin(), reached_.end(), buffer);
-    for (auto* argument : frame.tensors)
+    for (auto* argument : invocation.tensors)
       shared = shared || (argument->defined() && argument->impl().buffer.get() == buffer);
     if (shared)
       return format("the gradient of {} now shares memory with an argument or a tensor that the function uses",
@@ -171,7 +171,7 @@ void Guards::spend(std::string reason) {
   spent_ = true;
 }
 
-bool Guards::match(const Signature& signature, const Frame& frame, SmallVector<int64_t, 8>& sizes) const {
+bool Guards::match(const Signature& signature, const Invocation& invocation, SmallVector<int64_t, 8>& sizes) const {
   if (is_spent() || !match_words(signature)) return false;
   sizes.clear();
   for (auto& symbol : symbols_) {
@@ -188,11 +188,11 @@ bool Guards::match(const Signature& signature, const Frame& frame, SmallVector<i
     bool holds = fact.op == DimCompare::kEqual ? x == y : fact.op == DimCompare::kLess ? x < y : x <= y;
     if (holds != fact.holds) return false;
   }
-  return match_state() && ((grads_.empty() && grad_sharings_.empty()) || grad_failure(frame).empty()) &&
-         ((sharings_.empty() && apart_.empty()) || sharing_failure(frame).empty());
+  return match_state() && ((grads_.empty() && grad_sharings_.empty()) || grad_failure(invocation).empty()) &&
+         ((sharings_.empty() && apart_.empty()) || sharing_failure(invocation).empty());
 }
 
-Guard Guards::failure(const Signature& signature, const std::vector<Word>& words, const Frame& frame) const {
+Guard Guards::failure(const Signature& signature, const std::vector<Word>& words, const Invocation& invocation) const {
   if (is_spent()) return {spent_reason_, {}};
   auto differs = [&](size_t i) { return signature[i] != signature_[i] && place_[i] < 0 && !free_[i]; };
   auto told = [&](size_t i) { return Guard{difference(words_[i], signature_[i], words[i], signature[i]), {}}; };
@@ -234,8 +234,8 @@ Guard Guards::failure(const Signature& signature, const std::vector<Word>& words
   }
   for (auto& [state, stamp] : states_)
     if (state->fingerprint() != std::optional<uint64_t>(stamp)) return {format("{} has changed", state->name()), {}};
-  if (std::string grads = grad_failure(frame); !grads.empty()) return {grads, {}};
-  std::string sharing = sharing_failure(frame);
+  if (std::string grads = grad_failure(invocation); !grads.empty()) return {grads, {}};
+  std::string sharing = sharing_failure(invocation);
   return {sharing.empty() ? "nothing" : sharing, {}};
 }
 
@@ -269,7 +269,7 @@ std::vector<Guard> Guards::list() const {
                           sharing.argument >= 0 ? format("tensor {} of the arguments", sharing.argument)
                                                 : "one that the function reaches by itself"),
                    {}});
-  if (!apart_.empty()) out.push_back({"no other argument shares memory with what the function reaches by itself", {}});
+  if (!apart_.empty()) out.emplace_back().text = "no other argument shares memory with what the function reaches by itself";
   return out;
 }
 

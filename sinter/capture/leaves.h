@@ -114,11 +114,11 @@ void walk(V& v, T& given) {
   }
 }
 
-// Fills a Frame: the only walk that every call makes.
+// Fills a Invocation: the only walk that every call makes.
 struct Flatten : IgnoreParts {
-  explicit Flatten(Frame& f) : frame(f) {}
-  Frame& frame;
-  void tensor(Tensor& t) { frame.tensors.push_back(&t); }
+  explicit Flatten(Invocation& f) : invocation(f) {}
+  Invocation& invocation;
+  void tensor(Tensor& t) { invocation.tensors.push_back(&t); }
   void argument(TensorArg& a) {
     exact(LeafKind::kPresent, a.is_scalar());
     if (a.is_scalar())
@@ -126,19 +126,19 @@ struct Flatten : IgnoreParts {
     else
       tensor(const_cast<Tensor&>(a.tensor()));
   }
-  void size(Dim& d) { frame.words.push_back(d.to_int()); }
+  void size(Dim& d) { invocation.words.push_back(d.to_int()); }
   void number(Scalar& s) {
-    frame.words.push_back(int64_t(s.dtype()));
-    frame.words.push_back(s.is_floating() ? std::bit_cast<int64_t>(s.to_double()) : s.to_int());
+    invocation.words.push_back(int64_t(s.dtype()));
+    invocation.words.push_back(s.is_floating() ? std::bit_cast<int64_t>(s.to_double()) : s.to_int());
   }
-  void exact(LeafKind, int64_t bits) { frame.words.push_back(bits); }
-  void module(const void* module) { frame.words.push_back(int64_t(reinterpret_cast<uintptr_t>(module))); }
+  void exact(LeafKind, int64_t bits) { invocation.words.push_back(bits); }
+  void module(const void* module) { invocation.words.push_back(int64_t(reinterpret_cast<uintptr_t>(module))); }
   void text(std::string_view text) {
-    frame.words.push_back(int64_t(text.size()));
+    invocation.words.push_back(int64_t(text.size()));
     for (size_t at = 0; at < text.size(); at += 8) {
       int64_t word = 0;
       std::memcpy(&word, text.data() + at, std::min<size_t>(8, text.size() - at));
-      frame.words.push_back(word);
+      invocation.words.push_back(word);
     }
   }
 };
@@ -259,7 +259,7 @@ struct ResultOf final : ResultBox {
 
 // A call of `f` on these arguments. `Stored` are the parameter types without references.
 template <class F, class... Stored>
-class FrameOf final : public Frame {
+class FrameOf final : public Invocation {
  public:
   using R = std::remove_cvref_t<std::invoke_result_t<F&, const Stored&...>>;
 

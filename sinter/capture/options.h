@@ -26,7 +26,7 @@ inline constexpr Dynamic kAuto = Dynamic::kAuto;
 using OptionMap = std::map<std::string, std::variant<bool, int64_t, double, std::string>>;
 
 namespace capture {
-struct Vouched;
+struct Fingerprint;
 }
 
 struct CompileOptions {
@@ -36,8 +36,8 @@ struct CompileOptions {
   std::string backend = "sinter";
   OptionMap options = {};
   std::string name = {};       // for logs and explain()
-  // Asked at each new capture for what the function is known by, if anything: see capture/vouched.h.
-  std::function<std::shared_ptr<const capture::Vouched>()> vouched = {};
+  // Asked at each new capture for what the function is known by, if anything: see capture/fingerprint.h.
+  std::function<std::shared_ptr<const capture::Fingerprint>()> fingerprint = {};
 };
 
 // The same with the environment applied; an Error names an option, a mode or a backend that does not exist.

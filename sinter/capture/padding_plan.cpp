@@ -13,7 +13,7 @@ namespace sinter::capture {
 namespace {
 
 // The symbol of each group.
-std::vector<int> places_of(const Entry& entry, std::span<const TracedDim> dims, size_t groups) {
+std::vector<int> places_of(const CacheEntry& entry, std::span<const TracedDim> dims, size_t groups) {
   std::vector<int> places(groups, -1);
   auto& symbols = entry.sizes.symbols();
   for (size_t place = 0; place < symbols.size(); ++place) {
@@ -58,7 +58,7 @@ void check_sound(const std::string& name, const Graph& graph, const SizeSymbol& 
 
 }  // namespace
 
-std::shared_ptr<const PaddingPlan> plan_padding(const std::string& name, const Entry& entry,
+std::shared_ptr<const PaddingPlan> plan_padding(const std::string& name, const CacheEntry& entry,
                                                 std::span<const TracedDim> dims, size_t groups) {
   auto plan = std::make_shared<PaddingPlan>();
   plan->places = places_of(entry, dims, groups);
@@ -90,14 +90,14 @@ std::shared_ptr<const PaddingPlan> plan_padding(const std::string& name, const E
   for (auto& size : segment.result_sizes) plan->sizes.push_back(ready(size));
   for (auto& fact : entry.sizes.facts())
     if (is_padded(fact.a) || is_padded(fact.b)) plan->asked.push_back({fact, ready(fact.a), ready(fact.b)});
-  for (auto& [slot, source] : segment.met) {
-    if (source.kind != SlotSource::Kind::kArgument) continue;
+  for (auto& [cell, source] : segment.bound) {
+    if (source.kind != CellSource::Kind::kArgument) continue;
     auto is_its = [&, index = source.index](const TracedDim& d) { return d.tensor == index; };
     if (std::none_of(dims.begin(), dims.end(), is_its)) continue;
     for (auto& output : segment.outputs)
-      if (output.written && output.slot == slot) plan->written.push_back(source.index);
+      if (output.written && output.cell == cell) plan->written.push_back(source.index);
     for (auto& effect : segment.grads)
-      check(effect.leaf_slot != slot,
+      check(effect.leaf_cell != cell,
             "bucketed: {} calls backward() into {}, which is padded: its gradient would be that of the padded tensor. "
             "Return the loss and call backward() on it outside",
             name, source.name);

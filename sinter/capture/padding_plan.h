@@ -32,7 +32,7 @@ struct PaddingPlan {
 
 // An Error names the op at which padding would reach a result, and the user's line. The entry is that of a trace with
 // symbols for `dims`, which are of `groups` groups.
-std::shared_ptr<const PaddingPlan> plan_padding(const std::string& name, const Entry& entry,
+std::shared_ptr<const PaddingPlan> plan_padding(const std::string& name, const CacheEntry& entry,
                                                 std::span<const TracedDim> dims, size_t groups);
 
 }  // namespace sinter::capture

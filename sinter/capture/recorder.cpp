@@ -1,11 +1,11 @@
-// Storages and the looks at them: which value a tensor of the program has at present. And the program's inputs.
+// Storages and the handles on them: which value a tensor of the program has at present. And the program's inputs.
 #include "sinter/capture/lazy.h"
 #include "sinter/capture/recorder_parts.h"
 #include "sinter/ops/view.h"
 
 namespace sinter::capture {
 
-// --- storages and looks at them --------------------------------------------------------------------------------------
+// --- storages and handles on them --------------------------------------------------------------------------------------
 
 Storage::~Storage() {
   if (recorder) recorder->forget(*this);
@@ -13,11 +13,11 @@ Storage::~Storage() {
 
 Handle::Handle(IntrusivePtr<Storage> s, ViewPath p, bool without_history)
     : storage(std::move(s)), path(std::move(p)), detached(without_history), recorder(storage->recorder) {
-  storage->looks.push_back(this);
+  storage->handles.push_back(this);
 }
 
 Handle::~Handle() {
-  if (storage) std::erase(storage->looks, this);
+  if (storage) std::erase(storage->handles, this);
 }
 
 void Handle::refresh(TensorImpl& impl) {
@@ -71,7 +71,7 @@ Tensor Recorder::pin(Value value, const Storage& layout) {
   return Tensor(std::move(impl));
 }
 
-Tensor Recorder::look(const IntrusivePtr<Storage>& storage, ViewPath path, Value value, bool detached) {
+Tensor Recorder::make_handle(const IntrusivePtr<Storage>& storage, ViewPath path, Value value, bool detached) {
   auto impl = make_intrusive<TensorImpl>();
   auto handle = make_intrusive<Handle>(storage, std::move(path), detached);
   handle->value = value;
@@ -96,7 +96,7 @@ void Recorder::refresh(TensorImpl& impl, Handle& handle) {
   TracerScope here(this);
   EnableGradGuard recorded;
   Tensor now = root_of(storage);
-  if (handle.detached) now = autograd::kept_value(now);
+  if (handle.detached) now = autograd::without_history(now);
   now = apply(handle.path, now);
   handle.value = value_of(now);
   if (impl.requires_grad) return;
@@ -117,8 +117,8 @@ void Recorder::check_alone(const Storage& storage) {
                                  other->source.name)};
 }
 
-static bool is_argument(const SlotSource& source) {
-  return source.kind == SlotSource::Kind::kArgument || source.kind == SlotSource::Kind::kMemory;
+static bool is_argument(const CellSource& source) {
+  return source.kind == CellSource::Kind::kArgument || source.kind == CellSource::Kind::kMemory;
 }
 
 void Recorder::note_sharing(const Storage& known, const Tensor& eager, bool same) {
@@ -129,13 +129,13 @@ void Recorder::note_sharing(const Storage& known, const Tensor& eager, bool same
 void Recorder::note_grad_sharing(const Storage& leaf, const Storage& known, bool same) {
   if (is_argument(known.source))
     grad_sharings_.push_back({leaf.source, known.source.index, {}, same});
-  else if (known.source.kind == SlotSource::Kind::kCaptured)
+  else if (known.source.kind == CellSource::Kind::kCaptured)
     grad_sharings_.push_back({leaf.source, -1, known.source.tensor, same});
 }
 
 // A tensor whose detached self was met first: the storage is that of the one with the history.
 void Recorder::take_over(Storage& storage, const Tensor& eager) {
-  if (storage.slot >= 0 || storage.source.kind != SlotSource::Kind::kCaptured)
+  if (storage.cell >= 0 || storage.source.kind != CellSource::Kind::kCaptured)
     throw CannotCapture{format("'{}' is used detached, and then with its history", storage.source.name)};
   storage.real = storage.source.tensor = eager;
   storage.needs_grad = true;
@@ -156,7 +156,7 @@ IntrusivePtr<Storage> Recorder::captured(const Tensor& eager) {
   if (is_lent(eager)) {
     auto storage = of_the_host(eager);
     captured_[&impl] = storage.get();
-    kept_.push_back(storage);
+    alive_.push_back(storage);
     materialised_.push_back(eager);  // its address is the key
     return storage;
   }
@@ -171,7 +171,7 @@ IntrusivePtr<Storage> Recorder::captured(const Tensor& eager) {
         return IntrusivePtr<Storage>::share(known);
       }
   auto storage = new_storage(type_of(eager), impl.sizes, impl.strides);
-  storage->source = {SlotSource::Kind::kCaptured, -1, eager, "captured " + std::to_string(captured_.size())};
+  storage->source = {CellSource::Kind::kCaptured, -1, eager, "captured " + std::to_string(captured_.size())};
   storage->real = eager;
   storage->needs_grad = records_history_ && autograd::needs_gradient(eager);
   for (auto* other : sharing)
@@ -180,7 +180,7 @@ IntrusivePtr<Storage> Recorder::captured(const Tensor& eager) {
   for (auto* other : sharing)
     if (other != storage.get() && other->version) check_alone(*storage);
   captured_[&impl] = storage.get();
-  kept_.push_back(storage);
+  alive_.push_back(storage);
   return storage;
 }
 
@@ -191,12 +191,12 @@ IntrusivePtr<Storage> Recorder::storage_of(const Tensor& tensor) {
   return handle.storage;
 }
 
-int Recorder::meet(Storage& storage) {
-  if (storage.slot >= 0) return storage.slot;
-  storage.slot = next_slot_++;
-  draft_.segment.met.emplace_back(storage.slot, storage.source);
-  storage.real = host_.meet(storage.slot, storage.source);
-  return storage.slot;
+int Recorder::bind(Storage& storage) {
+  if (storage.cell >= 0) return storage.cell;
+  storage.cell = next_cell_++;
+  draft_.segment.bound.emplace_back(storage.cell, storage.source);
+  storage.real = host_.bind(storage.cell, storage.source);
+  return storage.cell;
 }
 
 const Tensor& Recorder::root_of(Storage& storage) {
@@ -204,7 +204,7 @@ const Tensor& Recorder::root_of(Storage& storage) {
   storage.segment = segment_;
   if (storage.real.defined()) carried_.insert(storage.id);
   // requires_grad_() may have been called since.
-  if (storage.source.kind == SlotSource::Kind::kCaptured)
+  if (storage.source.kind == CellSource::Kind::kCaptured)
     storage.needs_grad = records_history_ && autograd::needs_gradient(storage.real);
   Tensor target;
   if (storage.number) {
@@ -215,15 +215,15 @@ const Tensor& Recorder::root_of(Storage& storage) {
     draft_.segment.inputs.push_back(*storage.number);
   } else {
     InputSource source;
-    // A trace that only compares takes no gradients: slots are counted without what they alone read.
-    if (differentiating_ && storage.slot < 0 && storage.source.tensor.defined())
+    // A trace that only compares takes no gradients: cells are counted without what they alone read.
+    if (differentiating_ && storage.cell < 0 && storage.source.tensor.defined())
       source = {.kind = InputSource::Kind::kTensor, .tensor = storage.source.tensor};
     else
-      source.index = meet(storage);
+      source.index = bind(storage);
     draft_.segment.inputs.push_back(source);
   }
   storage.root = pin(draft_.graph.add_input(storage.type, storage.source.name), storage);
-  if (storage.needs_grad && storage.source.kind == SlotSource::Kind::kCaptured && storage.real.impl().requires_grad) {
+  if (storage.needs_grad && storage.source.kind == CellSource::Kind::kCaptured && storage.real.impl().requires_grad) {
     target = storage.real;
     autograd::ensure_state(storage.root.impl()).edge = autograd::gradient_edge(storage.real);
   } else if (storage.needs_grad) {
@@ -254,53 +254,53 @@ Value Recorder::value_of(const Tensor& tensor) {
 Tensor Recorder::add_argument(int index, const Tensor& real, const Type& type, const std::string& name,
                               bool needs_grad) {
   auto storage = new_storage(type, real.impl().sizes, real.impl().strides);
-  storage->source = {SlotSource::Kind::kArgument, index, {}, name};
+  storage->source = {CellSource::Kind::kArgument, index, {}, name};
   storage->from_call = true;
   storage->real = real;
   storage->needs_grad = needs_grad;
-  kept_.push_back(storage);
+  alive_.push_back(storage);
   captured_[real.impl_ptr().get()] = storage.get();
   by_buffer_[real.impl().buffer.get()].push_back(storage.get());
-  return look(storage, {}, {}, false);
+  return make_handle(storage, {}, {}, false);
 }
 
 IntrusivePtr<Storage> Recorder::add_memory(int index, const Tensor& flat) {
   auto storage = new_storage(type_of(flat), flat.impl().sizes, flat.impl().strides);
-  storage->source = {SlotSource::Kind::kMemory, index, {}, "memory"};
+  storage->source = {CellSource::Kind::kMemory, index, {}, "memory"};
   storage->from_call = true;
   storage->real = flat;
-  kept_.push_back(storage);
+  alive_.push_back(storage);
   by_buffer_[flat.impl().buffer.get()].push_back(storage.get());
   return storage;
 }
 
 Tensor Recorder::add_overlapping(const IntrusivePtr<Storage>& memory, const Tensor& real) {
   const TensorImpl& impl = real.impl();
-  return as_strided(look(memory, {}, {}, false), impl.sizes, impl.strides, impl.offset);
+  return as_strided(make_handle(memory, {}, {}, false), impl.sizes, impl.strides, impl.offset);
 }
 
 Tensor Recorder::same_argument(const Tensor& real) {
   for (auto* storage : by_buffer_[real.impl().buffer.get()])
-    if (same_geometry(storage->real.impl(), real.impl())) return look(IntrusivePtr<Storage>::share(storage), {}, {}, false);
+    if (same_geometry(storage->real.impl(), real.impl())) return make_handle(IntrusivePtr<Storage>::share(storage), {}, {}, false);
   SINTER_INTERNAL_ASSERT(false, "no argument is the same tensor");
 }
 
 Tensor Recorder::enter(const Tensor& real) {
   if (real.is_traced()) return real;
   if (auto known = captured_.find(real.impl_ptr().get()); known != captured_.end())
-    return look(IntrusivePtr<Storage>::share(known->second), {}, {}, false);
-  return look(of_the_host(real), {}, {}, false);
+    return make_handle(IntrusivePtr<Storage>::share(known->second), {}, {}, false);
+  return make_handle(of_the_host(real), {}, {}, false);
 }
 
-// In every call another one: it has no source, and a slot from the start.
+// In every call another one: it has no source, and a cell from the start.
 IntrusivePtr<Storage> Recorder::of_the_host(const Tensor& real) {
   auto storage = new_storage(type_of(real), real.impl().sizes, real.impl().strides);
   storage->source.name = "from the host";
   storage->from_call = true;
-  storage->slot = next_slot_++;
+  storage->cell = next_cell_++;
   storage->real = real;
   storage->needs_grad = records_history_ && autograd::needs_gradient(real);
-  host_.place(storage->slot, real);
+  host_.place(storage->cell, real);
   return storage;
 }
 
@@ -309,11 +309,11 @@ Scalar Recorder::add_host_number(std::function<double()> read) {
   storage->source.name = "host number";
   storage->number = InputSource{.kind = InputSource::Kind::kRead, .index = int(read_numbers_.size()), .size = {},
                                 .dtype = kFloat64};
-  kept_.push_back(storage);
+  alive_.push_back(storage);
   read_numbers_.push_back(read());
   draft_.segment.actions.push_back({{}, std::move(read)});
   follow_actions();
-  return lazy_scalar(*this, look(storage, {}, {}, false));
+  return lazy_scalar(*this, make_handle(storage, {}, {}, false));
 }
 
 void Recorder::add_host_action(std::function<void()> apply) {
@@ -331,8 +331,8 @@ Scalar Recorder::add_number(int index, DType dtype, const std::string& name) {
   storage->source.name = name;
   storage->from_call = true;
   storage->number = InputSource{.kind = InputSource::Kind::kNumber, .index = index, .size = {}, .dtype = dtype};
-  kept_.push_back(storage);
-  return lazy_scalar(*this, look(storage, {}, {}, false));
+  alive_.push_back(storage);
+  return lazy_scalar(*this, make_handle(storage, {}, {}, false));
 }
 
 }  // namespace sinter::capture

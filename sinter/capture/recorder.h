@@ -34,15 +34,15 @@ struct Joint {
 class SegmentHost {
  public:
   virtual ~SegmentHost() = default;
-  // Runs the segment; gives the bits of the answer to its question. Slots then hold its results.
+  // Runs the segment; gives the bits of the answer to its question. Cells then hold its results.
   virtual int64_t finish(Recorder& recorder, Draft& draft) = 0;
-  // The tensor in a slot.
-  virtual const Tensor& tensor_in(int slot) const = 0;
-  // The tensor of a slot that the program meets now.
-  virtual Tensor meet(int slot, const SlotSource& source) = 0;
-  // A tensor that host code has made goes into a slot.
-  virtual void place(int slot, const Tensor& tensor) = 0;
-  // Whether segments are run, or were; else nothing is ever in slots that they fill.
+  // The tensor in a cell.
+  virtual const Tensor& tensor_in(int cell) const = 0;
+  // The tensor of a cell that the program meets now.
+  virtual Tensor bind(int cell, const CellSource& source) = 0;
+  // A tensor that host code has made goes into a cell.
+  virtual void place(int cell, const Tensor& tensor) = 0;
+  // Whether segments are run, or were; else nothing is ever in cells that they fill.
   virtual bool runs() const = 0;
   // Computes values of the draft from the operands of this call, beside the program.
   virtual std::vector<Tensor> compute(Draft& draft, std::vector<Value> values) = 0;
@@ -180,9 +180,9 @@ class Recorder final : public ProgramTracer {
   void take_over(Storage& storage, const Tensor& eager);
   bool is_detached(const Tensor& tensor);
   const Tensor& root_of(Storage& storage);
-  int meet(Storage& storage);
+  int bind(Storage& storage);
   Tensor pin(Value value, const Storage& layout);
-  Tensor look(const IntrusivePtr<Storage>& storage, ViewPath path, Value value, bool detached);
+  Tensor make_handle(const IntrusivePtr<Storage>& storage, ViewPath path, Value value, bool detached);
   Tensor fresh_result(const Op& op, std::span<const TensorArg> inputs, Value value);
   Tensor view_result(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, Value value);
   TensorArg host_number(const TensorArg& given);
@@ -216,8 +216,8 @@ class Recorder final : public ProgramTracer {
   // Gives storages whose values only this segment knows their real tensors.
   void compute(std::span<Storage* const> storages);
   // A look at the real tensor of its storage, as the sizes are at present.
-  Tensor real_look(const Handle& look, const Tensor& whole) const;
-  void become_real(Handle& look, const Tensor& whole);
+  Tensor real_view(const Handle& handle, const Tensor& whole) const;
+  void become_real(Handle& handle, const Tensor& whole);
 
   SegmentHost& host_;
   SizeTable& sizes_;
@@ -232,10 +232,10 @@ class Recorder final : public ProgramTracer {
   uint64_t trail_ = 0;                               // of the ops of the segment: tells the points of the program apart
   uint64_t numbers_here_ = 0;                        // that the op under way has taken
   uint64_t next_id_ = 1;
-  int next_slot_ = 0;
+  int next_cell_ = 0;
   std::map<uint64_t, Storage*> storages_;            // all that exist, in the order of their making
   std::set<uint64_t> carried_;                       // those whose real tensors a segment has used
-  std::vector<IntrusivePtr<Storage>> kept_;          // of arguments and captured tensors: alive to the end
+  std::vector<IntrusivePtr<Storage>> alive_;          // of arguments and captured tensors: alive to the end
   std::unordered_map<const TensorImpl*, Storage*> captured_;
   std::unordered_map<const Buffer*, std::vector<Storage*>> by_buffer_;
   std::vector<Tensor> materialised_;                 // what memory_of handed out

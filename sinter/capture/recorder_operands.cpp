@@ -31,7 +31,7 @@ Tensor Recorder::operand(const Tensor& eager) {
   if (!is_floating(eager.dtype())) return eager;
   auto storage = captured(eager);
   bool outside = storage->needs_grad && !storage->real.impl().requires_grad;
-  return storage->version || outside ? look(storage, {}, {}, is_detached(eager)) : eager;
+  return storage->version || outside ? make_handle(storage, {}, {}, is_detached(eager)) : eager;
 }
 
 TensorArg Recorder::host_number(const TensorArg& given) {
@@ -44,7 +44,7 @@ TensorArg Recorder::host_number(const TensorArg& given) {
   storage->source.name = "number at " + user_line();
   storage->number = InputSource{.kind = InputSource::Kind::kHost, .dtype = value.dtype()};
   storage->host_number = HostNumber{point, value, user_line()};
-  return TensorArg(look(storage, {}, {}, false), given.where());
+  return TensorArg(make_handle(storage, {}, {}, false), given.where());
 }
 
 // What broadcasts is written into kernels by structure: a size that is an expression and has come to 1 becomes the number.

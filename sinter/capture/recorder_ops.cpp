@@ -59,8 +59,8 @@ Tensor Recorder::fresh_result(const Op& op, std::span<const TensorArg> inputs, V
   auto storage = new_storage(value.type(), sizes, strides);
   storage->root = pin(value, *storage);
   storage->segment = segment_;
-  Tensor result = look(storage, {}, value, false);
-  // The tape will give the result a history: it is the storage's too, even when only views of it are kept.
+  Tensor result = make_handle(storage, {}, value, false);
+  // The tape will give the result a history: it is the storage's too, even when only views of it are stored.
   result.impl().autograd = storage->root.impl().autograd = std::make_shared<autograd::State>();
   return result;
 }
@@ -74,7 +74,7 @@ Tensor Recorder::view_result(const Op& op, std::span<const TensorArg> inputs, co
   Type types[] = {{impl.dtype, Shape(std::span<const int64_t>(impl.sizes)), impl.device}};
   auto geometry = eager::view_geometry(OpCall{op, types, present}, impl.strides);
   bool detached = is_detached(operand);
-  Tensor result = look(storage, path.then(op, attrs), value, detached);
+  Tensor result = make_handle(storage, path.then(op, attrs), value, detached);
   set_layout(result.impl(), geometry.sizes, geometry.strides, impl.offset + geometry.offset);
   return result;
 }
@@ -161,9 +161,9 @@ void Recorder::write(const Tensor& out, const Tensor& value) {
       sizes_.answer(DimCompare::kEqual, size, 1, user_line());
   keep_layout(*storage, path, [](const Layout& layout) { return IntList{overlaps_itself(layout.sizes, layout.strides)}; });
   if (storage->real.defined()) check_alone(*storage);
-  if (storage->source.kind == SlotSource::Kind::kCaptured && storage->version == 0)
+  if (storage->source.kind == CellSource::Kind::kCaptured && storage->version == 0)
     written_captured_.push_back(storage->source.tensor);
-  if (storage->source.kind == SlotSource::Kind::kArgument || storage->source.kind == SlotSource::Kind::kMemory)
+  if (storage->source.kind == CellSource::Kind::kArgument || storage->source.kind == CellSource::Kind::kMemory)
     writes_arguments_ = true;
   if (storage->real.defined() && overlaps_itself(storage->sizes, storage->strides))
     throw CannotCapture{format("'{}' is written to, and several of its elements share one place in memory", storage->source.name)};
@@ -172,7 +172,7 @@ void Recorder::write(const Tensor& out, const Tensor& value) {
   if (storage->copied || reshaped)
     for (auto& size : storage->type.shape) size.to_int();
   // A look, not its value: a question about sizes may end the segment on the way.
-  Tensor root = look(storage, {}, {}, false);
+  Tensor root = make_handle(storage, {}, {}, false);
   bool detached = is_detached(out);
   bool is_leaf = impl.requires_grad || (storage->real.defined() && storage->real.impl().requires_grad);
   check(!is_leaf || detached || !autograd::grad_enabled(),
@@ -181,7 +181,7 @@ void Recorder::write(const Tensor& out, const Tensor& value) {
   if (detached && autograd::grad_enabled() && autograd::needs_gradient(value))
     throw CannotCapture{"a write gives a history to a detached tensor, which is not that of the tensor it shares memory with"};
   bool taped = !detached && autograd::grad_enabled() && (autograd::needs_gradient(root) || autograd::needs_gradient(value));
-  if (taped && storage->source.kind == SlotSource::Kind::kMemory)
+  if (taped && storage->source.kind == CellSource::Kind::kMemory)
     throw CannotCapture{"a write gives a history to arguments that overlap in memory"};
   autograd::Edge before = autograd::gradient_edge(root);
   Tensor now = path.empty() ? value : sinter::write(root, value, path);
@@ -195,16 +195,16 @@ void Recorder::write(const Tensor& out, const Tensor& value) {
 
 Tensor Recorder::present_value(const Tensor& tensor) {
   auto storage = captured(tensor);
-  return autograd::kept_value(root_of(*storage));
+  return autograd::without_history(root_of(*storage));
 }
 
 Tensor Recorder::empty(const Shape& shape, const TensorOptions& options) { return zeros(shape, options); }
 
 Tensor Recorder::constant(const Tensor& made) {
   auto storage = new_storage(type_of(made), made.impl().sizes, made.impl().strides);
-  storage->source = {SlotSource::Kind::kConstant, -1, made, "constant"};
+  storage->source = {CellSource::Kind::kConstant, -1, made, "constant"};
   storage->real = made;
-  return look(storage, {}, {}, false);
+  return make_handle(storage, {}, {}, false);
 }
 
 void Recorder::lay_out(const Tensor& fresh, std::span<const int64_t> strides) {

@@ -8,9 +8,9 @@
 namespace sinter::capture {
 
 void Recorder::trace_origins() {
-  std::map<int, const Storage*> by_slot;
+  std::map<int, const Storage*> by_cell;
   for (auto& [id, storage] : storages_)
-    if (storage->slot >= 0) by_slot[storage->slot] = storage;
+    if (storage->cell >= 0) by_cell[storage->cell] = storage;
   auto& inputs = draft_.segment.inputs;
   std::vector<bool> from_call(draft_.graph.nodes().size());
   size_t input = 0;
@@ -20,14 +20,14 @@ void Recorder::trace_origins() {
     if (node.op->kind == OpKind::kInput) {
       auto& source = inputs[input++];
       // A storage that is gone was an argument, or a result of an earlier segment.
-      auto known = by_slot.find(source.index);
+      auto known = by_cell.find(source.index);
       found = source.kind == InputSource::Kind::kNumber || source.kind == InputSource::Kind::kHost ||
-              (source.kind == InputSource::Kind::kSlot && (known == by_slot.end() || known->second->from_call));
+              (source.kind == InputSource::Kind::kCell && (known == by_cell.end() || known->second->from_call));
     }
     from_call[size_t(node.id)] = found;
   }
   for (auto& [id, storage] : storages_)
-    if (storage->segment == segment_ && storage->source.kind != SlotSource::Kind::kCaptured && storage->root.defined())
+    if (storage->segment == segment_ && storage->source.kind != CellSource::Kind::kCaptured && storage->root.defined())
       storage->from_call = storage->from_call || from_call[size_t(handle_of(storage->root).value.node->id)];
 }
 
@@ -42,8 +42,8 @@ std::vector<Storage*> Recorder::outliving_beside(std::span<const Tensor> results
     if (auto* state = autograd::state_of(change.leaf.impl())) expect(state->grad);
   std::vector<Storage*> found;
   for (auto& [id, storage] : storages_) {
-    bool kept = std::any_of(storage->looks.begin(), storage->looks.end(), [&](auto* look) { return !expected.count(look); });
-    if (kept && !storage->number && (!storage->from_call || failing_ || host_.follows())) found.push_back(storage);
+    bool held = std::any_of(storage->handles.begin(), storage->handles.end(), [&](auto* handle) { return !expected.count(handle); });
+    if (held && !storage->number && (!storage->from_call || failing_ || host_.follows())) found.push_back(storage);
   }
   return found;
 }
@@ -62,17 +62,17 @@ void Recorder::compute(std::span<Storage* const> storages) {
   for (size_t i = 0; i < wanted.size(); ++i) wanted[i]->real = tensors[i];
 }
 
-Tensor Recorder::real_look(const Handle& look, const Tensor& whole) const {
+Tensor Recorder::real_view(const Handle& handle, const Tensor& whole) const {
   TracerScope none(nullptr);
-  ViewPath path = look.path;
+  ViewPath path = handle.path;
   map_field([&](const Dim& d) { return Dim(sizes_.value(d).value_or(0)); }, path);
   Tensor real = apply(path, whole);
-  return look.detached ? real.detach() : real;
+  return handle.detached ? real.detach() : real;
 }
 
-void Recorder::become_real(Handle& look, const Tensor& whole) {
-  Tensor real = real_look(look, whole);
-  TensorImpl& body = *look.body;
+void Recorder::become_real(Handle& handle, const Tensor& whole) {
+  Tensor real = real_view(handle, whole);
+  TensorImpl& body = *handle.body;
   const TensorImpl& from = real.impl();
   body.dtype = from.dtype;
   body.device = from.device;
@@ -94,13 +94,13 @@ void Recorder::become_real(Handle& look, const Tensor& whole) {
     body.autograd = from.autograd;
     body.base = from.base;
   }
-  body.traced = nullptr;  // the look is gone
+  body.traced = nullptr;  // the handle is gone
 }
 
 void Recorder::compute_held() {
   std::vector<Storage*> held;
   for (auto& [id, storage] : storages_)
-    if (!storage->looks.empty() && !storage->number) held.push_back(storage);
+    if (!storage->handles.empty() && !storage->number) held.push_back(storage);
   compute(held);
 }
 
@@ -128,17 +128,17 @@ Recorder::Outlived Recorder::release(bool failed) {
   Outlived out;
   for (auto& storage : all) {
     bool known = storage->real.defined() && (!storage->from_call || failed || host_.follows());
-    while (!storage->looks.empty()) {
-      Handle& look = *storage->looks.back();
-      std::string& where = known && look.body ? out.real : out.lost;
+    while (!storage->handles.empty()) {
+      Handle& handle = *storage->handles.back();
+      std::string& where = known && handle.body ? out.real : out.lost;
       if (where.empty()) where = storage->where ? to_string(*storage->where) : "an unknown line";
-      if (known && look.body) {
-        become_real(look, storage->real);
+      if (known && handle.body) {
+        become_real(handle, storage->real);
         continue;
       }
       // It has no value any more; nor do the symbols of its sizes.
-      if (look.body) look.body->traced_shape = Shape(std::span<const int64_t>(look.body->sizes));
-      storage->looks.pop_back();
+      if (handle.body) handle.body->traced_shape = Shape(std::span<const int64_t>(handle.body->sizes));
+      storage->handles.pop_back();
     }
   }
   return out;

@@ -85,7 +85,7 @@ int64_t Recorder::specialize(const Dim& d, const std::source_location* where, co
 
 Scalar Recorder::item(const Tensor& tensor) {
   // A number has no history, and later writes to the tensor do not change it.
-  Tensor now = tensor.is_traced() ? tensor : look(captured(tensor), {}, {}, false);
+  Tensor now = tensor.is_traced() ? tensor : make_handle(captured(tensor), {}, {}, false);
   return lazy_scalar(*this, now.detach().clone().reshape({}));
 }
 
@@ -114,7 +114,7 @@ const TensorImpl& Recorder::memory_of(const Tensor& tensor, const char* asker) {
   if (tensor.is_traced() && !handle_of(tensor).pinned()) {
     Storage& storage = *handle_of(tensor).storage;
     bool read_only = std::string_view(asker) == "to_vector" || std::string_view(asker) == "printing";
-    if (storage.source.kind == SlotSource::Kind::kConstant && storage.version == 0 && handle_of(tensor).path.empty() &&
+    if (storage.source.kind == CellSource::Kind::kConstant && storage.version == 0 && handle_of(tensor).path.empty() &&
         (read_only || storage.segment != segment_))
       return storage.real.impl();
   }
@@ -130,10 +130,10 @@ void Recorder::step_aside(const char* what) {
 }
 
 bool Recorder::changes_argument(const TensorImpl& tensor, bool requires_grad) const {
-  auto* look = dynamic_cast<const Handle*>(tensor.traced.get());
-  return look && !look->pinned() && !look->detached && look->path.empty() &&
-         look->storage->source.kind == SlotSource::Kind::kArgument &&
-         look->storage->real.impl().requires_grad != requires_grad;
+  auto* handle = dynamic_cast<const Handle*>(tensor.traced.get());
+  return handle && !handle->pinned() && !handle->detached && handle->path.empty() &&
+         handle->storage->source.kind == CellSource::Kind::kArgument &&
+         handle->storage->real.impl().requires_grad != requires_grad;
 }
 
 void Recorder::settle_use(const TensorImpl& real) {
@@ -143,10 +143,10 @@ void Recorder::settle_use(const TensorImpl& real) {
 
 bool Recorder::make_leaf(const TensorImpl& tensor) {
   if (!has_ended_ && !host_.leaves_break()) return false;
-  auto* look = dynamic_cast<const Handle*>(tensor.traced.get());
-  if (!look || look->pinned()) return false;
-  Storage& storage = *look->storage;
-  if (look->detached || !look->path.empty() || storage.real.defined())
+  auto* handle = dynamic_cast<const Handle*>(tensor.traced.get());
+  if (!handle || handle->pinned()) return false;
+  Storage& storage = *handle->storage;
+  if (handle->detached || !handle->path.empty() || storage.real.defined())
     throw CannotCapture{"requires_grad_() on a view or a detached tensor beside a break: clone() it first"};
   step_aside("requires_grad_()");
   storage.real.impl().requires_grad = true;
@@ -158,7 +158,7 @@ bool Recorder::has_leaf() const {
   return std::ranges::any_of(storages_, [](auto& entry) {
     const Storage& storage = *entry.second;
     return !storage.real.defined() &&
-           std::ranges::any_of(storage.looks, [](auto* look) { return look->body && look->body->requires_grad; });
+           std::ranges::any_of(storage.handles, [](auto* handle) { return handle->body && handle->body->requires_grad; });
   });
 }
 
@@ -166,7 +166,7 @@ Tensor Recorder::real_of(const Tensor& tensor) {
   if (!tensor.is_traced()) return tensor;
   Handle& handle = handle_of(tensor);
   SINTER_INTERNAL_ASSERT(!handle.pinned() && handle.storage->real.defined(), "a value has no memory");
-  return real_look(handle, handle.storage->real);
+  return real_view(handle, handle.storage->real);
 }
 
 // --- gradients -------------------------------------------------------------------------------------------------------
@@ -190,7 +190,7 @@ Tensor Recorder::grad_of(const Tensor& leaf, const Tensor& grad) {
       if (change.storage == &storage) return grad;
   }
   if (!storage.real.defined()) return grad;
-  if (storage.source.kind == SlotSource::Kind::kMade && !storage.real.impl().requires_grad) return grad;
+  if (storage.source.kind == CellSource::Kind::kMade && !storage.real.impl().requires_grad) return grad;
   auto* real_state = autograd::state_of(storage.real.impl());
   Tensor real = real_state ? real_state->grad : Tensor();
   draft_.segment.grad_reads.push_back({storage.source, real.defined()});
@@ -206,19 +206,19 @@ Tensor Recorder::grad_of(const Tensor& leaf, const Tensor& grad) {
   if (!found) {
     auto made = new_storage(type_of(real), real.impl().sizes, real.impl().strides);
     if (real.impl().sizes == storage.sizes) made->type.shape = storage.type.shape;
-    made->source = {SlotSource::Kind::kGrad, meet(storage), {}, storage.source.name + ".grad"};
+    made->source = {CellSource::Kind::kGrad, bind(storage), {}, storage.source.name + ".grad"};
     made->leaf = &storage;
     made->from_call = true;
     made->real = real;
-    kept_.push_back(made);
+    alive_.push_back(made);
     for (auto* other : sharing)
       if (other->version) check_alone(*other);
     sharing.push_back(made.get());
     found = made.get();
-    meet(*made);  // now: once the program has changed it, the leaf holds a traced one
+    bind(*made);  // now: once the program has changed it, the leaf holds a traced one
   }
   captured_[real.impl_ptr().get()] = found;
-  return look(IntrusivePtr<Storage>::share(found), {}, {}, false);
+  return make_handle(IntrusivePtr<Storage>::share(found), {}, {}, false);
 }
 
 void Recorder::before_grad_changes(const Tensor& leaf) {
@@ -233,7 +233,7 @@ void Recorder::before_grad_changes(const Tensor& leaf) {
           storage.source.name);
     if (std::find(changed_grads_.begin(), changed_grads_.end(), &storage) == changed_grads_.end()) {
       changed_grads_.push_back(&storage);
-      kept_.push_back(IntrusivePtr<Storage>::share(&storage));
+      alive_.push_back(IntrusivePtr<Storage>::share(&storage));
     }
     return;
   }
@@ -252,13 +252,13 @@ std::optional<TensorList> Recorder::flow_outside(const TensorList& tensors, std:
   bool outside = !differentiating_ && std::any_of(storages_.begin(), storages_.end(), [&](auto& entry) {
     const Storage& storage = *entry.second;
     return storage.segment == segment_ && storage.needs_grad && !storage.real.impl().requires_grad &&
-           (into_leaves || storage.source.kind == SlotSource::Kind::kMade);
+           (into_leaves || storage.source.kind == CellSource::Kind::kMade);
   });
   if (!outside) return std::nullopt;
   // The tape has one node for the segment: what flows inside it, from result to result, cannot be seen.
   auto takes_part = [&](uint64_t id) {
     auto alive = storages_.find(id);
-    return carried_.contains(id) || (alive != storages_.end() && !alive->second->looks.empty());
+    return carried_.contains(id) || (alive != storages_.end() && !alive->second->handles.empty());
   };
   for (auto& target : targets)
     check(!target.is_traced() || handle_of(target).pinned() ||

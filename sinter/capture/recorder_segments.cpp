@@ -65,19 +65,19 @@ uint64_t hash_of(const Draft& draft) {
   auto mix = [&](uint64_t v) { h = hash_mix(h, v); };
   for (auto& input : segment.inputs) mix(hash_mix(uint64_t(input.kind), uint64_t(input.index)) ^ input.size.hash());
   for (auto& output : segment.outputs)
-    mix(hash_mix(uint64_t(output.slot), uint64_t(output.written | output.differentiable << 1 | output.forgets << 2)));
-  for (auto& [slot, source] : segment.met)
-    mix(hash_mix(uint64_t(slot), hash_mix(uint64_t(source.kind), uint64_t(source.index))));
+    mix(hash_mix(uint64_t(output.cell), uint64_t(output.written | output.differentiable << 1 | output.forgets << 2)));
+  for (auto& [cell, source] : segment.bound)
+    mix(hash_mix(uint64_t(cell), hash_mix(uint64_t(source.kind), uint64_t(source.index))));
   mix(hash_mix(uint64_t(segment.question.kind), uint64_t(segment.question.output)));
   mix(uint64_t(segment.question.compare));
   mix(hash_mix(segment.question.a.hash(), segment.question.b.hash()));
   auto mix_result = [&](const ResultTensor& result) {
-    mix(uint64_t(result.slot) * 2 + result.detached);
+    mix(uint64_t(result.cell) * 2 + result.detached);
     mix(uint64_t(result.same_as));
     mix(hash_text(field_text(result.path)));
   };
   for (auto& effect : segment.grads) {
-    mix(uint64_t(effect.leaf_slot));
+    mix(uint64_t(effect.leaf_cell));
     mix_result(effect.grad);
   }
   for (auto& result : segment.results) mix_result(result);
@@ -102,8 +102,8 @@ bool stays_leaf(const Storage& storage, bool written) { return written && storag
 
 void Recorder::add_output(Storage& storage, bool written, std::vector<Value>& values) {
   const Tensor& root = root_of(storage);
-  if (storage.slot < 0) storage.slot = next_slot_++;
-  OutputTarget target{.slot = storage.slot, .written = written, .order = memory_order(storage.sizes, storage.strides)};
+  if (storage.cell < 0) storage.cell = next_cell_++;
+  OutputTarget target{.cell = storage.cell, .written = written, .order = memory_order(storage.sizes, storage.strides)};
   bool is_leaf = stays_leaf(storage, written);
   target.differentiable = is_floating(storage.type.dtype) && records_history_ && !is_leaf && autograd::needs_gradient(root);
   target.forgets = written && storage.needs_grad && !target.differentiable && !autograd::needs_gradient(root);
@@ -111,7 +111,7 @@ void Recorder::add_output(Storage& storage, bool written, std::vector<Value>& va
     auto& size = storage.type.shape[d];
     auto names = size.symbols();
     if (names.size() == 1 && size.same_as(Dim::symbol(names[0])) && !sizes_.value(size))
-      draft_.segment.tells.push_back({sizes_.reserve(names[0]), int(draft_.segment.outputs.size()), int(d)});
+      draft_.segment.data_sizes.push_back({sizes_.reserve(names[0]), int(draft_.segment.outputs.size()), int(d)});
   }
   draft_.segment.outputs.push_back(std::move(target));
   draft_.roots.push_back(root);
@@ -126,7 +126,7 @@ std::vector<std::pair<Storage*, Tensor>> Recorder::settle_grads(std::vector<Stor
     if (grad.defined()) {
       if (grad.is_traced() && handle_of(grad).pinned()) grad = grad.clone();
       auto storage = storage_of(grad);
-      kept_.push_back(storage);
+      alive_.push_back(storage);
       needed.push_back(storage.get());
     }
     grads.emplace_back(&leaf, std::move(grad));
@@ -139,12 +139,12 @@ std::vector<std::pair<Storage*, Tensor>> Recorder::settle_grads(std::vector<Stor
   return grads;
 }
 
-// Where a tensor that outlives the program is found; its storage has a slot where it is a result.
+// Where a tensor that outlives the program is found; its storage has a cell where it is a result.
 ResultTensor Recorder::result_of(const Tensor& tensor) {
   if (!tensor.defined()) return {};
   auto storage = storage_of(tensor);
   check(!storage->number, "a number of the arguments cannot be returned as a tensor");
-  ResultTensor found{.slot = meet(*storage)};
+  ResultTensor found{.cell = bind(*storage)};
   if (tensor.is_traced()) found.path = handle_of(tensor).path;
   found.detached = is_detached(tensor);
   return found;
@@ -172,7 +172,7 @@ int64_t Recorder::end_segment(Question question, const Tensor& asked, std::span<
       compute(outliving);
   } else {
     for (auto& [id, storage] : storages_)
-      if (!storage->looks.empty()) needed.push_back(storage);
+      if (!storage->handles.empty()) needed.push_back(storage);
   }
   if (last || settle) grads = settle_grads(needed);
   Value answer;
@@ -183,23 +183,23 @@ int64_t Recorder::end_segment(Question question, const Tensor& asked, std::span<
     bool is_needed = std::find(needed.begin(), needed.end(), storage) != needed.end();
     bool made_here = !storage->real.defined() && storage->segment == segment_;
     // A constant that is handed out is the caller's own, in each call another.
-    if (last && is_needed && storage->source.kind == SlotSource::Kind::kConstant) {
+    if (last && is_needed && storage->source.kind == CellSource::Kind::kConstant) {
       root_of(*storage);
       outputs.push_back(storage);
       continue;
     }
-    bool lasting = storage->source.kind != SlotSource::Kind::kConstant && storage->source.kind != SlotSource::Kind::kMade;
+    bool lasting = storage->source.kind != CellSource::Kind::kConstant && storage->source.kind != CellSource::Kind::kMade;
     if (storage->written ? is_needed || (storage->real.defined() && lasting) : made_here && is_needed)
       outputs.push_back(storage);
   }
   for (auto* storage : outputs) {
     // A constant that was written to is a new tensor in each call.
-    bool written = storage->real.defined() && storage->source.kind != SlotSource::Kind::kConstant;
-    if (storage->source.kind == SlotSource::Kind::kConstant && storage->slot >= 0) storage->slot = next_slot_++;
-    if (storage->source.kind == SlotSource::Kind::kConstant) storage->source.kind = SlotSource::Kind::kMade;
+    bool written = storage->real.defined() && storage->source.kind != CellSource::Kind::kConstant;
+    if (storage->source.kind == CellSource::Kind::kConstant && storage->cell >= 0) storage->cell = next_cell_++;
+    if (storage->source.kind == CellSource::Kind::kConstant) storage->source.kind = CellSource::Kind::kMade;
     add_output(*storage, written, values);
   }
-  for (auto& [leaf, grad] : grads) segment.grads.push_back({meet(*leaf), result_of(grad)});
+  for (auto& [leaf, grad] : grads) segment.grads.push_back({bind(*leaf), result_of(grad)});
   for (size_t i = 0; last && i < results.size(); ++i) {
     ResultTensor found = result_of(results[i]);
     // A look at other sizes may be a copy: one for the tensor, however often it is returned.
@@ -224,19 +224,19 @@ int64_t Recorder::end_segment(Question question, const Tensor& asked, std::span<
       for (size_t fed : fed_by(draft_.graph, segment.outputs, i)) outputs[i]->feeds.push_back(outputs[fed]->id);
   }
   has_ended_ = true;
-  auto tells = segment.tells;  // the host takes the segment
+  auto data_sizes = segment.data_sizes;  // the host takes the segment
   handed_over_ = true;
   int64_t bits = host_.finish(*this, draft_);
   handed_over_ = false;
 
   if (last) {
     for (auto* storage : outliving)
-      if (host_.runs() && storage->slot >= 0) storage->real = host_.tensor_in(storage->slot);
+      if (host_.runs() && storage->cell >= 0) storage->real = host_.tensor_in(storage->cell);
     begin_segment();
     return bits;
   }
   for (auto* storage : outputs) {
-    storage->real = host_.tensor_in(storage->slot);
+    storage->real = host_.tensor_in(storage->cell);
     const TensorImpl& impl = storage->real.impl();
     storage->sizes = impl.sizes;
     storage->strides = impl.strides;
@@ -247,7 +247,7 @@ int64_t Recorder::end_segment(Question question, const Tensor& asked, std::span<
     grad_changes_.clear();
   }
   // Sizes that the data decided are known from here on.
-  for (auto& told : tells)
+  for (auto& told : data_sizes)
     sizes_.bind(sizes_.symbols()[size_t(told.place)].name, outputs[size_t(told.output)]->sizes[size_t(told.dim)]);
   begin_segment();
   return bits;

@@ -14,15 +14,15 @@
 
 namespace sinter::capture {
 
-// The tensors of a call live in slots, numbered in the order in which the program meets them. Where a slot's tensor comes
+// The tensors of a call live in cells, numbered in the order in which the program meets them. Where a cell's tensor comes
 // from when it is first met:
-struct SlotSource {
+struct CellSource {
   enum class Kind : uint8_t {
     kArgument,  // the n-th tensor of the arguments
     kMemory,    // all the memory behind the n-th tensor of the arguments, as one row: arguments overlap
     kCaptured,  // this very tensor
     kConstant,  // a tensor that the program makes of the host's numbers; a copy where it is written to
-    kGrad,      // the gradient of the tensor in slot n
+    kGrad,      // the gradient of the tensor in cell n
     kMade       // a result of a segment
   };
   Kind kind = Kind::kMade;
@@ -34,14 +34,14 @@ struct SlotSource {
 
 // One operand of a segment's graph.
 struct InputSource {
-  enum class Kind : uint8_t { kSlot, kSize, kNumber, kSeed, kOffset, kTensor, kHost, kRead };
-  Kind kind = Kind::kSlot;
-  // The slot; the number among the arguments, of the host or among those it reads; how many draws of the segment come before.
+  enum class Kind : uint8_t { kCell, kSize, kNumber, kSeed, kOffset, kTensor, kHost, kRead };
+  Kind kind = Kind::kCell;
+  // The cell; the number among the arguments, of the host or among those it reads; how many draws of the segment come before.
   int index = 0;
   Dim size = {};  // kSize
   DType dtype = kInt64;  // kNumber: how its bits are read
   Tensor tensor = {};    // kTensor: this very one, which only a gradient reads
-  int argument = -1;     // kSlot: the tensor of the arguments that it is, where nobody else needs the slot
+  int argument = -1;     // kCell: the tensor of the arguments that it is, where nobody else needs the cell
 };
 
 // A number that the host computed in the call and that is a value of the graph: see host_numbers.h.
@@ -53,8 +53,8 @@ struct HostNumber {
 
 // One result of a segment's graph.
 struct OutputTarget {
-  int slot = -1;
-  bool written = false;  // the slot had a tensor already, whose memory now holds the result
+  int cell = -1;
+  bool written = false;  // the cell had a tensor already, whose memory now holds the result
   IntList order = {};    // the dimensions from the outermost in memory to the innermost, as eager would lay it out
   bool differentiable = false;
   bool forgets = false;  // written over as a whole: what the tensor was before is no part of its history
@@ -68,7 +68,7 @@ struct HostAction {
 
 // Whether a leaf has a gradient when the program begins.
 struct GradRead {
-  SlotSource leaf;
+  CellSource leaf;
   bool present = false;
 };
 
@@ -81,7 +81,7 @@ struct Sharing {
 
 // The gradient of a leaf lies in the memory of an argument or of a tensor that the function reaches by itself, or is it.
 struct GradSharing {
-  SlotSource leaf;
+  CellSource leaf;
   int argument = -1;  // -1: `captured`
   Tensor captured;
   bool same = false;
@@ -100,7 +100,7 @@ struct Question {
 
 // How one tensor of the results is found.
 struct ResultTensor {
-  int slot = -1;  // -1: undefined
+  int cell = -1;  // -1: undefined
   ViewPath path = {};
   bool detached = false;
   int same_as = -1;  // an earlier result, which is the same tensor
@@ -108,7 +108,7 @@ struct ResultTensor {
 
 // What a leaf has as its gradient in the end.
 struct GradEffect {
-  int leaf_slot = -1;
+  int leaf_cell = -1;
   ResultTensor grad;
 };
 
@@ -150,7 +150,7 @@ struct Segment {
   int ops = 0;
   uint64_t hash = 0;  // of what it computes, reads and leaves
   uint64_t paths = 0;  // of how gradients flow through that: what a NoGradGuard covers looks the same in the graph
-  std::vector<std::pair<int, SlotSource>> met;  // slots that the program meets here first
+  std::vector<std::pair<int, CellSource>> bound;  // cells that the program reads first here
   std::vector<InputSource> inputs;
   std::vector<HostNumber> host_numbers;
   std::vector<OutputTarget> outputs;
@@ -162,11 +162,11 @@ struct Segment {
   struct Told {
     int place, output, dim;
   };
-  std::vector<Told> tells;
+  std::vector<Told> data_sizes;
   std::map<std::string, int> places;  // of the symbols
   std::vector<int> takes;             // places of the sizes that the executables are told
   std::shared_ptr<Executable> run;
-  KeptGraph kept;            // its graph in the store
+  StoredGraph stored;            // its graph in the store
   size_t saved_outputs = 0;  // results of the executable beyond those of the graph, kept for the backward
   std::shared_ptr<const Backward> backward;  // where a result is differentiable
 

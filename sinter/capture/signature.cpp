@@ -48,9 +48,9 @@ int64_t layout(const TensorImpl& impl) {
 }
 
 // How the arguments share memory: 0 when no two of them do.
-int64_t sharing(const Frame& frame) {
+int64_t sharing(const Invocation& invocation) {
   uint64_t code = 0;
-  auto& tensors = frame.tensors;
+  auto& tensors = invocation.tensors;
   for (size_t i = 1; i < tensors.size(); ++i) {
     if (!tensors[i]->defined()) continue;
     const TensorImpl& a = tensors[i]->impl();
@@ -73,7 +73,7 @@ int64_t sharing(const Frame& frame) {
 
 class Describer final : public LeafVisitor {
  public:
-  explicit Describer(const Frame& frame) : frame_(frame) {}
+  explicit Describer(const Invocation& invocation) : invocation_(invocation) {}
 
   void tensor(Tensor&) override { tensors_.push_back(path()); }
   void size(Dim&) override { numbers_.push_back({Word::Kind::kSize, path()}); }
@@ -101,7 +101,7 @@ class Describer final : public LeafVisitor {
     for (size_t i = 0; i < tensors_.size(); ++i) {
       const std::string& name = tensors_[i];
       out.push_back({Word::Kind::kProperties, name, int(i)});
-      const Tensor& tensor = *frame_.tensors[i];
+      const Tensor& tensor = *invocation_.tensors[i];
       if (!tensor.defined()) continue;
       const TensorImpl& impl = tensor.impl();
       out.push_back({Word::Kind::kLayout, name, int(i)});
@@ -121,22 +121,22 @@ class Describer final : public LeafVisitor {
     return out;
   }
 
-  const Frame& frame_;
+  const Invocation& invocation_;
   std::vector<std::string> parts_, tensors_;
   std::vector<Word> numbers_;
 };
 
 }  // namespace
 
-void sign(const Frame& frame, Signature& out) {
+void sign(const Invocation& invocation, Signature& out) {
   bool grad_enabled = autograd::grad_enabled();
-  out.push_back(int64_t(frame.tensors.size() << 16 | frame.words.size()));
+  out.push_back(int64_t(invocation.tensors.size() << 16 | invocation.words.size()));
   out.push_back(grad_enabled);
-  out.push_back(sharing(frame));
-  out.push_back(frame.types);
-  out.push_back(frame.state);
-  out.append({frame.words.data(), frame.words.size()});
-  for (auto* tensor : frame.tensors) {
+  out.push_back(sharing(invocation));
+  out.push_back(invocation.types);
+  out.push_back(invocation.state);
+  out.append({invocation.words.data(), invocation.words.size()});
+  for (auto* tensor : invocation.tensors) {
     if (!tensor->defined()) {
       out.push_back(0);
       continue;
@@ -151,9 +151,9 @@ void sign(const Frame& frame, Signature& out) {
   }
 }
 
-std::vector<Word> describe(Frame& frame) {
-  Describer describer(frame);
-  frame.describe(describer);
+std::vector<Word> describe(Invocation& invocation) {
+  Describer describer(invocation);
+  invocation.describe(describer);
   return describer.words();
 }
 
@@ -199,22 +199,22 @@ std::string difference(const Word& before, int64_t value_before, const Word& now
   return format("{} was {}, now {}", before.name, word_text(before, value_before), word_text(now, value_now));
 }
 
-int overlap_leader(const Frame& frame, size_t tensor) {
-  if (!frame.tensors[tensor]->defined()) return -1;
-  const TensorImpl& own = frame.tensors[tensor]->impl();
+int overlap_leader(const Invocation& invocation, size_t tensor) {
+  if (!invocation.tensors[tensor]->defined()) return -1;
+  const TensorImpl& own = invocation.tensors[tensor]->impl();
   int leader = -1;
   bool differs = false;
-  for (size_t i = 0; i < frame.tensors.size(); ++i) {
-    if (!frame.tensors[i]->defined() || frame.tensors[i]->impl().buffer != own.buffer) continue;
+  for (size_t i = 0; i < invocation.tensors.size(); ++i) {
+    if (!invocation.tensors[i]->defined() || invocation.tensors[i]->impl().buffer != own.buffer) continue;
     if (leader < 0) leader = int(i);
-    differs = differs || !same_tensor(frame.tensors[i]->impl(), own);
+    differs = differs || !same_tensor(invocation.tensors[i]->impl(), own);
   }
   return differs ? leader : -1;
 }
 
-bool has_overlaps(const Frame& frame) {
-  for (size_t i = 0; i < frame.tensors.size(); ++i)
-    if (overlap_leader(frame, i) >= 0) return true;
+bool has_overlaps(const Invocation& invocation) {
+  for (size_t i = 0; i < invocation.tensors.size(); ++i)
+    if (overlap_leader(invocation, i) >= 0) return true;
   return false;
 }
 

@@ -14,11 +14,11 @@ struct Signature : SmallVector<int64_t, 96> {
   using SmallVector<int64_t, 96>::SmallVector;
 };
 
-// Words before those of the frame. Among them: whether gradients are enabled; the types of the arguments and the state of
+// Words before those of the invocation. Among them: whether gradients are enabled; the types of the arguments and the state of
 // the function object, which differ from process to process.
 inline constexpr size_t kHeaderWords = 5, kGradModeWord = 1, kTypesWord = 3, kStateWord = 4;
 
-void sign(const Frame& frame, Signature& out);
+void sign(const Invocation& invocation, Signature& out);
 
 struct Word {
   enum class Kind : uint8_t {
@@ -38,14 +38,14 @@ struct Word {
 };
 
 // One Word for each word of the signature.
-std::vector<Word> describe(Frame& frame);
+std::vector<Word> describe(Invocation& invocation);
 // The value of a word as people write it: "f32, rank 2, cpu, requires_grad".
 std::string word_text(const Word& word, int64_t value);
 // What differs between two calls, of which both have such a word: "argument 1 was 0.5, now 0.25".
 std::string difference(const Word& before, int64_t value_before, const Word& now, int64_t value_now);
 // Whether the arguments overlap in memory without being the same tensor.
-bool has_overlaps(const Frame& frame);
+bool has_overlaps(const Invocation& invocation);
 // The group of arguments with the memory of this one, when they overlap; the first of them.
-int overlap_leader(const Frame& frame, size_t tensor);
+int overlap_leader(const Invocation& invocation, size_t tensor);
 
 }  // namespace sinter::capture

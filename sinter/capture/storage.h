@@ -1,6 +1,6 @@
 #pragma once
 // Memory as a traced program sees it. Every traced tensor is a look (a path of views) at a storage; a write to one look
-// gives the storage a new value, and the other looks are taken anew when they are next used. This is functionalisation,
+// gives the storage a new value, and the other handles are taken anew when they are next used. This is functionalisation,
 // done while tracing because the tape and the user's questions need the values at once.
 #include <source_location>
 
@@ -20,10 +20,10 @@ struct Storage : RefCounted {
   const uint64_t id;
   Type type;
   IntList sizes, strides;  // the present layout of the whole
-  SlotSource source;
+  CellSource source;
   std::optional<InputSource> number;  // no tensor but a number of the call
   std::optional<HostNumber> host_number;  // where it is one of the host's
-  int slot = -1;           // once the program of the runtime knows it
+  int cell = -1;           // once the program of the runtime knows it
   Tensor real;             // the tensor that it is at present; undefined while only this segment knows its value
   Tensor root;             // its value in the present segment, with its history
   uint32_t segment = 0;    // the one that `root` belongs to; 0: none
@@ -33,8 +33,8 @@ struct Storage : RefCounted {
   std::vector<uint64_t> feeds;  // other storages that the segment which made it has computed from it
   bool needs_grad = false; // the real tensor takes part in the caller's history
   Tensor grad;             // of a leaf, as the program has set it
-  const Storage* leaf = nullptr;  // of a gradient (SlotSource::Kind::kGrad): whose
-  std::vector<Handle*> looks;  // tensors of the program that look at it; those of the tape do not count
+  const Storage* leaf = nullptr;  // of a gradient (CellSource::Kind::kGrad): whose
+  std::vector<Handle*> handles;  // tensors of the program that look at it; those of the tape do not count
   bool from_call = false;      // made of the arguments, as far as is known
   std::optional<std::source_location> where;  // the user's line that made it
 };

@@ -23,12 +23,12 @@ Type argument_type(const Tensor& real, int index, const std::vector<Word>& words
   return type;
 }
 
-// What is in a slot when the program ends; nothing where the program has no part in it.
-Value value_in(int slot, const Segment& segment, const Graph& graph) {
+// What is in a cell when the program ends; nothing where the program has no part in it.
+Value value_in(int cell, const Segment& segment, const Graph& graph) {
   for (size_t i = 0; i < segment.outputs.size(); ++i)
-    if (segment.outputs[i].slot == slot) return graph.outputs()[i];
+    if (segment.outputs[i].cell == cell) return graph.outputs()[i];
   for (size_t i = 0; i < segment.inputs.size(); ++i)
-    if (segment.inputs[i].kind == InputSource::Kind::kSlot && segment.inputs[i].index == slot) return graph.inputs()[i];
+    if (segment.inputs[i].kind == InputSource::Kind::kCell && segment.inputs[i].index == cell) return graph.inputs()[i];
   return {};
 }
 
@@ -36,7 +36,7 @@ Value value_in(int slot, const Segment& segment, const Graph& graph) {
 Tensor only_look_at(const OutputTarget& output, const Segment& segment, const TensorList& results) {
   Tensor found;
   for (size_t i = 0; i < segment.results.size(); ++i) {
-    if (segment.results[i].slot != output.slot) continue;
+    if (segment.results[i].cell != output.cell) continue;
     if (found.defined() || output.written || segment.results[i].detached) return {};
     found = results[i];
   }
@@ -49,7 +49,7 @@ std::vector<Value> lasting(const Segment& segment, const Graph& graph, const std
   for (size_t i = 0; i < segment.outputs.size(); ++i) {
     auto& target = segment.outputs[i];
     if (target.written || std::any_of(segment.grads.begin(), segment.grads.end(),
-                                      [&](auto& effect) { return effect.grad.slot == target.slot; }))
+                                      [&](auto& effect) { return effect.grad.cell == target.cell; }))
       out.push_back(graph.outputs()[i]);
   }
   for (auto& result : results)
@@ -78,13 +78,13 @@ std::shared_ptr<Segment> Capture::keep(Recorder& recorder, Draft& draft) {
   }
   for (auto& result : segment.results) {
     Value value;
-    if (result.slot >= 0) {
-      value = value_in(result.slot, segment, draft.graph);
-      auto met = std::find_if(segment.met.begin(), segment.met.end(), [&](auto& m) { return m.first == result.slot; });
-      if (!value && met != segment.met.end() && met->second.kind == SlotSource::Kind::kArgument) {
-        int index = met->second.index;
-        Type type = argument_type(*frame_.tensors[size_t(index)], index, entry_.guards.words(), sizes_);
-        value = draft.graph.add_input(type, met->second.name);
+    if (result.cell >= 0) {
+      value = value_in(result.cell, segment, draft.graph);
+      auto bound = std::find_if(segment.bound.begin(), segment.bound.end(), [&](auto& m) { return m.first == result.cell; });
+      if (!value && bound != segment.bound.end() && bound->second.kind == CellSource::Kind::kArgument) {
+        int index = bound->second.index;
+        Type type = argument_type(*invocation_.tensors[size_t(index)], index, entry_.guards.words(), sizes_);
+        value = draft.graph.add_input(type, bound->second.name);
       }
       if (value) value = apply(result.path, draft.graph, value);
     }
@@ -102,15 +102,15 @@ std::shared_ptr<Segment> Capture::keep(Recorder& recorder, Draft& draft) {
   return kept;
 }
 
-std::shared_ptr<Entry> Function::trace(Frame& frame, std::span<const TracedDim> dims, SmallVector<int64_t, 8>& sizes) {
+std::shared_ptr<CacheEntry> Function::trace(Invocation& invocation, std::span<const TracedDim> dims, SmallVector<int64_t, 8>& sizes) {
   Signature signature;
-  sign(frame, signature);
-  if (auto entry = find(signature, frame, sizes)) return entry;
+  sign(invocation, signature);
+  if (auto entry = find(signature, invocation, sizes)) return entry;
   if (state_->gave_up.load(std::memory_order_relaxed)) return nullptr;
   std::lock_guard capturing(state_->capturing);
   // Another thread may have traced it meanwhile.
-  if (auto entry = find(signature, frame, sizes)) return entry;
-  std::vector<Word> words = describe(frame);
+  if (auto entry = find(signature, invocation, sizes)) return entry;
+  std::vector<Word> words = describe(invocation);
   auto earlier = entries();
   if (int64_t(earlier.size()) >= int_option(options_, "recompile_limit")) {
     state_->gave_up = true;
@@ -118,15 +118,15 @@ std::shared_ptr<Entry> Function::trace(Frame& frame, std::span<const TracedDim> 
         "{} was traced {} times, which is its recompile_limit; calls that fit none of these run eagerly from now on. "
         "The "
         "guard that failed last: {}",
-        name_, earlier.size(), earlier.back()->guards.failure(signature, words, frame).text);
+        name_, earlier.size(), earlier.back()->guards.failure(signature, words, invocation).text);
     return nullptr;
   }
-  SizeTable table = choose_sizes(signature, words, frame, dims);
-  auto entry = std::make_shared<Entry>(signature, std::move(words), table);
-  Call call(frame);
+  SizeTable table = choose_sizes(signature, words, invocation, dims);
+  auto entry = std::make_shared<CacheEntry>(signature, std::move(words), table);
+  CallState call(invocation);
   for (auto& symbol : table.symbols()) call.sizes.push_back(symbol.value);
   try {
-    Capture capture(*this, *entry, call, frame, Capture::Purpose::kTrace);
+    Capture capture(*this, *entry, call, invocation, Capture::Purpose::kTrace);
     capture.run();
     entry->root = capture.first();
   } catch (const CannotCapture& reason) {

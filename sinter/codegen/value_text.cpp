@@ -197,8 +197,8 @@ std::string BodyWriter::statement(int id) const {
   std::string left = format("const {} {} = ", type_text(compute, lanes), variable(id));
   switch (instr.kind) {
     case InstrKind::kLoad:
-      if (std::find(turned_.begin(), turned_.end(), id) != turned_.end())
-        return left + format("load<k::f32>(turned{}_, turned_row_ * kLanes);", id);
+      if (std::find(prepared_.begin(), prepared_.end(), id) != prepared_.end())
+        return left + format("load<k::f32>(prepared{}_, prepared_row_ * kLanes);", id);
       return left + load(instr) + ";";
     case InstrKind::kLoadIndex: {
       if (!instr.args.empty()) {

@@ -46,8 +46,8 @@ class BodyWriter {
 
   // The instruction's result as a value of `compute`, in lanes unless scalar mode.
   std::string value(int id, DType compute) const;
-  // These loads have been turned: lanes of row `turned_row` lie in `turned<id>`.
-  void read_turned(std::vector<int> ids) { turned_ = std::move(ids); }
+  // These loads have been transposed: lanes of row `turned_row` lie in `transposed<id>`.
+  void read_prepared(std::vector<int> ids) { prepared_ = std::move(ids); }
   // Conditions that change along the lanes' axis are taken to be what they are at this place of it.
   void decide_at(const Dim& place) { place_ = place; }
   // Loads of vectors that have conditions are written load_if<…>(condition, …), where a dialect has it: what follows need
@@ -73,7 +73,7 @@ class BodyWriter {
   const Sweep& sweep_;
   Dim axis_;
   LaneMode mode_;
-  std::vector<int> turned_;
+  std::vector<int> prepared_;
   std::optional<Dim> place_;
   bool guards_ = false, rows_in_lanes_ = false;
 };

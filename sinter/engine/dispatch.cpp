@@ -73,7 +73,7 @@ bool becomes_its_body(const Op& op, std::span<const TensorArg> inputs, const Att
   if (autograd::is_recording(inputs)) return !op.grad;
   if (tracer || op.run_cpu) return tracer && op.inlines;
   auto types = eager::operand_types(inputs);
-  return !eager::takes_whole(OpCall{op, types, attrs});
+  return !eager::has_own_kernel(OpCall{op, types, attrs});
 }
 
 class Engine : public Dispatcher {

@@ -37,7 +37,7 @@ struct Program {
 
 // Where the graph of a program is kept when it is ready to be planned (engine/executable/ready_graph.h), and the user's
 // lines of the captured one.
-struct KeptGraph {
+struct StoredGraph {
   std::string key;  // empty: it is not
   std::vector<std::string> lines;
 };

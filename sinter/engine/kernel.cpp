@@ -62,7 +62,7 @@ std::shared_ptr<const Kernel> compile_kernel(const LoopNest& nest, Device device
   auto& engine = engine_of(device);
   if (!engine.target().gpu) return write_kernel(nest, name, {.stream = options.stream}).compile();
   auto kernel = std::make_shared<Kernel>();
-  const GpuFacts facts{.target = engine.target(), .wide = options.wide, .turn = options.turn};
+  const GpuFacts facts{.target = engine.target(), .wide = options.wide, .transposed_along = options.transposed_along};
   kernel->name = name;
   kernel->parameters = nest.parameters;
   kernel->on_device = engine.compile_loops(nest, name, facts);

@@ -33,7 +33,7 @@ struct Kernel {
 struct KernelOptions {
   bool stream = false;  // on a CPU: stores go past the caches, and results are aligned to 64 bytes
   bool wide = false;    // on a GPU: some operand reaches over 2^31 elements or more
-  int turn = -1;        // on a GPU, of a map: an axis along which some operand lies that strides along the last one
+  int transposed_along = -1;        // on a GPU, of a map: an axis along which some operand lies that strides along the last one
 };
 
 // Schedules, emits and compiles the nest of one op for a device. Compiled code is kept in memory and on disk.

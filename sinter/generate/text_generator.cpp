@@ -111,13 +111,13 @@ struct TextGenerator::Programs {
     CompileOptions compile_options{
         .mode = options.mode, .fullgraph = true, .dynamic = Dynamic::kFalse, .options = options.options};
     compile_options.options.try_emplace("recompile_limit", int64_t(64));
-    auto vouch = [&](const std::string& what) {
+    auto fingerprint = [&](const std::string& what) {
       compile_options.name = what;
-      compile_options.vouched = [model, text = format("{} {}", what, shape.text())] { return model->vouch(text); };
+      compile_options.fingerprint = [model, text = format("{} {}", what, shape.text())] { return model->fingerprint(text); };
     };
-    vouch("prefill");
+    fingerprint("prefill");
     auto compiled_prefill = compile(step(true), compile_options);
-    vouch("decode");
+    fingerprint("decode");
     auto compiled_decode = compile(step(false), compile_options);
     prefill_function = &compiled_prefill.function();
     decode_function = &compiled_decode.function();

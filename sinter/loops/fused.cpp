@@ -25,23 +25,23 @@ Index coordinates(const Shape& shape, std::optional<int> pair = {}) {
   return at;
 }
 
-// What a sweep that needs these values computes: everything behind them up to reductions, and up to `kept`.
-std::set<const Node*> computed_for(const std::vector<const Node*>& wanted, const Node* kept = nullptr) {
+// What a sweep that needs these values computes: everything behind them up to reductions, and up to `spilled`.
+std::set<const Node*> computed_for(const std::vector<const Node*>& wanted, const Node* spilled = nullptr) {
   std::set<const Node*> seen;
   std::vector<const Node*> left = wanted;
   while (!left.empty()) {
     const Node* node = left.back();
     left.pop_back();
-    if (node == kept || is_reduction(*node) || !seen.insert(node).second) continue;
+    if (node == spilled || is_reduction(*node) || !seen.insert(node).second) continue;
     for (auto& v : node->inputs) left.push_back(v.node);
   }
   return seen;
 }
 
-// The value worth keeping, and the first of the sweeps that compute it; `wanted` has for each sweep what it needs. Its
+// The value worth spilling, and the first of the sweeps that compute it; `wanted` has for each sweep what it needs. Its
 // place is a result of its own type. The plan may have put that into the memory of an operand of the same extent, so no
 // later sweep may read one.
-std::pair<KeptValue, size_t> find_kept(const FusedAttrs& attrs, std::span<const Layout> layouts,
+std::pair<SpilledValue, size_t> find_spilled(const FusedAttrs& attrs, std::span<const Layout> layouts,
                                        const std::vector<std::vector<const Node*>>& wanted) {
   const Graph& body = *attrs.body;
   auto full = [&](Value v) { return v.type().shape.same_as(attrs.domain); };
@@ -250,7 +250,7 @@ class FusedLowering {
     std::vector<std::vector<const Node*>> wanted(size_t(deepest) + 1);
     for (auto& [node, outer] : outers_) wanted[size_t(depth_[node]) - 1].push_back(node->inputs[0].node);
     for (auto& v : body_.outputs()) wanted.back().push_back(v.node);
-    std::tie(kept_, kept_by_) = find_kept(attrs_, layouts_, wanted);
+    std::tie(spilled_, spilled_by_) = find_spilled(attrs_, layouts_, wanted);
     nest_.sweeps.resize(size_t(deepest));
   }
 
@@ -260,7 +260,7 @@ class FusedLowering {
     for (size_t n = 0; n < nest_.sweeps.size(); ++n) {
       Sweep& sweep = nest_.sweeps[n];
       SweepBuilder builder(body_, nest_, layouts_, outers_, sweep);
-      if (kept_.node && n > kept_by_) builder.read_kept(kept_);
+      if (spilled_.node && n > spilled_by_) builder.read_spilled(spilled_);
       // In the body's order: equal bodies have equal texts.
       for (auto& node : body_.nodes()) {
         if (!is_reduction(node) || size_t(depth_[&node]) != n + 1) continue;
@@ -270,8 +270,8 @@ class FusedLowering {
         sweep.reductions.push_back(
             {outers_.at(&node), value, combine, accumulator_dtype(combine, builder.dtype_of(value), result), result});
       }
-      if (kept_.node && n == kept_by_)
-        sweep.stores.push_back({kept_.operand, kept_.offset, builder.element(kept_.node->result(), coordinates(attrs_.domain))});
+      if (spilled_.node && n == spilled_by_)
+        sweep.stores.push_back({spilled_.operand, spilled_.offset, builder.element(spilled_.node->result(), coordinates(attrs_.domain))});
     }
   }
 
@@ -280,7 +280,7 @@ class FusedLowering {
     Sweep elements, once;
     once.once = true;
     SweepBuilder element(body_, nest_, layouts_, outers_, elements), row(body_, nest_, layouts_, outers_, once);
-    if (kept_.node) element.read_kept(kept_);
+    if (spilled_.node) element.read_spilled(spilled_);
     for (size_t j = 0; j < body_.outputs().size(); ++j) {
       Value v = body_.outputs()[j];
       auto& shape = v.type().shape;
@@ -319,8 +319,8 @@ class FusedLowering {
   const size_t inputs_;
   LoopNest nest_;
   std::map<const Node*, int> depth_, outers_;
-  KeptValue kept_;
-  size_t kept_by_ = 0;
+  SpilledValue spilled_;
+  size_t spilled_by_ = 0;
 };
 
 LoopNest lower_places(const FusedAttrs& attrs, std::span<const Layout> layouts, const IntList& order) {

@@ -91,10 +91,10 @@ std::string sweep_text(const SweepSchedule& sweep) {
 std::string to_string(const Schedule& s) {
   std::string out = s.gpu ? spread_text(s) : lanes_text(s);
   if (s.stream) out += " streaming";
-  for (size_t i = 0; i < s.turned.size(); ++i)
-    out += (i ? ", %" : format(" turned along {}: %", s.turn_axis.symbol)) + std::to_string(s.turned[i]);
+  for (size_t i = 0; i < s.transposed.size(); ++i)
+    out += (i ? ", %" : format(" transposed along {}: %", s.transposed_axis.symbol)) + std::to_string(s.transposed[i]);
   if (s.items) out += format(", {} under way", s.items);
-  for (auto& kept : s.kept) out += format(", {} vectors kept of in{}[{}]", s.keep, kept.operand, kept.offset);
+  for (auto& held : s.held) out += format(", {} vectors held of in{}[{}]", s.held_vectors, held.operand, held.offset);
   for (size_t i = 0; i < s.sweeps.size(); ++i)
     if (std::string text = sweep_text(s.sweeps[i]); !text.empty()) out += format("; sweep {}{}", i, text);
   return out;

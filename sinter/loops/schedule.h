@@ -46,7 +46,7 @@ struct SweepSchedule {
 };
 
 // Vectors of a row that stay in registers, because several sweeps load them.
-struct KeptLoad {
+struct HeldLoad {
   int operand;
   DType dtype;
   Dim offset;
@@ -61,9 +61,9 @@ struct Schedule {
   VectorMode mode = VectorMode::kScalar;
   Dim vector_axis;  // its symbol
   // Loads of a map that lie side by side along another axis than the lanes': squares of both axes are loaded as they lie, and
-  // turned.
-  std::vector<int> turned;
-  Axis turn_axis;
+  // transposed.
+  std::vector<int> transposed;
+  Axis transposed_axis;
   std::vector<SweepSchedule> sweeps;  // one each
   std::vector<Axis> range;  // the axes whose points are shared out
   bool over_inner = false;  // of a map without rows: that is the inner axis
@@ -83,8 +83,8 @@ struct Schedule {
   int warp = 32;      // threads that run in step
   int most = 512, bounds = 512;  // threads of a block: that it may be given, that it is compiled for
   int items = 0, vector_items = 0;  // of searches and scans: elements, and vectors, that a thread has under way at once
-  int keep = 0;       // vectors of each of `kept`
-  std::vector<KeptLoad> kept;
+  int held_vectors = 0;  // of each of `held`
+  std::vector<HeldLoad> held;
   DType memory = kFloat32;  // of the results that an epilogue reads
 
   Dim points() const;  // of the range
@@ -102,10 +102,10 @@ struct GpuFacts {
   bool wide = false;  // some operand, or the range, reaches 2^30 elements
   // Of a map: an axis (counted as they are nested) along which operands lie that stride along the last one, although the
   // nest does not say so. Where a stride is known to be 1 the axis is found without.
-  int turn = -1;
+  int transposed_along = -1;
   // Of rows with several sweeps: so many vectors of what more than one of them loads stay in a thread's registers; the rest
   // of a longer row is loaded again. gpu_geometry tells how many a thread gets.
-  int keep = 0;
+  int held_vectors = 0;
   KernelPart part = KernelPart::kKernel;
   DType memory = kFloat32;  // of an epilogue by itself: what the contraction's results are stored as
 };

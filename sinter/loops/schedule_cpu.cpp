@@ -160,22 +160,22 @@ SweepSchedule scalar_of(const LoopNest& nest, const Sweep& sweep) {
 }
 
 // The loads of f32 that lanes would gather, but that lie side by side along the last row axis, or may do so: then as many
-// rows as lanes at a time can load whole vectors and turn them.
-void find_turned(const LoopNest& nest, Schedule& out) {
+// rows as lanes at a time can load whole vectors and transpose them.
+void find_transposed(const LoopNest& nest, Schedule& out) {
   if (nest.rows.empty() || nest.inner.size() != 1 || nest.tiles || nest.reads_index() || !out.sweeps[0].cuts.empty())
     return;
   const Sweep& sweep = nest.sweeps[0];
   for (auto& store : sweep.stores)
     if (movement(store.offset, out.vector_axis) != Movement::kUnit) return;
-  out.turn_axis = nest.rows.back();
+  out.transposed_axis = nest.rows.back();
   for (size_t id = 0; id < sweep.body.size(); ++id) {
     const Instr& instr = sweep.body[id];
     if (instr.kind != InstrKind::kLoad || instr.dtype != kFloat32 || !instr.conditions.empty()) continue;
-    const Dim& other = out.turn_axis.symbol;
+    const Dim& other = out.transposed_axis.symbol;
     Movement along = movement(instr.offset, other);
     bool beside =
         along == Movement::kUnit || (along == Movement::kStrided && !instr.offset.coefficient_of(other)->is_number());
-    if (movement(instr.offset, out.vector_axis) == Movement::kStrided && beside) out.turned.push_back(int(id));
+    if (movement(instr.offset, out.vector_axis) == Movement::kStrided && beside) out.transposed.push_back(int(id));
   }
 }
 
@@ -204,8 +204,8 @@ Schedule schedule(const LoopNest& nest, const CpuFacts& facts) {
       out.sweeps[i] = lanes ? lanes_of(nest, nest.sweeps[i]) : scalar_of(nest, nest.sweeps[i]);
   }
   if (out.mode == VectorMode::kMap && nest.is_map()) {
-    find_turned(nest, out);
-    if (!out.turned.empty()) out.piece_vectors = 1;
+    find_transposed(nest, out);
+    if (!out.transposed.empty()) out.piece_vectors = 1;
     const auto& stores = nest.sweeps[0].stores;
     out.stream = facts.stream && std::all_of(stores.begin(), stores.end(), [&](auto& store) {
                    return movement(store.offset, out.vector_axis) == Movement::kUnit;

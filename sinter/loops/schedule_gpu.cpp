@@ -14,8 +14,8 @@ constexpr int kElementThreads = 256;
 constexpr int kSearchItems = 8;     // elements of a search that a thread loads at a time
 constexpr int kSearchBytes = 128;   // or, in vectors, of what it has to compare
 constexpr int kScanItems = 4;       // neighbours that a thread scans by itself
-constexpr size_t kMostTurned = 4;   // loads: a square each in shared memory
-constexpr int64_t kMostKept = 192;  // bytes of a row in a thread's registers
+constexpr size_t kMostTransposed = 4;   // loads: a square each in shared memory
+constexpr int64_t kMostHeld = 192;  // bytes of a row in a thread's registers
 constexpr size_t kSmallBody = 8;    // instructions of a loop that is worth unrolling
 
 Dim last_axis(const LoopNest& nest) { return nest.inner.back().symbol; }
@@ -85,7 +85,7 @@ std::vector<Axis> outer_axes(const LoopNest& nest) {
 }
 
 // Whether a load strides along the last axis and lies along another one; `told`: although the nest does not say so.
-bool turns(const LoopNest& nest, const Instr& instr, const Dim& other, bool told) {
+bool is_transposed(const LoopNest& nest, const Instr& instr, const Dim& other, bool told) {
   if (instr.kind != InstrKind::kLoad || !instr.conditions.empty()) return false;
   Movement m = movement(instr.offset, other);
   if (movement(instr.offset, last_axis(nest)) != Movement::kStrided) return false;
@@ -96,21 +96,21 @@ bool turns(const LoopNest& nest, const Instr& instr, const Dim& other, bool told
 }
 
 // Loads that lie along an axis other than the last: the innermost such axis, and all of its loads.
-void find_turned(const LoopNest& nest, int told, Schedule& out) {
+void find_transposed(const LoopNest& nest, int told, Schedule& out) {
   const Sweep& sweep = nest.sweeps[0];
   for (auto& store : sweep.stores)
     if (movement(store.offset, last_axis(nest)) != Movement::kUnit) return;
   auto outer = outer_axes(nest);
-  for (size_t n = outer.size(); n-- > 0 && out.turned.empty();) {
-    for (size_t id = 0; id < sweep.body.size() && out.turned.size() < kMostTurned; ++id)
-      if (turns(nest, sweep.body[id], outer[n].symbol, told == int(n))) out.turned.push_back(int(id));
-    if (out.turned.empty()) continue;
-    out.turn_axis = outer[n];
+  for (size_t n = outer.size(); n-- > 0 && out.transposed.empty();) {
+    for (size_t id = 0; id < sweep.body.size() && out.transposed.size() < kMostTransposed; ++id)
+      if (is_transposed(nest, sweep.body[id], outer[n].symbol, told == int(n))) out.transposed.push_back(int(id));
+    if (out.transposed.empty()) continue;
+    out.transposed_axis = outer[n];
     out.spread = Spread::kTiles;
     outer.erase(outer.begin() + long(n));
     out.range = outer;
     auto squares = [](const Dim& extent) { return (extent + (kSquare - 1)) / kSquare; };
-    out.work = squares(out.turn_axis.extent) * squares(nest.inner.back().extent);
+    out.work = squares(out.transposed_axis.extent) * squares(nest.inner.back().extent);
   }
 }
 
@@ -122,7 +122,7 @@ void spread_map(const LoopNest& nest, const GpuFacts& facts, Schedule& out) {
   if (facts.lanes && lanes_fit(nest))
     take_lanes(nest, VectorMode::kMap, out);
   else if (!nest.tiles)
-    find_turned(nest, facts.turn, out);
+    find_transposed(nest, facts.transposed_along, out);
 }
 
 // Replacing goes over the axes that may collide in their order, in one thread; combining does not, by atomics.
@@ -158,19 +158,19 @@ void spread_rows(const LoopNest& nest, Schedule& out) {
   out.work = points_of(nest.inner);
 }
 
-bool can_keep(const LoopNest& nest, const Instr& instr) {
+bool can_hold(const LoopNest& nest, const Instr& instr) {
   return instr.kind == InstrKind::kLoad && instr.conditions.empty() && !nest.operands[size_t(instr.operand)].output &&
          movement(instr.offset, last_axis(nest)) == Movement::kUnit;
 }
 
-// What several sweeps load along a row; the first sweep that loads it keeps it.
-void find_kept(const LoopNest& nest, int keep, Schedule& out) {
-  if (keep <= 0 || nest.inner.size() != 1 || any_moves(nest)) return;
-  std::map<std::string, std::pair<KeptLoad, std::set<size_t>>> loads;
+// What several sweeps load along a row; the first sweep that loads it holds it.
+void find_held(const LoopNest& nest, int vectors, Schedule& out) {
+  if (vectors <= 0 || nest.inner.size() != 1 || any_moves(nest)) return;
+  std::map<std::string, std::pair<HeldLoad, std::set<size_t>>> loads;
   for (size_t n = 0; n < nest.sweeps.size(); ++n)
     for (auto& instr : nest.sweeps[n].body) {
-      if (nest.sweeps[n].once || !can_keep(nest, instr)) continue;
-      KeptLoad load{instr.operand, instr.dtype, instr.offset, n};
+      if (nest.sweeps[n].once || !can_hold(nest, instr)) continue;
+      HeldLoad load{instr.operand, instr.dtype, instr.offset, n};
       auto& known =
           loads.try_emplace(format("{} {} {}", instr.operand, instr.dtype, instr.offset), load, std::set<size_t>())
               .first->second;
@@ -178,12 +178,12 @@ void find_kept(const LoopNest& nest, int keep, Schedule& out) {
     }
   int64_t bytes = 0;
   for (auto& [place, load] : loads) {
-    int64_t own = keep * out.lanes * item_size(load.first.dtype);
-    if (load.second.size() < 2 || bytes + own > kMostKept) continue;
+    int64_t own = vectors * out.lanes * item_size(load.first.dtype);
+    if (load.second.size() < 2 || bytes + own > kMostHeld) continue;
     bytes += own;
-    out.kept.push_back(load.first);
+    out.held.push_back(load.first);
   }
-  out.keep = keep;
+  out.held_vectors = vectors;
 }
 
 void schedule_rows(const LoopNest& nest, const GpuFacts& facts, Schedule& out) {
@@ -202,7 +202,7 @@ void schedule_rows(const LoopNest& nest, const GpuFacts& facts, Schedule& out) {
     return;
   }
   out.over_inner = nest.is_map() && nest.rows.empty();
-  if (vectors && !out.over_inner) find_kept(nest, facts.keep, out);
+  if (vectors && !out.over_inner) find_held(nest, facts.held_vectors, out);
   for (size_t n = 0; n < nest.sweeps.size(); ++n) {
     auto& sweep = nest.sweeps[n];
     if (!sweep.reductions.empty() && sweep.stores.empty() && sweep.body.size() <= kSmallBody)

@@ -54,14 +54,14 @@ int SweepBuilder::element(Value v, const Index& at) {
 
 int SweepBuilder::make(Value v, const Index& at) {
   const Node& node = *v.node;
-  if (kept_ && kept_->node == &node) {
-    bool own = at.size() == kept_->at.size();
-    for (size_t d = 0; own && d < at.size(); ++d) own = at[d].same_as(kept_->at[d]);
+  if (spilled_ && spilled_->node == &node) {
+    bool own = at.size() == spilled_->at.size();
+    for (size_t d = 0; own && d < at.size(); ++d) own = at[d].same_as(spilled_->at[d]);
     if (own) {
       return add_instr(sweep_, {.kind = InstrKind::kLoad,
                                 .dtype = v.type().dtype,
-                                .operand = kept_->operand,
-                                .offset = kept_->offset});
+                                .operand = spilled_->operand,
+                                .offset = spilled_->offset});
     }
   }
   switch (node.op->kind) {

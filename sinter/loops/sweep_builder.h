@@ -11,9 +11,9 @@ namespace sinter {
 
 // A value that one sweep computes and leaves in the memory of a result, for the sweeps after it; the result itself is
 // stored by the last one.
-struct KeptValue {
+struct SpilledValue {
   const Node* node = nullptr;
-  Index at = {};  // the element that a step of the sweep keeps
+  Index at = {};  // the element that a step of the sweep spills
   int operand = -1;
   Dim offset = 0;
 };
@@ -31,10 +31,10 @@ class SweepBuilder {
   // Where a scatter puts the element at these coordinates of its domain, and what it puts there.
   Index target(const Node& scatter, const Index& at);
   int scattered(const Node& scatter, const Index& at) { return by_definition(scatter, at, {}); }
-  // What is kept of an element that wins.
+  // What is spilled of an element that wins.
   int payload(const Node& node, const Index& row, const Index& inner);
-  // From here on the value is read from where it was kept.
-  void read_kept(const KeptValue& kept) { kept_ = &kept; }
+  // From here on the value is read from where it was spilled.
+  void read_spilled(const SpilledValue& spilled) { spilled_ = &spilled; }
   DType dtype_of(int id) const { return sweep_.body[size_t(id)].dtype; }
 
  private:
@@ -58,7 +58,7 @@ class SweepBuilder {
   const std::map<const Node*, int>& outers_;
   Sweep& sweep_;
   const std::set<const Node*> stored_;  // what memory and the rest of the kernel have to agree on
-  const KeptValue* kept_ = nullptr;
+  const SpilledValue* spilled_ = nullptr;
   Conditions guards_;  // nothing is read where one of them fails
   std::map<const Node*, int> input_of_;  // operands of the nest; tiles, counted from the last, below 0
   std::map<std::string, int> done_;

@@ -3,7 +3,7 @@
 #include "sinter/autograd/autograd.h"
 #include "sinter/base/error.h"
 #include "sinter/base/hash.h"
-#include "sinter/capture/vouched.h"
+#include "sinter/capture/fingerprint.h"
 #include "sinter/ops/creation.h"
 #include "sinter/ops/pointwise.h"
 
@@ -72,11 +72,11 @@ void Model::set_origin(std::string configuration) {
   made_ = fingerprint_of(watched());
 }
 
-std::shared_ptr<const capture::Vouched> Model::vouch(const std::string& function) {
+std::shared_ptr<const capture::Fingerprint> Model::fingerprint(const std::string& function) {
   auto states = watched();
   if (origin_.empty() || fingerprint_of(states) != made_) return nullptr;
-  auto out = std::make_shared<capture::Vouched>();
-  out->fingerprint = format("{} {} {}", config_.architecture, hash_hex(origin_), function);
+  auto out = std::make_shared<capture::Fingerprint>();
+  out->text = format("{} {} {}", config_.architecture, hash_hex(origin_), function);
   for (auto& list : {named_parameters(), named_buffers()}) out->tensors.insert(out->tensors.end(), list.begin(), list.end());
   for (size_t i = 0; i < constants_.size(); ++i) out->tensors.emplace_back(format("constant {}", i), constants_[i]);
   out->states = std::move(states);

@@ -75,10 +75,10 @@ class Model : public nn::Module {
 
   // Known by its configuration, so that compiled programs are found without tracing, as long as nothing but the values of
   // its tensors has changed since it was made.
-  std::shared_ptr<const capture::Vouched> vouch() override { return vouch(""); }
+  std::shared_ptr<const capture::Fingerprint> fingerprint() override { return fingerprint(""); }
   // The same for a function of the model other than its forward pass: `function` says which, and all that it depends on
   // beside the model and its arguments.
-  std::shared_ptr<const capture::Vouched> vouch(const std::string& function);
+  std::shared_ptr<const capture::Fingerprint> fingerprint(const std::string& function);
   // To be told once by who makes a model, when it is complete: the text that it is made from.
   void set_origin(std::string configuration);
   // That text; empty for a model of the user's own.

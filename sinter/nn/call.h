@@ -188,8 +188,8 @@ namespace nn::detail {
 
 // Options with the module's word for itself.
 template <class M>
-CompileOptions vouched_by(M& module, CompileOptions options) {
-  if (!options.vouched) options.vouched = [&module] { return module.vouch(); };
+CompileOptions with_fingerprint(M& module, CompileOptions options) {
+  if (!options.fingerprint) options.fingerprint = [&module] { return module.fingerprint(); };
   return options;
 }
 
@@ -234,13 +234,13 @@ template <std::derived_from<nn::Module> M>
 auto compile(const std::shared_ptr<M>& module, const CompileOptions& options = {}, Where where = Where::current()) {
   UserPosition here(where, "compile");
   check(module != nullptr, "compile: the module is null");
-  return compile(nn::detail::CallModule<M>{module, module.get()}, nn::detail::vouched_by(*module, options), where);
+  return compile(nn::detail::CallModule<M>{module, module.get()}, nn::detail::with_fingerprint(*module, options), where);
 }
 
 template <std::derived_from<nn::Module> M>
 auto compile(M& module, const CompileOptions& options = {}, Where where = Where::current()) {
   UserPosition here(where, "compile");
-  return compile(nn::detail::CallModule<M>{nullptr, &module}, nn::detail::vouched_by(module, options), where);
+  return compile(nn::detail::CallModule<M>{nullptr, &module}, nn::detail::with_fingerprint(module, options), where);
 }
 
 }  // namespace sinter

@@ -139,8 +139,8 @@ class Module {
 
   // What captured programs watch of this module and of those inside it.
   std::vector<IntrusivePtr<capture::HostState>> watched();
-  // Where a module is known by a word that outlives the process (capture/vouched.h); null by default.
-  virtual std::shared_ptr<const capture::Vouched> vouch() { return nullptr; }
+  // Where a module is known by a word that outlives the process (capture/fingerprint.h); null by default.
+  virtual std::shared_ptr<const capture::Fingerprint> fingerprint() { return nullptr; }
 
   // --- showing: Net( (fc): Linear(in_features=4, out_features=8, bias=true) ) over several lines
   // The type's name without namespace and without a trailing "Impl".

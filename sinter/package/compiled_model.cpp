@@ -24,7 +24,7 @@ Tensor required(const NamedTensors& tensors, std::string_view name) {
 
 CompileOptions how(const std::shared_ptr<models::Model>& model, Mode mode, const OptionMap& options) {
   CompileOptions out{.mode = mode, .fullgraph = true, .dynamic = Dynamic::kTrue, .options = options, .name = "forward"};
-  out.vouched = [model] { return model->vouch("forward"); };
+  out.fingerprint = [model] { return model->fingerprint("forward"); };
   return out;
 }
 

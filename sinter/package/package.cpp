@@ -144,7 +144,7 @@ class Warming {
             uneven.back().pop_back();
             generator.generate(uneven, {.max_new_tokens = 2, .sampling = sampling});
           }
-          tell(++done, total);
+          report(++done, total);
         }
   }
 
@@ -153,12 +153,12 @@ class Warming {
     NoGradGuard no_grad;
     for (size_t i = 0; i < inputs.size(); ++i) {
       forward(inputs[i]);
-      tell(int64_t(i + 1), int64_t(inputs.size()));
+      report(int64_t(i + 1), int64_t(inputs.size()));
     }
   }
 
  private:
-  void tell(int64_t done, int64_t total) const {
+  void report(int64_t done, int64_t total) const {
     if (options_.progress) options_.progress(done, total);
   }
 

@@ -69,7 +69,7 @@ std::vector<Value> inlined(const Graph& body, const std::vector<Value>& inputs, 
 
 bool stays(const Node& node, const std::vector<Value>& inputs, const DecomposeOptions& options) {
   if (node.op->kind != OpKind::kComposite || options.keep.contains(node.op->name)) return true;
-  return options.takes_whole && options.takes_whole(OpCall{*node.op, types_of(inputs), node.attrs});
+  return options.has_own_kernel && options.has_own_kernel(OpCall{*node.op, types_of(inputs), node.attrs});
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace sinter {
 struct DecomposeOptions {
   std::set<std::string, std::less<>> keep = {};  // names of composite ops that stay
   // Those that stay for operands of these types.
-  std::function<bool(const OpCall& call)> takes_whole = {};
+  std::function<bool(const OpCall& call)> has_own_kernel = {};
 };
 
 // A composite whose body asks what symbolic sizes alone do not answer stays as well: it is run by its body when the

@@ -49,7 +49,7 @@ class Fuser : Groups {
       default:
         if (is_map(node) && joins_by_map(node)) return join(node, node.types[0].shape, 0);
         if (scattered_operand(node)) return join(node, domain_of(node), 0);
-        if (!options_.takes_epilogue || !options_.takes_epilogue(node)) break;
+        if (!options_.fuses_contraction || !options_.fuses_contraction(node)) break;
         return begin_with(node);
     }
     if (!node.inputs.empty()) order_[size_t(node.id)] = ++orders_;  // what reads nothing is there from the beginning

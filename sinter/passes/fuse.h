@@ -22,7 +22,7 @@ struct FuseOptions {
   bool inlines = true, siblings = true;
   size_t most_operands = 30, most_members = 64, most_products = 8;
   // Contractions whose kernel runs pointwise ops on each finished piece of its result; they join the group that follows.
-  std::function<bool(const Node& node)> takes_epilogue = {};
+  std::function<bool(const Node& node)> fuses_contraction = {};
 };
 
 Graph fuse(const Graph& graph, const FuseOptions& options = {});

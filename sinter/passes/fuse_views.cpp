@@ -376,8 +376,8 @@ bool Inlining::is_candidate(const Node& node, const std::vector<Use>& uses) cons
 }
 
 bool Inlining::follows_contraction(const Node& node) const {
-  return options_.takes_epilogue && std::any_of(node.inputs.begin(), node.inputs.end(), [&](auto& v) {
-    return options_.takes_epilogue(*source(v.node)) && keeps_columns(v);
+  return options_.fuses_contraction && std::any_of(node.inputs.begin(), node.inputs.end(), [&](auto& v) {
+    return options_.fuses_contraction(*source(v.node)) && keeps_columns(v);
   });
 }
 

@@ -91,7 +91,7 @@ class Analysis {
   Evaluation evaluate(const Node& node, const Facts& operands, const Layout& result, const Layout& reduction) const;
   std::vector<int64_t> samples(const Dim& extent, const Sizes& sizes, bool in_padding) const;
   template <class F>
-  void for_each_sample(const std::vector<Dim>& axes, const Sizes& sizes, size_t region, F&& look) const;
+  void for_each_sample(const std::vector<Dim>& axes, const Sizes& sizes, size_t region, F&& sample) const;
 
   bool shrinks(const Dim& size) const {
     return size_at(size, symbol_, kLargeSizes.padded) < size_at(size, symbol_, kLargeSizes.truth);
@@ -120,9 +120,9 @@ std::vector<int64_t> Analysis::samples(const Dim& extent, const Sizes& sizes, bo
   return out;
 }
 
-// Calls look(coordinates along the axes) for samples of a region.
+// Calls sample(coordinates along the axes) for samples of a region.
 template <class F>
-void Analysis::for_each_sample(const std::vector<Dim>& axes, const Sizes& sizes, size_t region, F&& look) const {
+void Analysis::for_each_sample(const std::vector<Dim>& axes, const Sizes& sizes, size_t region, F&& sample) const {
   std::vector<std::vector<int64_t>> choices;
   for (auto& extent : axes) {
     bool is_padded = extent.depends_on(symbol_);
@@ -134,7 +134,7 @@ void Analysis::for_each_sample(const std::vector<Dim>& axes, const Sizes& sizes,
   std::vector<int64_t> at(axes.size());
   for (size_t a = 0;;) {
     for (size_t j = 0; j < axes.size(); ++j) at[j] = choices[j][turn[j]];
-    look(at);
+    sample(at);
     for (a = 0; a < axes.size() && ++turn[a] == choices[a].size(); ++a) turn[a] = 0;
     if (a == axes.size()) return;
   }
@@ -180,7 +180,7 @@ Evaluation Analysis::evaluate(const Node& node, const Facts& operands, const Lay
   for (const Sizes& sizes : {kLargeSizes, kSmallSizes}) {
     bool large = sizes.truth == kLargeSizes.truth;
     SizedCall truth(node, symbol_, sizes.truth), padded(node, symbol_, sizes.padded);
-    auto look = [&](const std::vector<int64_t>& at, size_t bits, bool last_index) {
+    auto probe = [&](const std::vector<int64_t>& at, size_t bits, bool last_index) {
       Probe expected(truth.call, operands, symbol_, sizes.truth, sizes.truth, {}, last_index, cache);
       if (bits == 0) run(expected, at, sizes.truth);
       Probe probe(padded.call, operands, symbol_, sizes.padded, sizes.truth, expected.indices(), last_index, cache);
@@ -200,7 +200,7 @@ Evaluation Analysis::evaluate(const Node& node, const Facts& operands, const Lay
     };
     for (size_t bits = 0; bits < (large ? regions * reduced_regions : 1); ++bits)
       for_each_sample(axes, sizes, bits, [&](const std::vector<int64_t>& at) {
-        if (look(at, bits, false)) look(at, bits, true);
+        if (probe(at, bits, false)) probe(at, bits, true);
       });
   }
   // An operand that the samples missed may be anywhere.

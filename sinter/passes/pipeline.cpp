@@ -38,7 +38,7 @@ std::vector<Pass> grouping_passes(const PipelineOptions& options) {
   FuseOptions fusing = options.fuse;
   fusing.inlines = fusing.inlines && keeps("fuse.inline");
   fusing.siblings = fusing.siblings && keeps("fuse.siblings");
-  if (!keeps("fuse.products")) fusing.takes_epilogue = {};
+  if (!keeps("fuse.products")) fusing.fuses_contraction = {};
   NestOptions nesting = options.nest;
   nesting.prologues = nesting.prologues && keeps("nest.prologues");
   nesting.siblings = nesting.siblings && keeps("nest.siblings");

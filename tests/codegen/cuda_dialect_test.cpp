@@ -116,10 +116,10 @@ TEST(CudaDialect, FusedSoftmax) {
 }
 
 TEST(CudaDialect, RowsStayInRegisters) {
-  auto kernel = cuda_text(softmax_nest(kFloat32), "softmax", {.keep = 4});
-  EXPECT_NE(kernel.text.find("Kept<k::f32> kept0_[4];"), std::string::npos) << kernel.text;
-  EXPECT_NE(kernel.text.find("kept0_[turn_] = keep<k::f32>(in0_, "), std::string::npos) << kernel.text;
-  EXPECT_NE(kernel.text.find("const Kept<k::f32>& turned0_ = kept0_[turn_];"), std::string::npos) << kernel.text;
+  auto kernel = cuda_text(softmax_nest(kFloat32), "softmax", {.held_vectors = 4});
+  EXPECT_NE(kernel.text.find("Held<k::f32> held0_[4];"), std::string::npos) << kernel.text;
+  EXPECT_NE(kernel.text.find("held0_[round_] = hold<k::f32>(in0_, "), std::string::npos) << kernel.text;
+  EXPECT_NE(kernel.text.find("const Held<k::f32>& prepared0_ = held0_[round_];"), std::string::npos) << kernel.text;
 }
 
 // A vector that lies on one side of every cut is taken whole; the others element by element.
@@ -131,10 +131,10 @@ TEST(CudaDialect, VectorsBetweenCuts) {
                      "load_if<k::bf16>((u64)(i1_) < (u64)(n1_), "})
     EXPECT_NE(kernel.text.find(part), std::string::npos) << part << "\n" << kernel.text;
   // A sum over such a row.
-  auto rows = cuda_text(padded_sum_nest(), "rows", {.keep = 4});
+  auto rows = cuda_text(padded_sum_nest(), "rows", {.held_vectors = 4});
   EXPECT_EQ(rows.lanes, 4);
   EXPECT_NE(rows.text.find("if (alike("), std::string::npos) << rows.text;
-  EXPECT_EQ(rows.text.find("kept0_"), std::string::npos) << rows.text;
+  EXPECT_EQ(rows.text.find("held0_"), std::string::npos) << rows.text;
 }
 
 TEST(CudaDialect, SearchInVectors) {
@@ -148,14 +148,14 @@ TEST(CudaDialect, SearchInVectors) {
 }
 
 TEST(CudaDialect, WhatTurnsGoesThroughSquares) {
-  LoopNest nest = turned_nest(kFloat32);
-  auto kernel = cuda_text(nest, "turned");
+  LoopNest nest = transposed_nest(kFloat32);
+  auto kernel = cuda_text(nest, "transposed");
   EXPECT_EQ(kernel.spread, Spread::kTiles);
   EXPECT_TRUE(kernel.work.same_as(4));
   // A stride that the nest does not know.
   nest.sweeps[0].body[1].offset = nest.rows[0].symbol * Dim::symbol("p") + nest.inner[0].symbol * 40;
-  EXPECT_EQ(cuda_text(nest, "turned").spread, Spread::kElements);
-  EXPECT_EQ(cuda_text(nest, "turned", {.turn = 0}).spread, Spread::kTiles);
+  EXPECT_EQ(cuda_text(nest, "transposed").spread, Spread::kElements);
+  EXPECT_EQ(cuda_text(nest, "transposed", {.transposed_along = 0}).spread, Spread::kTiles);
 }
 
 TEST(CudaDialect, SpreadFollowsMemory) {

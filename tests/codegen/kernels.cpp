@@ -33,11 +33,11 @@ void Kernels::add_every_kind() {
   for (DType dtype : {kFloat32, kBFloat16, kInt64, kUInt8})
     for (Sample& sample : testing::samples_of(*find_op("scatter_add"), dtype))
       if (auto nest = nest_of(sample)) add(*nest);
-  add(turned_nest(kFloat16));
+  add(transposed_nest(kFloat16));
   const LoopNest softmax = softmax_nest(kBFloat16), epilogue = epilogue_nest();
   for (DType dtype : {kBFloat16, kFloat32}) add(rotary_nest(dtype));
   add(padded_sum_nest());
-  for (int keep : {0, 2}) add(softmax, {.keep = keep});
+  for (int vectors : {0, 2}) add(softmax, {.held_vectors = vectors});
   add_as([&](auto& name) {
     auto columns = cuda_text(nest_of("sum", "x[5, 9] | dims=[0]", kFloat32), "b", {.target = target_});
     return codegen::emit_gpu_siblings({cuda_text(softmax, "a", {.target = target_}), columns}, name);

@@ -138,7 +138,7 @@ TEST(Names, ThePreludesFunctionsAreFound) {
   Prelude cuda(codegen::cuda_prelude()), cpu(codegen::cpu_prelude(16));
   for (auto* name : {"square", "tanh", "erf", "maximum", "load", "store1", "checked_index", "rand_normal_f32", "join"})
     EXPECT_TRUE(cuda.functions.contains(name)) << name;
-  for (auto* name : {"square", "tanh", "erf", "maximum", "load", "store1", "checked_index", "turn", "first_lanes"})
+  for (auto* name : {"square", "tanh", "erf", "maximum", "load", "store1", "checked_index", "transpose", "first_lanes"})
     EXPECT_TRUE(cpu.functions.contains(name)) << name;
 }
 
@@ -167,8 +167,8 @@ std::vector<LoopNest> nests_of_all_ops() {
         found = true;
       }
   }
-  // Strides that lanes and squares turn.
-  out.push_back(turned_nest(kFloat32));
+  // Strides that lanes and squares transpose.
+  out.push_back(transposed_nest(kFloat32));
   return out;
 }
 
@@ -208,7 +208,7 @@ TEST(Names, KernelsOfTheGpu) {
         expect_right(cuda_text(nest, "k_test", {.part = part, .memory = kBFloat16}));
       continue;
     }
-    for (int keep : {0, 4}) expect_right(cuda_text(nest, "k_test", {.keep = keep}));
+    for (int vectors : {0, 4}) expect_right(cuda_text(nest, "k_test", {.held_vectors = vectors}));
     expect_right(cuda_text(nest, "k_test", {.part = KernelPart::kRows}));
     expect_right(codegen::emit_gpu_siblings({cuda_text(nest, "k_test_a"), cuda_text(nest, "k_test_b")}, "k_test"));
   }
@@ -320,7 +320,7 @@ std::string kernels_of_gradient(const std::function<Tensor(const Tensor&)>& f) {
   return texts;
 }
 
-// Kernels whose loads are turned walk squares, and their functions need `square`.
+// Kernels whose loads are transposed walk squares, and their functions need `square`.
 TEST(Names, GradientsThroughTransposesCompile) {
   const std::vector<std::pair<const char*, std::function<Tensor(const Tensor&)>>> functions = {
       {"tanh", [](const Tensor& x) { return tanh(x); }},
@@ -329,18 +329,18 @@ TEST(Names, GradientsThroughTransposesCompile) {
       {"mish", [](const Tensor& x) { return mish(x); }},
       {"where", [](const Tensor& x) { return where(x > 0, x, tanh(x)); }}};
   Prelude prelude(codegen::cuda_prelude());
-  bool turned = false;
+  bool transposed = false;
   for (auto& [name, f] : functions) {
     std::string text = kernels_of_gradient([&f](const Tensor& x) { return f(x.transpose(0, 1)) * x.t() - f(x).t(); });
     EXPECT_EQ(misplaced(text, prelude, "k_"), "") << text;
-    turned = turned || text.find("square_ ") != std::string::npos;
+    transposed = transposed || text.find("square_ ") != std::string::npos;
     if (!runtime::nvrtc_problem().empty()) continue;
     std::vector<const char*> architectures{"sm_90"};
     if (std::string_view(name) == "tanh") architectures = {"sm_80", "sm_86", "sm_89", "sm_90"};
     for (const char* architecture : architectures)
       EXPECT_NO_THROW(runtime::compile_cuda(codegen::cuda_prelude() + text, name, architecture)) << name;
   }
-  EXPECT_TRUE(turned) << "no kernel of these walks squares any more";
+  EXPECT_TRUE(transposed) << "no kernel of these walks squares any more";
 }
 
 }  // namespace

@@ -58,7 +58,7 @@ inline LoopNest nest_of(std::string_view op, std::string_view text, DType dtype)
 // The nest of a program that fuses into one kernel, of its epilogue where that has one, with names for its sizes.
 inline LoopNest fused_nest(const std::function<TensorList(const TensorList&)>& f, const std::vector<Type>& types) {
   FuseOptions options;
-  options.takes_epilogue = [](const Node& node) { return is_contraction(node); };
+  options.fuses_contraction = [](const Node& node) { return is_contraction(node); };
   Graph graph = fuse(run_passes(trace(f, types), PipelineOptions()), options);
   for (auto& node : graph.nodes()) {
     if (node.op != &fused_op()) continue;
@@ -84,8 +84,8 @@ inline codegen::GpuKernelText cuda_text(const LoopNest& nest, const std::string&
   return codegen::emit_gpu(nest, schedule(nest, facts), name);
 }
 
-// A sum of a matrix and the transpose of another, which lanes and squares turn.
-inline LoopNest turned_nest(DType dtype) {
+// A sum of a matrix and the transpose of another, which lanes and squares transpose.
+inline LoopNest transposed_nest(DType dtype) {
   LoopNest nest = nest_of("add", "x[40, 50], x[40, 50]", dtype);
   nest.sweeps[0].body[1].offset = nest.rows[0].symbol + nest.inner[0].symbol * 40;
   return nest;

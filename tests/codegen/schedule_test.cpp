@@ -25,10 +25,10 @@ TEST(Schedules, OfOneOp) {
 }
 
 TEST(Schedules, WhatLiesAlongAnotherAxisIsTurned) {
-  EXPECT_EQ(on_cpu(turned_nest(kFloat32)), "map lanes i1 turned along i0: %1; sweep 0 with a tail one by one");
-  EXPECT_EQ(on_gpu(turned_nest(kFloat32)), "squares turned along i0: %1");
+  EXPECT_EQ(on_cpu(transposed_nest(kFloat32)), "map lanes i1 transposed along i0: %1; sweep 0 with a tail one by one");
+  EXPECT_EQ(on_gpu(transposed_nest(kFloat32)), "squares transposed along i0: %1");
   // Registers hold squares of f32 alone.
-  EXPECT_EQ(on_cpu(turned_nest(kFloat16)), "map lanes i1; sweep 0 with a tail one by one");
+  EXPECT_EQ(on_cpu(transposed_nest(kFloat16)), "map lanes i1; sweep 0 with a tail one by one");
 }
 
 // A copy of one op is cut like a fused one.
@@ -43,8 +43,8 @@ TEST(Schedules, LoopsAreCutWhereConditionsChange) {
 
 TEST(Schedules, OfRows) {
   EXPECT_EQ(on_cpu(softmax_nest(kFloat32)), "rows lanes i1");
-  EXPECT_EQ(on_gpu(softmax_nest(kFloat32), {.keep = 2}),
-            "rows, 4 at a time, along memory, 2 vectors kept of in0[i0*n1 + i1]; sweep 0 unrolled 2 times");
+  EXPECT_EQ(on_gpu(softmax_nest(kFloat32), {.held_vectors = 2}),
+            "rows, 4 at a time, along memory, 2 vectors held of in0[i0*n1 + i1]; sweep 0 unrolled 2 times");
   EXPECT_EQ(on_gpu(softmax_nest(kFloat32), {.part = KernelPart::kRows}),
             "rows of another kernel, 4 at a time; sweep 0 unrolled 2 times");
   EXPECT_EQ(on_gpu(epilogue_nest(), {.part = KernelPart::kElement}), "one element of a contraction");

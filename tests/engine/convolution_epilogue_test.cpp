@@ -40,7 +40,7 @@ Found find(DType dtype, const std::function<Tensor(const TensorList&)>& f) {
   for (auto& shape : shapes()) types.push_back({dtype, shape, Device()});
   Graph graph = run_passes(trace([&](const TensorList& x) { return TensorList{f(x)}; }, types));
   FuseOptions options;
-  options.takes_epilogue = takes_epilogue;
+  options.fuses_contraction = fuses_contraction;
   Graph fused = fuse(graph, options);
   for (auto& node : fused.nodes()) {
     if (node.op != &fused_op()) continue;

@@ -47,7 +47,7 @@ int kernels(const Function& f, const TensorList& inputs, double tolerance = 1e-4
   }
   Graph simplified = run_passes(trace(f, types));
   FuseOptions options;
-  options.takes_epilogue = takes_epilogue;
+  options.fuses_contraction = fuses_contraction;
   Graph fused = fuse(simplified, options);
   fused.verify();
   int count = 0;
@@ -164,7 +164,7 @@ Compiled compile_group(const Function& f, const TensorList& inputs) {
   std::vector<Type> types;
   for (auto& t : inputs) types.push_back({t.dtype(), t.sizes(), t.device()});
   FuseOptions options;
-  options.takes_epilogue = takes_epilogue;
+  options.fuses_contraction = fuses_contraction;
   Graph fused = fuse(run_passes(trace(f, types)), options);
   const Node& node = *fused.outputs()[0].node;
   Compiled out;

@@ -25,12 +25,12 @@ Program program_of(Graph graph) { return {.graph = std::move(graph), .symbols = 
 TEST(ReadyGraph, TextKeepsLinesAsNumbers) {
   Graph graph = captured("model.cpp");
   std::vector<std::string> lines;
-  std::string text = kept_text(graph, lines);
+  std::string text = stored_text(graph, lines);
   EXPECT_EQ(lines, (std::vector<std::string>{"model.cpp:1", "model.cpp:2"}));
   EXPECT_EQ(text.find("model.cpp"), std::string::npos);
-  EXPECT_EQ(kept_graph(text, lines).text(true), graph.text(true));
-  EXPECT_EQ(kept_graph(text, {"a:7", "b:8"}).nodes()[1].where, "a:7");
-  EXPECT_THROW(kept_graph(text, {"a:7"}), Error);
+  EXPECT_EQ(stored_graph(text, lines).text(true), graph.text(true));
+  EXPECT_EQ(stored_graph(text, {"a:7", "b:8"}).nodes()[1].where, "a:7");
+  EXPECT_THROW(stored_graph(text, {"a:7"}), Error);
 }
 
 TEST(ReadyGraph, SecondCaptureFindsItAndHasItsOwnLines) {

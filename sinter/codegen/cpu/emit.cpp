@@ -1,4 +1,4 @@
-// What is around the sweeps of a CPU kernel: its arguments, the rows, and maps whose columns are turned.
+// What is around the sweeps of a CPU kernel: its arguments, the rows, and maps whose columns are transposed.
 #include "sinter/codegen/cpu/emit.h"
 
 #include "sinter/base/stage_times.h"
@@ -20,8 +20,8 @@ KernelText CpuWriter::write(const std::string& name) {
     // No rows: the range is a piece of the inner axis itself.
     common_cuts("begin_", "end_");
     sweep(0, "begin_", "end_");
-  } else if (!plan_.turned.empty()) {
-    turned_map();
+  } else if (!plan_.transposed.empty()) {
+    transposed_map();
   } else {
     all_rows();
   }
@@ -116,12 +116,12 @@ DType CpuWriter::tile_dtype() const {
 
 // As many rows as lanes at a time where there are as many and they lie side by side, so that columns are loaded as vectors;
 // the others one by one.
-void CpuWriter::turned_map() {
-  const Axis& row = plan_.turn_axis;
+void CpuWriter::transposed_map() {
+  const Axis& row = plan_.transposed_axis;
   const Sweep& s = nest_.sweeps[0];
   std::string i = last_text(), r = index_text(row.symbol), n = inner_extent(), apart;
   auto offset_of = [&](int id) { return s.body[size_t(id)].offset; };
-  for (int id : plan_.turned) {
+  for (int id : plan_.transposed) {
     Dim stride = *offset_of(id).coefficient_of(row.symbol);
     if (!stride.same_as(1)) apart += format(" || {} != 1", index_text(stride));
   }
@@ -133,19 +133,19 @@ void CpuWriter::turned_map() {
   line("continue;");
   close();
   BodyWriter full = body(s, LaneMode::kFull), scalar = body(s, LaneMode::kScalar);
-  full.read_turned(plan_.turned);
+  full.read_prepared(plan_.transposed);
   const std::vector<Dim> both{last().symbol, row.symbol};
   lines(full.write(both, false));
   line(format("const i64 first_row_ = {};", r));
   line(format("i64 {} = 0;", i));
   open(format("for (; {} + kLanes <= {}; {} += kLanes) {", i, n, i));
-  for (int id : plan_.turned) {
-    line(format("alignas(64) float turned{}_[kLanes * kLanes];", id));
-    line(format("turn({}, {}, {}, turned{}_);", operand_text(nest_, s.body[size_t(id)].operand), index_text(offset_of(id)),
+  for (int id : plan_.transposed) {
+    line(format("alignas(64) float prepared{}_[kLanes * kLanes];", id));
+    line(format("transpose({}, {}, {}, prepared{}_);", operand_text(nest_, s.body[size_t(id)].operand), index_text(offset_of(id)),
                 index_text(*offset_of(id).coefficient_of(last().symbol)), id));
   }
-  open("for (i64 turned_row_ = 0; turned_row_ < kLanes; ++turned_row_) {");
-  line(format("const i64 {} = first_row_ + turned_row_;", r));
+  open("for (i64 prepared_row_ = 0; prepared_row_ < kLanes; ++prepared_row_) {");
+  line(format("const i64 {} = first_row_ + prepared_row_;", r));
   lines(full.write(both, true));
   for (auto& store : s.stores) store_lanes(store, full, LaneMode::kFull);
   close();

@@ -23,7 +23,7 @@ class CpuWriter : TextWriter {
   void prologue();
   void epilogue(const std::string& name);
   void all_rows();
-  void turned_map();
+  void transposed_map();
   void unpack(const std::vector<Axis>& axes);
   void open_loops(const std::vector<Axis>& axes);
   void close_loops(const std::vector<Axis>& axes);

@@ -49,7 +49,7 @@ GpuKernelText GpuWriter::write(const std::string& name) {
   else if (plan_.spread == Spread::kElements)
     map();
   else if (plan_.spread == Spread::kTiles)
-    turned_map();
+    transposed_map();
   else if (plan_.spread == Spread::kPoints)
     scatter();
   else if (!nest_.sweeps.empty() && nest_.sweeps[0].scans())

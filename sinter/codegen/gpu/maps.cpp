@@ -56,12 +56,12 @@ void GpuWriter::elements(const Sweep& s, const std::string& n) {
 
 // ---- squares ----
 // Squares of the last axis and another one: threads side by side read along the other axis and write along the last.
-void GpuWriter::turned_map() {
-  const Axis &last = nest_.inner.back(), &other = plan_.turn_axis;
+void GpuWriter::transposed_map() {
+  const Axis &last = nest_.inner.back(), &other = plan_.transposed_axis;
   const Sweep& s = nest_.sweeps[0];
   open_run();
   auto type_of = [&](int id) { return type_text(compute_dtype(s.body[size_t(id)].dtype), false); };
-  for (int id : plan_.turned) line(format("__shared__ {} square{}_[{}][{}];", type_of(id), id, kSquare, kSquare + 1));
+  for (int id : plan_.transposed) line(format("__shared__ {} square{}_[{}][{}];", type_of(id), id, kSquare, kSquare + 1));
   std::string type = index_type(), u = unsigned_type(),
               round_up = format("+ {}) / {}", kSquare - 1, kSquare);
   line(format("const {} across_ = (({})({}) {}, down_ = (({})({}) {};", u, u, index_text(last.extent), round_up, u,
@@ -76,11 +76,11 @@ void GpuWriter::turned_map() {
   load_squares(s);
   line("__syncthreads();");
   open_square_steps("b_.member", "step_");
-  line("const int turned_row_ = 0;");
-  for (int id : plan_.turned)
-    line(format("const TileValue<{}> turned{}_{square{}_[b_.member][step_]};", type_of(id), id, id));
+  line("const int prepared_row_ = 0;");
+  for (int id : plan_.transposed)
+    line(format("const TileValue<{}> prepared{}_{square{}_[b_.member][step_]};", type_of(id), id, id));
   BodyWriter scalar = scalar_body(s);
-  scalar.read_turned(plan_.turned);
+  scalar.read_prepared(plan_.transposed);
   lines(scalar.write_all());
   for (auto& store : s.stores) store_one(store, scalar);
   close();
@@ -92,11 +92,11 @@ void GpuWriter::turned_map() {
 
 // The places of the square that the thread has, of those that exist.
 void GpuWriter::open_square_steps(const std::string& along_last, const std::string& along_other) {
-  const Axis &last = nest_.inner.back(), &other = plan_.turn_axis;
+  const Axis &last = nest_.inner.back(), &other = plan_.transposed_axis;
   std::string type = index_type();
   line("#pragma unroll");
-  open("for (u32 turn_ = 0; turn_ < kTileTurns; ++turn_) {");
-  line("const u32 step_ = b_.row + turn_ * kTileRows;");
+  open("for (u32 round_ = 0; round_ < kTileRounds; ++round_) {");
+  line("const u32 step_ = b_.row + round_ * kTileRows;");
   line(format("const {} {} = first_last_ + ({}){}, {} = first_other_ + ({}){};", type, index_text(last.symbol), type,
               along_last, index_text(other.symbol), type, along_other));
   open(format("if ({} < {} && {} < {}) {", index_text(last.symbol), index_text(last.extent), index_text(other.symbol),
@@ -105,20 +105,20 @@ void GpuWriter::open_square_steps(const std::string& along_last, const std::stri
 
 // All loads of a thread are on their way before the first is put into its square.
 void GpuWriter::load_squares(const Sweep& s) {
-  for (int id : plan_.turned)
-    line(format("{} loaded{}_[kTileTurns] = {0};", type_text(compute_dtype(s.body[size_t(id)].dtype), false), id));
+  for (int id : plan_.transposed)
+    line(format("{} loaded{}_[kTileRounds] = {0};", type_text(compute_dtype(s.body[size_t(id)].dtype), false), id));
   open_square_steps("step_", "b_.member");
-  for (int id : plan_.turned) {
+  for (int id : plan_.transposed) {
     auto& instr = s.body[size_t(id)];
-    line(format("loaded{}_[turn_] = load1<{}>({}, {});", id, memory_text(instr.dtype),
+    line(format("loaded{}_[round_] = load1<{}>({}, {});", id, memory_text(instr.dtype),
                 operand_text(nest_, instr.operand), index_text(instr.offset)));
   }
   close();
   close();
   line("#pragma unroll");
-  open("for (u32 turn_ = 0; turn_ < kTileTurns; ++turn_) {");
-  for (int id : plan_.turned)
-    line(format("square{}_[b_.row + turn_ * kTileRows][b_.member] = loaded{}_[turn_];", id, id));
+  open("for (u32 round_ = 0; round_ < kTileRounds; ++round_) {");
+  for (int id : plan_.transposed)
+    line(format("square{}_[b_.row + round_ * kTileRows][b_.member] = loaded{}_[round_];", id, id));
   close();
 }
 

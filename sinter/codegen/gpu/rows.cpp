@@ -14,10 +14,10 @@ void GpuWriter::rows() {
     sweep(0);
   } else {
     open_rows();
-    // What a sweep has not loaded in vectors is not kept.
-    if (!plan_.kept.empty()) line("bool kept_whole_ = true;");
-    for (size_t n = 0; n < plan_.kept.size(); ++n)
-      line(format("Kept<{}> kept{}_[{}];", memory_text(plan_.kept[n].dtype), n, plan_.keep));
+    // What a sweep has not loaded in vectors is not held.
+    if (!plan_.held.empty()) line("bool held_whole_ = true;");
+    for (size_t n = 0; n < plan_.held.size(); ++n)
+      line(format("Held<{}> held{}_[{}];", memory_text(plan_.held[n].dtype), n, plan_.held_vectors));
     for (size_t n = 0; n < nest_.sweeps.size(); ++n) {
       open("{");
       sweep(n);
@@ -77,50 +77,50 @@ void GpuWriter::step(const Sweep& s, BodyWriter& scalar) {
   for (auto& store : s.stores) store_one(store, scalar);
 }
 
-// The vectors that are kept of what a load reads; -1 for none.
-int GpuWriter::kept_at(const Instr& instr) const {
+// The vectors that are held of what a load reads; -1 for none.
+int GpuWriter::held_at(const Instr& instr) const {
   if (instr.kind != InstrKind::kLoad || !instr.conditions.empty()) return -1;
-  for (size_t n = 0; n < plan_.kept.size(); ++n)
-    if (plan_.kept[n].is(instr)) return int(n);
+  for (size_t n = 0; n < plan_.held.size(); ++n)
+    if (plan_.held[n].is(instr)) return int(n);
   return -1;
 }
 
 // The first vectors of the row, which stay in registers. They are all on their way before the first is looked at.
-void GpuWriter::walk_kept(size_t n, BodyWriter& full) {
+void GpuWriter::walk_held(size_t n, BodyWriter& full) {
   const Sweep& s = nest_.sweeps[n];
   std::string type = index_type(), i = index_text(axis());
   std::vector<int> read;
   std::set<int> loaded;
   for (size_t id = 0; id < s.body.size(); ++id)
-    if (kept_at(s.body[id]) >= 0) read.push_back(int(id));
+    if (held_at(s.body[id]) >= 0) read.push_back(int(id));
   std::vector<std::string> loads;
   for (int id : read) {
     auto& instr = s.body[size_t(id)];
-    int at = kept_at(instr);
-    if (plan_.kept[size_t(at)].by == n && loaded.insert(at).second)
-      loads.push_back(format("kept{}_[turn_] = keep<{}>({}, {});", at, memory_text(instr.dtype),
+    int at = held_at(instr);
+    if (plan_.held[size_t(at)].by == n && loaded.insert(at).second)
+      loads.push_back(format("held{}_[round_] = hold<{}>({}, {});", at, memory_text(instr.dtype),
                              operand_text(nest_, instr.operand), index_text(instr.offset)));
   }
   if (!loads.empty()) {
     line(format("const {} start_ = {};", type, i));
     line("#pragma unroll");
-    open(format("for (int turn_ = 0; turn_ < {}; ++turn_) {", plan_.keep));
-    line(format("const {} {} = start_ + turn_ * ({})b_.members * kLanes;", type, i, type));
+    open(format("for (int round_ = 0; round_ < {}; ++round_) {", plan_.held_vectors));
+    line(format("const {} {} = start_ + round_ * ({})b_.members * kLanes;", type, i, type));
     line(format("if (!whole_ || {} + kLanes > stop_) continue;", i));
     lines(loads);
     close();
   }
   line("#pragma unroll");
-  open(format("for (int turn_ = 0; turn_ < {}; ++turn_, {} += ({})b_.members * kLanes) {", plan_.keep, i, type));
+  open(format("for (int round_ = 0; round_ < {}; ++round_, {} += ({})b_.members * kLanes) {", plan_.held_vectors, i, type));
   open(format("if (whole_ && {} + kLanes <= stop_) {", i));
-  line("const int turned_row_ = 0;");
+  line("const int prepared_row_ = 0;");
   for (int id : read) {
     auto& instr = s.body[size_t(id)];
-    line(format("const Kept<{}>& turned{}_ = kept{}_[turn_];", memory_text(instr.dtype), id, kept_at(instr)));
+    line(format("const Held<{}>& prepared{}_ = held{}_[round_];", memory_text(instr.dtype), id, held_at(instr)));
   }
-  full.read_turned(read);
+  full.read_prepared(read);
   full_step(s, full);
-  full.read_turned({});
+  full.read_prepared({});
   close();
   line(format("else if ({} < stop_) break;", i));
   close();
@@ -134,7 +134,7 @@ void GpuWriter::full_step(const Sweep& s, BodyWriter& full) {
 
 void GpuWriter::walk_lanes(size_t n, BodyWriter& full, BodyWriter& scalar) {
   const Sweep& s = nest_.sweeps[n];
-  const bool keeps = !plan_.kept.empty();
+  const bool holds = !plan_.held.empty();
   std::string type = index_type(), i = index_text(axis());
   line(format("const {} stop_ = {};", type, stop(index_text(nest_.inner.back().extent))));
   for (size_t d = 0; d + 1 < nest_.inner.size(); ++d) {
@@ -143,9 +143,9 @@ void GpuWriter::walk_lanes(size_t n, BodyWriter& full, BodyWriter& scalar) {
   }
   line(format("{} {} = {}({})b_.member * kLanes;", type, i, first(), type));
   // The same for all vectors of a row: they are whole accesses apart.
-  line(format("const bool whole_ = {}{};", keeps ? "kept_whole_" : "true", fits_text(nest_, s, false)));
-  if (keeps) line("kept_whole_ = whole_;");
-  if (keeps) walk_kept(n, full);
+  line(format("const bool whole_ = {}{};", holds ? "held_whole_" : "true", fits_text(nest_, s, false)));
+  if (holds) line("held_whole_ = whole_;");
+  if (holds) walk_held(n, full);
   auto one_by_one = [&] {
     open_tail("stop_");
     step(s, scalar);

@@ -31,7 +31,7 @@ class GpuWriter : TextWriter {
   // maps.cpp: elements, and what follows contractions.
   void map();
   void elements(const Sweep& s, const std::string& n);
-  void turned_map();
+  void transposed_map();
   void load_squares(const Sweep& s);
   void open_square_steps(const std::string& along_last, const std::string& along_other);
   void take_tiles();
@@ -43,11 +43,11 @@ class GpuWriter : TextWriter {
   void sweep(size_t n);
   void walk(size_t n, BodyWriter& scalar);
   void walk_lanes(size_t n, BodyWriter& full, BodyWriter& scalar);
-  void walk_kept(size_t n, BodyWriter& full);
+  void walk_held(size_t n, BodyWriter& full);
   void step(const Sweep& s, BodyWriter& scalar);
   void full_step(const Sweep& s, BodyWriter& full);
   void unroll(size_t n);
-  int kept_at(const Instr& instr) const;
+  int held_at(const Instr& instr) const;
   std::string first() const { return plan_.over_inner ? format("({})begin_ + ", index_type()) : ""; }
   std::string stop(const std::string& extent) const {
     return plan_.over_inner ? format("({})end_", index_type()) : format("valid_ ? ({})({}) : 0", index_type(), extent);

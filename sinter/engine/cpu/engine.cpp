@@ -26,7 +26,7 @@ class CpuEngine final : public DeviceEngine {
     return bytes;
   }
 
-  bool takes_contraction(const Node& node) const override {
+  bool fuses_contraction(const Node& node) const override {
     return node.op == &convolution_op() ? is_fusable_convolution(node) : eager::gemm_type(node.types[0].dtype).has_value();
   }
 

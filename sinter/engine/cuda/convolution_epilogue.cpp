@@ -35,7 +35,7 @@ class Finder {
     if (body_.outputs().size() != 1) return {};
     for (size_t i = 0; i < body_.inputs().size(); ++i) places_[body_.inputs()[i].node] = int(i);
     for (auto& node : body_.nodes()) {
-      What what = &node == &convolution_ ? What::kMain : look(node);
+      What what = &node == &convolution_ ? What::kMain : classify(node);
       if (what == What::kOther) return {};
       known_[&node] = what;
     }
@@ -54,7 +54,7 @@ class Finder {
     kOther
   };
 
-  What look(const Node& node) {
+  What classify(const Node& node) {
     if (node.op->kind == OpKind::kScalar) return What::kChannels;
     if (node.op->kind == OpKind::kInput) {
       auto& type = node.types[0];
@@ -67,7 +67,7 @@ class Finder {
     if (small) return simple && is_small(node.types[0].shape) ? What::kChannels : What::kOther;
     if (node.op->kind != OpKind::kPointwise || !is_floating(node.types[0].dtype)) return What::kOther;
     if (!node.types[0].shape.same_as(result_.shape)) return What::kOther;
-    if (node.inputs.size() == 1) return look_at_unary(node);
+    if (node.inputs.size() == 1) return classify_unary(node);
     auto kind = change_of(*node.op);
     if (!kind || node.inputs.size() != 2 || out_.relu) return What::kOther;
     for (size_t main : {0, 1}) {
@@ -88,7 +88,7 @@ class Finder {
     return What::kOther;
   }
 
-  What look_at_unary(const Node& node) {
+  What classify_unary(const Node& node) {
     const Op *relu = &known_ops().relu, *to_copy = &known_ops().cast;
     if (node.op == to_copy && is(node.inputs[0], What::kFull)) return What::kFull;
     if (!is_latest(node.inputs[0]) || (node.op != relu && node.op != to_copy)) return What::kOther;

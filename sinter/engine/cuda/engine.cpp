@@ -44,7 +44,7 @@ class CudaEngine final : public DeviceEngine {
     return compile_cuda_loops(nest, name, device_, facts);
   }
 
-  bool takes_contraction(const Node& node) const override {
+  bool fuses_contraction(const Node& node) const override {
     if (node.op == &convolution_op()) return is_fusable_convolution(node) && is_fusable_on_cuda(node);
     return eager::gemm_type(node.types[0].dtype).has_value();
   }

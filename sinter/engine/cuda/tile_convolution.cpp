@@ -72,9 +72,9 @@ std::shared_ptr<const TileConvolution> make(int device, const CudaConvolution& p
                                     .stride = {p.stride[0], p.stride[1]},
                                     .padding = {p.padding[0], p.padding[1]},
                                     .dilation = {p.dilation[0], p.dilation[1]}};
-  auto ways = codegen::tile_candidates(spec, out->rows, where);
-  if (ways.empty()) return nullptr;
-  spec.tuning = ways[0];
+  auto candidates = codegen::tile_candidates(spec, out->rows, where);
+  if (candidates.empty()) return nullptr;
+  spec.tuning = candidates[0];
   codegen::TileText text = codegen::emit_tile(spec);
   codegen::TileChannels channels{.dtype = p.dtype, .n = p.w.sizes[0], .c_slot = kResult};
   if (p.bias) channels.bias_slot = kBias;

@@ -39,7 +39,7 @@ class DeviceEngine {
 
   // --- steps
   // Whether the contraction is the first of a group, whose other members work on its result.
-  virtual bool takes_contraction(const Node& node) const = 0;
+  virtual bool fuses_contraction(const Node& node) const = 0;
   // Kernels by hand, and libraries, that take single ops.
   virtual std::vector<eager::OpKernel> op_kernels() const = 0;
   // As make_step.

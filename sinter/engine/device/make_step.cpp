@@ -21,8 +21,8 @@ bool is_fusable_convolution(const Node& node) {
   return std::none_of(weight.begin(), weight.end(), [](const Dim& d) { return d.same_as(0); });
 }
 
-bool takes_epilogue(const Node& node) {
-  return is_contraction(node) && engine_of(node.types[0].device).takes_contraction(node);
+bool fuses_contraction(const Node& node) {
+  return is_contraction(node) && engine_of(node.types[0].device).fuses_contraction(node);
 }
 
 }  // namespace sinter

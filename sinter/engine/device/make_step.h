@@ -12,7 +12,7 @@ std::unique_ptr<CompiledStep> make_step(const FusedAttrs& attrs, std::span<const
                                         std::span<const TensorImpl* const> outputs, Device device);
 
 // Whether the kernel of this contraction takes an epilogue.
-bool takes_epilogue(const Node& node);
+bool fuses_contraction(const Node& node);
 // Whether a node is a convolution of a type that has kernels, in either direction.
 bool is_fusable_convolution(const Node& node);
 

@@ -64,6 +64,6 @@ IntList template_strides(const Op& op, Device device, const IntList& sizes);
 const char* template_name(const Op& op, Device device);
 // Whether a composite op has a template for all operands of these types, whatever their memory looks like: it need not
 // be taken apart.
-bool takes_whole(const OpCall& call);
+bool has_own_kernel(const OpCall& call);
 
 }  // namespace sinter::eager

@@ -57,7 +57,7 @@ const char* template_name(const Op& op, Device device) {
   return kernel ? kernel->name : nullptr;
 }
 
-bool takes_whole(const OpCall& call) {
+bool has_own_kernel(const OpCall& call) {
   Device device;
   for (auto& type : call.inputs)
     if (!type.weak && type.device != Device()) device = type.device;

@@ -115,12 +115,12 @@ class Call {
     if (out) key = hash_mix(key, uint64_t(out->dtype()) + 17);
     if (!attrs_.empty()) key = hash_mix(key, uint64_t(infer()) + 1);
     if (stream) key = hash_mix(key, 41);
-    if (on_gpu_) key = hash_mix(on_device(key, device_, is_wide(out)), uint64_t(turn() + 1));
+    if (on_gpu_) key = hash_mix(on_device(key, device_, is_wide(out)), uint64_t(transposed_along() + 1));
     return kernel_cache().find(op_, key, [&] { return compile(out, stream); });
   }
 
   // On a GPU: the axis of operands that a kernel reads in squares, so as to write along the last one; -1 for none.
-  int turn() const { return on_gpu_ && stride_class(int(inputs_.size())) == 1 ? transposed_axis() : -1; }
+  int transposed_along() const { return on_gpu_ && stride_class(int(inputs_.size())) == 1 ? transposed_axis() : -1; }
 
   bool is_wide(const Tensor* out) const {
     int64_t last = 0;
@@ -262,7 +262,7 @@ class Call {
     CachedKernel entry;
     entry.result = dtype;
     const bool wide = on_gpu_ && is_wide(out);
-    entry.kernel = compile_kernel(nest, device_, {.stream = stream, .wide = wide, .turn = turn()});
+    entry.kernel = compile_kernel(nest, device_, {.stream = stream, .wide = wide, .transposed_along = transposed_along()});
     entry.sources = param_sources(*entry.kernel);
     return entry;
   }

@@ -37,7 +37,7 @@ class Checking final : public Executable {
       executable_->run(inputs, sizes, outputs);
     }
     std::string fault;
-    for (auto& wrong : steps.wrong()) tell(fault, wrong.name + wrong.where, "check: " + wrong.text());
+    for (auto& wrong : steps.wrong()) report(fault, wrong.name + wrong.where, "check: " + wrong.text());
     if (steps.wrong().empty()) check_results(before, sizes, outputs, steps, fault);
     double seconds = std::chrono::duration<double>(Clock::now() - began).count();
     log(LogTopic::kCheck, "{}: {} steps checked in {} s{}{}", captured_.name, steps.checked(), seconds,
@@ -71,7 +71,7 @@ class Checking final : public Executable {
   }
 
   // One warning for each place; the first fault of a call is the one that is thrown.
-  void tell(std::string& fault, const std::string& place, const std::string& text) {
+  void report(std::string& fault, const std::string& place, const std::string& text) {
     if (fault.empty()) fault = text;
     if (!options_.throws) warn_once("check " + captured_.name + place, "{}", text);
   }
@@ -89,7 +89,7 @@ class Checking final : public Executable {
         if (!mismatch) continue;
         std::string where = v.node->where.empty() ? "" : "\n  at " + v.node->where;
         std::string steps_text = steps.checked() == 0 ? "" : "every kernel computes what it should, but ";
-        tell(fault, "result", format("check: {}the results of {} are not those of the graph as captured\n  {}{}\n"
+        report(fault, "result", format("check: {}the results of {} are not those of the graph as captured\n  {}{}\n"
                                      "  A pass or the plan is at fault; compiler::bisect() or SINTER_SKIP_PASSES tell which",
                                      steps_text, captured_.name, mismatch->text(), where));
         return;

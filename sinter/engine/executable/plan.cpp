@@ -370,12 +370,12 @@ class Planner {
     const Tensor& base = plan_->slots[size_t(step.inputs[0].slot)].geometry;
     std::optional<Tensor> place;
     int taken = is_writable(step.inputs[0].slot, node.id) ? step.inputs[0].slot : -1;
-    if (taken >= 0) place = look(path, base);
+    if (taken >= 0) place = apply_views(path, base);
     // A path was recorded on row-major values: a copy in that order always has it.
     Tensor fresh = geometry_of(base.dtype(), base.impl().sizes, contiguous_strides(base.impl().sizes), plan_->device);
     if (!place) {
       taken = -1;
-      place = look(path, fresh);
+      place = apply_views(path, fresh);
       SINTER_INTERNAL_ASSERT(place, "a path of views has no alias: {}", node.attrs.text());
       plan_->copied_bytes += bytes_of(fresh.impl());
     }
@@ -384,7 +384,7 @@ class Planner {
     step.target = add_slot(*place, plan_->slots[size_t(step.results[0])].storage);
   }
 
-  static std::optional<Tensor> look(const ViewPath& path, const Tensor& base) {
+  static std::optional<Tensor> apply_views(const ViewPath& path, const Tensor& base) {
     std::optional<Tensor> at = base;
     for (auto& view : path.steps)
       if (at) at = alias(*view.op, *at, view.attrs);

@@ -56,7 +56,7 @@ std::string skipped_passes() {
   return names ? names : "";
 }
 
-std::string kept_text(const Graph& graph, std::vector<std::string>& lines) {
+std::string stored_text(const Graph& graph, std::vector<std::string>& lines) {
   std::unordered_map<std::string, size_t> places;
   for (size_t i = 0; i < lines.size(); ++i) places.try_emplace(lines[i], i);
   std::string text = graph.text(), out;
@@ -75,7 +75,7 @@ std::string kept_text(const Graph& graph, std::vector<std::string>& lines) {
   return out.append(text, at);
 }
 
-Graph kept_graph(std::string_view text, const std::vector<std::string>& lines) {
+Graph stored_graph(std::string_view text, const std::vector<std::string>& lines) {
   std::string with_lines;
   with_lines.reserve(text.size() + text.size() / 4);
   while (!text.empty()) {
@@ -106,9 +106,9 @@ Graph run_all_passes(Program& program, const PipelineOptions& options) {
 
 PipelineOptions planning_pipeline(std::vector<std::string> symbols) {
   PipelineOptions options;
-  options.decompose.takes_whole = eager::takes_whole;
+  options.decompose.has_own_kernel = eager::has_own_kernel;
   options.takes_kernels = [symbols = std::move(symbols)](const Graph& graph) { return is_plannable(graph, symbols); };
-  options.fuse.takes_epilogue = takes_epilogue;
+  options.fuse.fuses_contraction = fuses_contraction;
   return options;
 }
 
@@ -118,12 +118,12 @@ Graph group_kernels(Graph graph) {
   return run_passes(std::move(graph), grouping_passes(options), options);
 }
 
-bool load_ready_graph(Program& program, const KeptGraph& kept, const runtime::CodeStore& store) {
+bool load_ready_graph(Program& program, const StoredGraph& kept, const runtime::CodeStore& store) {
   StageTimer timer(CompileStage::kPasses);
   auto text = store.load(kept.key);
   if (!text || text->empty()) return false;
   try {
-    program.graph = kept_graph(std::string_view(*text).substr(1), kept.lines);
+    program.graph = stored_graph(std::string_view(*text).substr(1), kept.lines);
     program.grouped = text->front() == kGrouped;
     return true;
   } catch (const Error& error) {
@@ -132,11 +132,11 @@ bool load_ready_graph(Program& program, const KeptGraph& kept, const runtime::Co
   }
 }
 
-KeptGraph make_ready_graph(Program& program, const PipelineOptions& options, const runtime::CodeStore& store) {
-  KeptGraph kept;
+StoredGraph make_ready_graph(Program& program, const PipelineOptions& options, const runtime::CodeStore& store) {
+  StoredGraph kept;
   if (!build_id().empty() && !has_registered_ops(program.graph) && !is_planted<PassOutcome>()) {
     StageTimer timer(CompileStage::kPasses);
-    std::string text = kept_text(program.graph, kept.lines);
+    std::string text = stored_text(program.graph, kept.lines);
     kept.key = key_of(program.graph, text, options);
     if (!options.on_stage && !passes_are_watched() && load_ready_graph(program, kept, store)) return kept;
   }
@@ -144,7 +144,7 @@ KeptGraph make_ready_graph(Program& program, const PipelineOptions& options, con
   program.grouped = is_plannable(program.graph, program.symbols);
   if (kept.key.empty()) return kept;
   auto lines = kept.lines;
-  std::string text = (program.grouped ? kGrouped : kPlain) + kept_text(program.graph, lines);
+  std::string text = (program.grouped ? kGrouped : kPlain) + stored_text(program.graph, lines);
   if (lines.size() != kept.lines.size()) return {};  // a line that the captured graph does not have: nobody could tell it
   store.note_miss(kept.key, program.name);
   store.save(kept.key, text, program.name);

@@ -14,10 +14,10 @@ PipelineOptions planning_pipeline(std::vector<std::string> symbols = {});
 // Runs the passes over the program's graph; Program::grouped then says whether a plan can be made of it. `options` is a
 // planning_pipeline of the program. Nothing is taken from the store where somebody watches the passes (SINTER_LOGS,
 // PipelineOptions::on_stage), nor where the graph has ops that users registered: what these do is no part of the key.
-KeptGraph make_ready_graph(Program& program, const PipelineOptions& options,
+StoredGraph make_ready_graph(Program& program, const PipelineOptions& options,
                            const runtime::CodeStore& store = runtime::process_store());
 // Gives the program the graph that is kept there; false when it is gone or not understood.
-bool load_ready_graph(Program& program, const KeptGraph& kept,
+bool load_ready_graph(Program& program, const StoredGraph& kept,
                       const runtime::CodeStore& store = runtime::process_store());
 
 // Whether somebody looks at what the passes do under SINTER_LOGS; and the passes that SINTER_SKIP_PASSES leaves out.
@@ -30,8 +30,8 @@ Graph group_kernels(Graph graph);
 
 // --- the text that is kept
 // As Graph::text, with the user's lines as numbers of `lines`, which grows.
-std::string kept_text(const Graph& graph, std::vector<std::string>& lines);
+std::string stored_text(const Graph& graph, std::vector<std::string>& lines);
 // The graph of such a text; an Error where it is none.
-Graph kept_graph(std::string_view text, const std::vector<std::string>& lines);
+Graph stored_graph(std::string_view text, const std::vector<std::string>& lines);
 
 }  // namespace sinter

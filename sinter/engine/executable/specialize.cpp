@@ -38,7 +38,7 @@ class Specializer : public GraphTracer {
   std::vector<Tensor> record(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs) override {
     if (op.kind == OpKind::kComposite) {
       auto types = eager::operand_types(inputs);
-      if (!eager::takes_whole(OpCall{op, types, attrs})) return op.decompose(inputs, attrs);
+      if (!eager::has_own_kernel(OpCall{op, types, attrs})) return op.decompose(inputs, attrs);
     }
     std::vector<Value> values;
     for (auto& arg : inputs)
@@ -118,7 +118,7 @@ bool is_special(const Program& program) {
   auto defined = [](const Tensor& t) { return t.defined(); };
   if (!program.symbols.empty() || std::any_of(program.frozen.begin(), program.frozen.end(), defined)) return false;
   for (auto& node : program.graph.nodes()) {
-    if (node.op->kind == OpKind::kComposite && !eager::takes_whole(OpCall{*node.op, types_of(node.inputs), node.attrs})) return false;
+    if (node.op->kind == OpKind::kComposite && !eager::has_own_kernel(OpCall{*node.op, types_of(node.inputs), node.attrs})) return false;
     for (auto& type : node.types)
       if (!type.shape.is_static()) return false;
   }

@@ -15,20 +15,20 @@ namespace {
 // Fewer elements than this are spread over more threads, one each.
 constexpr int64_t kFewElements = 65536;
 
-// Vectors of a row that a thread keeps at most.
-constexpr int64_t kMostKept = 8;
+// Vectors of a row that a thread holds at most.
+constexpr int64_t kMostHeld = 8;
 
 bool is_wide(std::span<const TensorImpl* const> tensors) {
   return std::any_of(tensors.begin(), tensors.end(), [](auto* t) { return t && eager::is_wide(*t); });
 }
 
 // As many as a thread has of a row, unless that is too long for its registers.
-int vectors_to_keep(const LoopNest& nest, int64_t rows, int64_t length, const GpuMachine& machine) {
+int vectors_to_hold(const LoopNest& nest, int64_t rows, int64_t length, const GpuMachine& machine) {
   const Schedule plan = schedule(nest, GpuFacts{.target = machine.target});
   if (plan.lanes == 1) return 0;
   auto geometry = codegen::gpu_geometry(codegen::GpuLaunch::of(plan), rows, length, machine.multiprocessors());
   int64_t step = int64_t(geometry.threads[0]) * plan.lanes, each = (length + step - 1) / step;
-  return each <= kMostKept ? int(each) : 0;
+  return each <= kMostHeld ? int(each) : 0;
 }
 
 struct Lowered {
@@ -78,7 +78,7 @@ GpuNest emit_gpu_nest(const FusedAttrs& attrs, std::span<const TensorImpl* const
   }
   facts.lanes = reduces || rows * inner >= kFewElements;
   if (reduces && nest.sweeps.size() > 1 && nest.inner.size() == 1 && !nest.reduces_own_axes())
-    facts.keep = vectors_to_keep(nest, rows, inner, machine);
+    facts.held_vectors = vectors_to_hold(nest, rows, inner, machine);
   return write(lowered, facts);
 }
 
@@ -128,8 +128,8 @@ GpuNest emit_gpu_follow(const FusedAttrs& attrs, std::span<const TensorImpl* con
 
 std::string gpu_kernel_name(const std::string& name, const std::string& text, const GpuFacts& facts) {
   std::string form = format("{}{}", facts.lanes ? "" : "s", facts.wide ? "w" : "");
-  if (facts.turn >= 0) form += format("t{}", facts.turn);
-  if (facts.keep > 0) form += format("k{}", facts.keep);
+  if (facts.transposed_along >= 0) form += format("t{}", facts.transposed_along);
+  if (facts.held_vectors > 0) form += format("k{}", facts.held_vectors);
   return format("{}_{}{}", name.substr(0, 96), hash_hex(text).substr(0, 12), form);
 }
 

@@ -111,7 +111,7 @@ class HipEngine final : public DeviceEngine {
   }
 
   // Products, convolutions and attention run by their own loops: there are no templates for matrix cores, nor libraries.
-  bool takes_contraction(const Node&) const override { return false; }
+  bool fuses_contraction(const Node&) const override { return false; }
   std::vector<eager::OpKernel> op_kernels() const override { return {}; }
 
   std::unique_ptr<CompiledStep> make_step(const FusedAttrs& attrs, std::span<const TensorImpl* const> inputs,
@@ -157,7 +157,7 @@ class HipEngine final : public DeviceEngine {
 std::vector<GpuSibling> emit_hip_step(const FusedAttrs& attrs, std::span<const TensorImpl* const> inputs,
                                       std::span<const TensorImpl* const> outputs, const Target& target, int multiprocessors) {
   auto count = [&] { return multiprocessors; };
-  if (holds_siblings(attrs)) return emit_sibling_nests(attrs, inputs, outputs, {target, count});
+  if (attrs.kind == FusedKind::kSiblings) return emit_sibling_nests(attrs, inputs, outputs, {target, count});
   std::vector<int> operands;
   for (size_t i = 0; i < inputs.size() + outputs.size(); ++i) operands.push_back(int(i));
   GpuNest nest = emit_gpu_nest(attrs, inputs, outputs, {target, count});

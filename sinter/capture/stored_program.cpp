@@ -1,4 +1,4 @@
-#include "sinter/capture/kept_program.h"
+#include "sinter/capture/stored_program.h"
 
 #include <nlohmann/json.hpp>
 #include <unordered_map>
@@ -22,16 +22,16 @@ using Json = nlohmann::json;
 // Tensors that a program makes of the host's numbers are kept up to this size.
 constexpr int64_t kMaxConstantBytes = 1 << 16;
 
-// Why a program is not kept.
-struct NotKept {
+// Why a program is not stored.
+struct NotStorable {
   std::string reason;
 };
 
-std::string tensors_text(const Vouched& vouched) {
+std::string tensors_text(const Fingerprint& fingerprint) {
   std::string text;
   std::unordered_map<const Buffer*, size_t> first;
-  for (size_t i = 0; i < vouched.tensors.size(); ++i) {
-    auto& [name, tensor] = vouched.tensors[i];
+  for (size_t i = 0; i < fingerprint.tensors.size(); ++i) {
+    auto& [name, tensor] = fingerprint.tensors[i];
     auto& impl = tensor.impl();
     size_t shared = first.try_emplace(impl.buffer.get(), i).first->second;
     text += format("{} {}{} {} +{} {} {} {}\n", name, impl.dtype, impl.sizes, impl.strides, impl.offset, impl.device,
@@ -56,22 +56,22 @@ std::string hex_of(const Tensor& tensor) {
 }
 
 // The name that a tensor has in every process; `called` is for people.
-const std::string& name_of(const Tensor& tensor, const std::string& called, const Vouched& vouched) {
-  for (auto& [name, known] : vouched.tensors)
+const std::string& name_of(const Tensor& tensor, const std::string& called, const Fingerprint& fingerprint) {
+  for (auto& [name, known] : fingerprint.tensors)
     if (known.is_same(tensor)) return name;
-  throw NotKept{format("the tensor '{}' has no name", called)};
+  throw NotStorable{format("the tensor '{}' has no name", called)};
 }
 
-Json source_json(const SlotSource& source, const Vouched& vouched) {
+Json source_json(const CellSource& source, const Fingerprint& fingerprint) {
   Json out{{"kind", int(source.kind)}, {"index", source.index}, {"name", source.name}, {"operand", source.only_operand}};
-  if (source.kind == SlotSource::Kind::kGrad) throw NotKept{"it reads gradients"};
-  if (source.kind == SlotSource::Kind::kCaptured) {
-    out["tensor"] = name_of(source.tensor, source.name, vouched);
+  if (source.kind == CellSource::Kind::kGrad) throw NotStorable{"it reads gradients"};
+  if (source.kind == CellSource::Kind::kCaptured) {
+    out["tensor"] = name_of(source.tensor, source.name, fingerprint);
   }
-  if (source.kind == SlotSource::Kind::kConstant) {
+  if (source.kind == CellSource::Kind::kConstant) {
     auto& impl = source.tensor.impl();
     bool plain = impl.device.is_cpu() && impl.contiguous && impl.numel * item_size(impl.dtype) <= kMaxConstantBytes;
-    if (!plain) throw NotKept{format("the constant '{}' is large or not on the host", source.name)};
+    if (!plain) throw NotStorable{format("the constant '{}' is large or not on the host", source.name)};
     out["constant"] = {{"dtype", to_string(impl.dtype)}, {"sizes", to_json(impl.sizes)}, {"bytes", hex_of(source.tensor)}};
   }
   return out;
@@ -106,39 +106,39 @@ std::string shape_of(ResultBox* box) {
   return shape.text;
 }
 
-Json segment_json(const Segment& segment, const Vouched& vouched) {
-  if (segment.question.kind != Question::Kind::kReturn) throw NotKept{"it breaks"};
+Json segment_json(const Segment& segment, const Fingerprint& fingerprint) {
+  if (segment.question.kind != Question::Kind::kReturn) throw NotStorable{"it breaks"};
   if (segment.backward || !segment.grads.empty() || !segment.grad_reads.empty())
-    throw NotKept{"it has to do with gradients"};
-  if (!segment.tells.empty()) throw NotKept{"its sizes depend on data"};
-  if (!segment.actions.empty()) throw NotKept{"it changes state of the host"};
-  if (!segment.run) throw NotKept{"it computes nothing"};
-  if (segment.kept.key.empty()) throw NotKept{"its graph is not kept"};
-  Json met = Json::array(), inputs = Json::array(), outputs = Json::array(), results = Json::array();
-  for (auto& [slot, source] : segment.met) {
-    met.push_back(source_json(source, vouched));
-    met.back()["slot"] = slot;
+    throw NotStorable{"it has to do with gradients"};
+  if (!segment.data_sizes.empty()) throw NotStorable{"its sizes depend on data"};
+  if (!segment.actions.empty()) throw NotStorable{"it changes state of the host"};
+  if (!segment.run) throw NotStorable{"it computes nothing"};
+  if (segment.stored.key.empty()) throw NotStorable{"its graph is not stored"};
+  Json bound = Json::array(), inputs = Json::array(), outputs = Json::array(), results = Json::array();
+  for (auto& [cell, source] : segment.bound) {
+    bound.push_back(source_json(source, fingerprint));
+    bound.back()["cell"] = cell;
   }
   for (auto& input : segment.inputs) {
     if (input.kind == InputSource::Kind::kHost || input.kind == InputSource::Kind::kRead)
-      throw NotKept{"it reads numbers of the host"};
-    if (input.kind == InputSource::Kind::kTensor) throw NotKept{"it reads a tensor that has no name"};
+      throw NotStorable{"it reads numbers of the host"};
+    if (input.kind == InputSource::Kind::kTensor) throw NotStorable{"it reads a tensor that has no name"};
     inputs.push_back({{"kind", int(input.kind)}, {"index", input.index}, {"size", to_string(input.size)},
                       {"dtype", to_string(input.dtype)}, {"argument", input.argument}});
   }
   for (auto& output : segment.outputs)
-    outputs.push_back({{"slot", output.slot}, {"written", output.written}, {"order", to_json(output.order)},
+    outputs.push_back({{"cell", output.cell}, {"written", output.written}, {"order", to_json(output.order)},
                        {"forgets", output.forgets}});
   for (auto& result : segment.results)
-    results.push_back({{"slot", result.slot}, {"path", field_text(result.path)}, {"detached", result.detached},
+    results.push_back({{"cell", result.cell}, {"path", field_text(result.path)}, {"detached", result.detached},
                        {"same_as", result.same_as}});
   Json sizes = Json::array();
   for (auto& size : segment.result_sizes) sizes.push_back(to_string(size));
   return {{"text", segment.text},       {"ops", segment.ops},         {"hash", segment.hash},
-          {"met", met},                 {"inputs", inputs},           {"outputs", outputs},
+          {"bound", bound},             {"inputs", inputs},           {"outputs", outputs},
           {"draws", segment.draws},     {"takes", segment.takes},     {"results", results},
           {"result_sizes", sizes},      {"numbers", segment.result_numbers},
-          {"graph", segment.kept.key},  {"lines", segment.kept.lines}};
+          {"graph", segment.stored.key}, {"lines", segment.stored.lines}};
 }
 
 // --- reading
@@ -189,60 +189,60 @@ std::shared_ptr<Segment> segment_of(const Json& json, const std::unordered_map<s
   segment->text = json.at("text");
   segment->ops = json.at("ops");
   segment->hash = json.at("hash");
-  for (auto& m : json.at("met")) {
-    SlotSource source{SlotSource::Kind(m.at("kind").get<int>()), m.at("index"), {}, m.at("name"), m.at("operand")};
+  for (auto& m : json.at("bound")) {
+    CellSource source{CellSource::Kind(m.at("kind").get<int>()), m.at("index"), {}, m.at("name"), m.at("operand")};
     if (m.contains("tensor")) source.tensor = named.at(m.at("tensor").get<std::string>());
     if (m.contains("constant")) source.tensor = constant_of(m.at("constant"));
-    segment->met.emplace_back(m.at("slot").get<int>(), std::move(source));
+    segment->bound.emplace_back(m.at("cell").get<int>(), std::move(source));
   }
   for (auto& i : json.at("inputs"))
     segment->inputs.push_back({InputSource::Kind(i.at("kind").get<int>()), i.at("index"),
                                parse_dim(i.at("size").get<std::string>()), field_of<DType>(i.at("dtype")), {},
                                i.at("argument")});
   for (auto& o : json.at("outputs"))
-    segment->outputs.push_back({.slot = o.at("slot"), .written = o.at("written"), .order = ints_of(o.at("order")),
+    segment->outputs.push_back({.cell = o.at("cell"), .written = o.at("written"), .order = ints_of(o.at("order")),
                                 .differentiable = false, .forgets = o.at("forgets")});
   segment->draws = json.at("draws");
   segment->takes = json.at("takes").get<std::vector<int>>();
   for (auto& r : json.at("results"))
-    segment->results.push_back({r.at("slot"), field_of<ViewPath>(r.at("path")), r.at("detached"), r.at("same_as")});
+    segment->results.push_back({r.at("cell"), field_of<ViewPath>(r.at("path")), r.at("detached"), r.at("same_as")});
   for (auto& size : json.at("result_sizes")) segment->result_sizes.push_back(parse_dim(size.get<std::string>()));
   segment->result_numbers = json.at("numbers").get<std::vector<int>>();
-  segment->kept = {json.at("graph"), json.at("lines").get<std::vector<std::string>>()};
+  segment->stored = {json.at("graph"), json.at("lines").get<std::vector<std::string>>()};
   return segment;
 }
 
-std::shared_ptr<Entry> entry_of(const Json& json, const Vouched& vouched, const CompileOptions& options,
+std::shared_ptr<CacheEntry> entry_of(const Json& json, const Fingerprint& fingerprint, const CompileOptions& options,
                                 const std::string& name, const Signature& signature, const std::vector<Word>& words,
-                                const Frame& frame) {
+                                const Invocation& invocation) {
   SizeTable sizes = sizes_of(json.at("sizes"), signature);
-  auto entry = std::make_shared<Entry>(signature, words, sizes);
-  std::unordered_map<std::string, Tensor> named(vouched.tensors.begin(), vouched.tensors.end());
+  auto entry = std::make_shared<CacheEntry>(signature, words, sizes);
+  std::unordered_map<std::string, Tensor> named(fingerprint.tensors.begin(), fingerprint.tensors.end());
   auto segment = segment_of(json.at("segment"), named);
-  auto result = frame.blank_result();
+  auto result = invocation.blank_result();
   check(shape_of(result.get()) == json.at("shape").get<std::string>(), "another result");
   segment->prototype = result;
   segment->places = sizes.places();
-  for (auto& [slot, source] : segment->met)
-    if (source.kind == SlotSource::Kind::kCaptured) entry->guards.add_captured(source.tensor, source.name);
-  for (auto& state : vouched.states) entry->guards.add_state(state, state->fingerprint().value_or(0));
+  for (auto& [cell, source] : segment->bound)
+    if (source.kind == CellSource::Kind::kCaptured) entry->guards.add_captured(source.tensor, source.name);
+  for (auto& state : fingerprint.states) entry->guards.add_state(state, state->fingerprint().value_or(0));
   for (auto& written : json.at("written")) entry->written_captured.push_back(named.at(written.get<std::string>()));
   entry->writes_arguments = json.at("writes_arguments");
   entry->guards.keep_apart(entry->written_captured, entry->writes_arguments);
   SmallVector<int64_t, 8> values;
-  if (!entry->guards.match(signature, frame, values)) return nullptr;
+  if (!entry->guards.match(signature, invocation, values)) return nullptr;
   segment->run = load_executable(*segment, sizes, options, name + ".0");
   if (!segment->run) return nullptr;
   entry->root = segment;
   entry->segments = {segment};
-  entry->is_kept = true;
+  entry->is_stored = true;
   return entry;
 }
 
 }  // namespace
 
-std::string kept_key(const Vouched& vouched, const CompileOptions& options, const Signature& signature,
-                     const std::vector<Word>& words, const SizeTable& sizes, const Frame& frame) {
+std::string stored_key(const Fingerprint& fingerprint, const CompileOptions& options, const Signature& signature,
+                     const std::vector<Word>& words, const SizeTable& sizes, const Invocation& invocation) {
   std::vector<int> symbol(words.size(), -1);
   for (size_t place = 0; place < sizes.symbols().size(); ++place) {
     symbol[size_t(sizes.symbols()[place].word)] = int(place);
@@ -259,53 +259,53 @@ std::string kept_key(const Vouched& vouched, const CompileOptions& options, cons
   std::string chosen;
   for (auto& s : sizes.symbols()) chosen += format("{}..{} ", s.low, s.high);
   return runtime::make_key({{"kind", "program"},
-                            {"function", vouched.fingerprint},
+                            {"function", fingerprint.text},
                             {"arguments", runtime::text_part(arguments + chosen)},
-                            {"types", runtime::text_part(frame.type_name())},
-                            {"tensors", runtime::text_part(tensors_text(vouched))},
+                            {"types", runtime::text_part(invocation.type_name())},
+                            {"tensors", runtime::text_part(tensors_text(fingerprint))},
                             {"freeze", format("{}", int_option(options, "freeze"))},
                             {"backend", options.backend},
                             {"skipped", skipped_passes()},
                             {"sinter", build_id()}});
 }
 
-void save_program(const std::string& key, const Vouched& vouched, const Entry& entry, const Frame& frame,
+void save_program(const std::string& key, const Fingerprint& fingerprint, const CacheEntry& entry, const Invocation& invocation,
                   const std::string& name) {
   StageTimer timer(CompileStage::kCapture);
   try {
-    if (build_id().empty()) throw NotKept{"the library has no build id"};
-    if (entry.segments.size() != 1 || entry.branches || entry.follow || !entry.eager_reason.empty()) throw NotKept{"it breaks"};
-    if (entry.guards.watches_memory()) throw NotKept{"it rests on gradients or on memory that arguments share"};
+    if (build_id().empty()) throw NotStorable{"the library has no build id"};
+    if (entry.segments.size() != 1 || entry.branches || entry.follow || !entry.eager_reason.empty()) throw NotStorable{"it breaks"};
+    if (entry.guards.watches_memory()) throw NotStorable{"it rests on gradients or on memory that arguments share"};
     size_t known = 0;
-    for (auto& state : vouched.states) known += entry.guards.watches(state);
-    if (known != entry.guards.state_count()) throw NotKept{"it rests on a state that nobody vouches for"};
+    for (auto& state : fingerprint.states) known += entry.guards.watches(state);
+    if (known != entry.guards.state_count()) throw NotStorable{"it rests on a state that nobody vouches for"};
     auto& segment = *entry.root;
     auto* result = static_cast<ResultBox*>(const_cast<void*>(segment.prototype.get()));
     std::string shape = shape_of(result);
-    if (shape != shape_of(frame.blank_result().get())) throw NotKept{"its result holds more than tensors"};
+    if (shape != shape_of(invocation.blank_result().get())) throw NotStorable{"its result holds more than tensors"};
     Json written = Json::array();
-    for (auto& tensor : entry.written_captured) written.push_back(name_of(tensor, "written to", vouched));
-    Json json{{"segment", segment_json(segment, vouched)}, {"sizes", sizes_json(entry.sizes)}, {"shape", shape},
+    for (auto& tensor : entry.written_captured) written.push_back(name_of(tensor, "written to", fingerprint));
+    Json json{{"segment", segment_json(segment, fingerprint)}, {"sizes", sizes_json(entry.sizes)}, {"shape", shape},
               {"written", written}, {"writes_arguments", entry.writes_arguments}};
     runtime::process_store().note_miss(key, name);
     runtime::process_store().save(key, json.dump(), name);
-  } catch (const NotKept& why) {
-    log(LogTopic::kCache, "the program of {} is not kept: {}", name, why.reason);
+  } catch (const NotStorable& why) {
+    log(LogTopic::kCache, "the program of {} is not stored: {}", name, why.reason);
   }
 }
 
-std::shared_ptr<Entry> load_program(const std::string& key, const Vouched& vouched, const CompileOptions& options,
+std::shared_ptr<CacheEntry> load_program(const std::string& key, const Fingerprint& fingerprint, const CompileOptions& options,
                                     const std::string& name, const Signature& signature, const std::vector<Word>& words,
-                                    const Frame& frame) {
+                                    const Invocation& invocation) {
   StageTimer timer(CompileStage::kCapture);
   // Who looks at a capture or at the passes wants to see them.
   if (passes_are_watched() || is_debugged()) return nullptr;
   auto text = runtime::process_store().load(key);
   if (!text) return nullptr;
   try {
-    return entry_of(Json::parse(*text), vouched, options, name, signature, words, frame);
+    return entry_of(Json::parse(*text), fingerprint, options, name, signature, words, invocation);
   } catch (const std::exception& error) {
-    warn_once("kept program", "the kept program of {} is not understood and captured anew: {}", name, error.what());
+    warn_once("stored program", "the stored program of {} is not understood and captured anew: {}", name, error.what());
     return nullptr;
   }
 }

@@ -86,7 +86,7 @@ TEST(KeptProgram, AChangedModelIsTraced) {
   EXPECT_EQ(found_in_store(in_training), 0);
   auto hooked = make_model();
   hooked->register_forward_hook([](nn::Module&, const TensorList&, const TensorList&) { return TensorList(); });
-  EXPECT_EQ(hooked->vouch(), nullptr);
+  EXPECT_EQ(hooked->fingerprint(), nullptr);
   // A change after the program was found: it no longer fits.
   auto later = make_model();
   TextGenerator generator(later, small());
