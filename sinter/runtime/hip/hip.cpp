@@ -2,6 +2,7 @@
 #include "sinter/runtime/hip/hip.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <mutex>
 #include <vector>
@@ -24,11 +25,13 @@ constexpr unsigned kHostPortableMapped = 1 | 2;              // of hipHostMalloc
 using Module = struct ihipModule_t*;
 using Program = struct OpaqueHiprtcProgram*;
 
-// Opens a library and fetches its functions; gives why that does not work.
+// Opens a library, the one that the environment names or the first that is found, and fetches its functions; gives why that
+// does not work.
 class Library {
  public:
-  Library(const char* what, std::initializer_list<const char*> names) : what_(what) {
+  Library(const char* what, const char* variable, std::vector<const char*> names) : what_(what) {
     std::string reason, first_reason;
+    if (const char* named = std::getenv(variable); named && *named) names = {named};
     for (auto* name : names) {
       if (auto library = DynamicLibrary::try_open(name, /*lazy=*/true, &reason)) {
         library_ = new DynamicLibrary(std::move(*library));  // never closed: it has threads of its own
@@ -74,7 +77,8 @@ struct Hip {
   std::string problem;
 
   Hip() {
-    Library library("HIP's runtime", {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "/opt/rocm/lib/libamdhip64.so"});
+    Library library("HIP's runtime", "SINTER_HIP_RUNTIME",
+                    {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "/opt/rocm/lib/libamdhip64.so"});
     library.fetch(error_text, {"hipGetErrorString"});
     library.fetch(init, {"hipInit"});
     library.fetch(count, {"hipGetDeviceCount"});
@@ -128,7 +132,8 @@ struct Hiprtc {
   std::string version_text, problem;
 
   Hiprtc() {
-    Library library("HIP's run-time compiler", {"libhiprtc.so.7", "libhiprtc.so.6", "libhiprtc.so.5", "/opt/rocm/lib/libhiprtc.so"});
+    Library library("HIP's run-time compiler", "SINTER_HIPRTC",
+                    {"libhiprtc.so.7", "libhiprtc.so.6", "libhiprtc.so.5", "/opt/rocm/lib/libhiprtc.so"});
     library.fetch(error_text, {"hiprtcGetErrorString"});
     library.fetch(version, {"hiprtcVersion"});
     library.fetch(create, {"hiprtcCreateProgram"});
@@ -262,6 +267,7 @@ class HipRuntime final : public DeviceRuntime {
   void copy(void* to, Device to_device, const void* from, Device from_device, size_t bytes) const override {
     use(to_device.is_cpu() ? from_device.index : to_device.index);
     check_hip(hip().copy(to, from, bytes, kCopyDefault), "hipMemcpy");
+    if (to_device.is_cpu()) cells().check_all();  // the copy has waited for the kernels before it
   }
 };
 
