@@ -5,9 +5,9 @@
 namespace sinter {
 
 struct Target {
-  bool gpu = false;         // kernels are spread over blocks of threads
-  int lane_width = 1;       // of a GPU: threads that run in step and exchange registers, a warp (32) or a wavefront (64)
-  int block_threads = 1;    // the most threads that a block may have; at most the square of lane_width
+  bool gpu = false;       // kernels are spread over blocks of threads
+  int lane_width = 1;     // of a GPU: threads that run in step and exchange registers, a warp (32) or a wavefront (64)
+  int block_threads = 1;  // the most threads that a block may have; at most the square of lane_width
   bool operator==(const Target&) const = default;
 };
 

@@ -14,6 +14,7 @@
 #include "sinter/runtime/cuda/cudnn.h"
 #include "sinter/runtime/cuda/device.h"
 #include "sinter/runtime/cuda/module.h"
+#include "sinter/runtime/hip/hip.h"
 
 namespace sinter::cli {
 
@@ -66,7 +67,8 @@ void print_info(bool json) {
                              {"cuda_problem", runtime::cuda_problem()},
                              {"nvrtc", runtime::nvrtc_problem().empty()},
                              {"cublaslt", runtime::cublaslt_problem().empty()},
-                             {"cudnn", runtime::cudnn_problem().empty()}};
+                             {"cudnn", runtime::cudnn_problem().empty()},
+                             {"hip_problem", runtime::hip_runtime().problem()}};
     std::cout << report.dump(2) << "\n";
     return;
   }
@@ -81,6 +83,8 @@ void print_info(bool json) {
   line("g++ (fallback)", compiler(gxx));
   line("kernel cache", store.directory().empty() ? "none" : store.directory());
   line("threads", format("{} of {} cores", num_threads(), std::thread::hardware_concurrency()));
+  auto& amd_problem = runtime::hip_runtime().problem();
+  line("AMD GPU", amd_problem.empty() ? runtime::hip_device_info(0).architecture : "no: " + amd_problem);
   if (!runtime::cuda_is_available()) return line("GPU", "no: " + runtime::cuda_problem());
   for (auto& gpu : gpus()) line("GPU", gpu);
   line("NVRTC", compiler(runtime::nvrtc_problem()));

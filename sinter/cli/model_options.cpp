@@ -38,7 +38,7 @@ CLI::Validator device_validator() {
           return error.message();
         }
       },
-      "cpu|cuda[:N]");
+      "cpu|cuda[:N]|hip[:N]");
 }
 
 }  // namespace

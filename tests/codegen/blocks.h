@@ -28,8 +28,10 @@ inline NetworkBlock llama_block(DType dtype) {
   auto run = [=](const TensorList& x) {
     Tensor h = x[0], y = norm(h, x[1]);
     auto split = [&](const Tensor& t, int64_t n) { return t.view({1, 1, n, size}).transpose(1, 2); };
-    Tensor q = rotate(split(matmul(y, x[2]), heads), x[9], x[10]), k = rotate(split(matmul(y, x[3]), kv_heads), x[9], x[10]);
-    Tensor keys = index_copy(x[11], 2, x[13], k), values = index_copy(x[12], 2, x[13], split(matmul(y, x[4]), kv_heads));
+    Tensor q = rotate(split(matmul(y, x[2]), heads), x[9], x[10]),
+           k = rotate(split(matmul(y, x[3]), kv_heads), x[9], x[10]);
+    Tensor keys = index_copy(x[11], 2, x[13], k),
+           values = index_copy(x[12], 2, x[13], split(matmul(y, x[4]), kv_heads));
     Tensor a = scaled_dot_product_attention(q, keys, values, x[14], 0, false, {}, true);
     h = h + matmul(a.transpose(1, 2).reshape({1, 1, width}), x[5]);
     y = norm(h, x[1]);
@@ -40,9 +42,9 @@ inline NetworkBlock llama_block(DType dtype) {
   Tensor at = tensor(std::vector<int64_t>{9});
   return {run,
           {some({1, 1, width}), some({width}), some({width, width}), some({width, kv_heads * size}),
-           some({width, kv_heads * size}), some({width, width}), some({width, 96}), some({width, 96}), some({96, width}),
-           some({size / 2}), some({size / 2}), some({1, kv_heads, length, size}), some({1, kv_heads, length, size}), at,
-           (arange(length) <= at).view({1, 1, 1, length})}};
+           some({width, kv_heads * size}), some({width, width}), some({width, 96}), some({width, 96}),
+           some({96, width}), some({size / 2}), some({size / 2}), some({1, kv_heads, length, size}),
+           some({1, kv_heads, length, size}), at, (arange(length) <= at).view({1, 1, 1, length})}};
 }
 
 // A basic block of a ResNet that keeps its size: two convolutions with batch norms, and the shortcut.

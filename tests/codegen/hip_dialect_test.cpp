@@ -74,6 +74,7 @@ TEST_P(HipDialect, EveryKindCompiles) {
 }
 
 TEST_P(HipDialect, BlocksCompile) {
+  int all = 0;
   for (DType dtype : {kFloat32, kBFloat16, kFloat16})
     for (auto& block : {testing::llama_block(dtype), testing::resnet_block(dtype)}) {
       GpuProgram program(graph_of(block), block.inputs, target());
@@ -85,7 +86,9 @@ TEST_P(HipDialect, BlocksCompile) {
       }
       EXPECT_GT(names.size(), 2u);
       expect_compiled(text, names);
+      all += int(names.size());
     }
+  RecordProperty("kernels", all);
 }
 
 TEST_P(HipDialect, AnotherNumberOfLanesIsRefused) {

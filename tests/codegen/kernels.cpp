@@ -51,11 +51,14 @@ void Kernels::add_every_kind() {
     EXPECT_EQ(run.lanes, 8);
     EXPECT_EQ(run.slots, element.slots);
     GpuKernelText out;
-    out.text = rows.text + element.text + run.text +
-               format("namespace k {\nextern \"C\" __global__ void {}(const __grid_constant__ Args<32> a) {\n", name) +
-               format("  {}_rows(a, 0, a.range);\n  const float tiles[] = {1.0f};\n", name) +
-               format("  {}_element(SubArgs<Args<32>, {}>{a}, tiles, threadIdx.x, 3);\n", name, rows.slots) +
-               format("  {}_neighbours_run::finish_(SubArgs<Args<32>, {}>{a}, (const float*)a[0], 64, threadIdx.x, 8);\n}\n}\n", name, rows.slots);
+    out.text =
+        rows.text + element.text + run.text +
+        format("namespace k {\nextern \"C\" __global__ void {}(const __grid_constant__ Args<32> a) {\n", name) +
+        format("  {}_rows(a, 0, a.range);\n  const float tiles[] = {1.0f};\n", name) +
+        format("  {}_element(SubArgs<Args<32>, {}>{a}, tiles, threadIdx.x, 3);\n", name, rows.slots) +
+        format(
+            "  {}_neighbours_run::finish_(SubArgs<Args<32>, {}>{a}, (const float*)a[0], 64, threadIdx.x, 8);\n}\n}\n",
+            name, rows.slots);
     return out;
   });
 }

@@ -15,7 +15,8 @@ struct OnHostCase {
 };
 
 // The kernel of a sample whose operands lie like this; nothing where there are no elements.
-std::optional<OnHostCase> on_host_case(Sample sample, MemoryLayout layout, const GpuFacts& facts, const std::string& name);
+std::optional<OnHostCase> on_host_case(Sample sample, MemoryLayout layout, const GpuFacts& facts,
+                                       const std::string& name);
 
 // What is wrong with the result; empty when nothing is.
 std::string run_on_host(const OnHostCase& one, const KernelsOnHost& kernels);

@@ -65,12 +65,14 @@ TEST_P(RowsOnHost, WrongShufflesAreSeen) {
 }
 
 TEST_P(RowsOnHost, ThreadsThatNeverComeAreSeen) {
-  const std::string barrier = planted("if (lane == 0) words[b.row * warps + b.member / kWarp] = to_word(x);\n  __syncthreads();",
-                                      "if (lane == 0) words[b.row * warps + b.member / kWarp] = to_word(x);\n"
-                                      "  if (lane != 0) __syncthreads();");
+  const std::string barrier =
+      planted("if (lane == 0) words[b.row * warps + b.member / kWarp] = to_word(x);\n  __syncthreads();",
+              "if (lane == 0) words[b.row * warps + b.member / kWarp] = to_word(x);\n"
+              "  if (lane != 0) __syncthreads();");
   EXPECT_NE(run(long_row("sum", "x[3, 1400] | dims=[1]", kFloat32), barrier).find("never come"), std::string::npos);
   const std::string lane = planted("x = join_warp<Op>(x, kWarp);", "x = join_warp<Op>(x, 4 * kWarp);");
-  EXPECT_NE(run(long_row("sum", "x[3, 1400] | dims=[1]", kFloat32), lane).find("a thread asks for lane"), std::string::npos);
+  EXPECT_NE(run(long_row("sum", "x[3, 1400] | dims=[1]", kFloat32), lane).find("a thread asks for lane"),
+            std::string::npos);
 }
 
 INSTANTIATE_TEST_SUITE_P(Lanes, RowsOnHost, ::testing::Values(32, 64),

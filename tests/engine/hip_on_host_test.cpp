@@ -60,7 +60,8 @@ void launch(const char* text, const char* name, unsigned blocks, unsigned x, uns
   auto& [kernel, code] = found->second;
   auto* words = static_cast<const int64_t*>(params);
   codegen::GpuGeometry geometry{blocks, {x, y}, 0};
-  std::string problem = code->run(kernel, geometry, words[3], std::vector<int64_t>(words + 4, words + 4 + kernel.slots));
+  std::string problem =
+      code->run(kernel, geometry, words[3], std::vector<int64_t>(words + 4, words + 4 + kernel.slots));
   check(problem.empty(), "{}: {}", name, problem);
   ++launches;
 }
@@ -132,7 +133,8 @@ bool runs_first_sample(const Op& op) {
 void ops() {
   int run = 0;
   for (auto* op : all_ops()) {
-    if (op->kind == OpKind::kInput || op->kind == OpKind::kScalar || op->name == "cond" || op->name == "while_loop") continue;
+    if (op->kind == OpKind::kInput || op->kind == OpKind::kScalar || op->name == "cond" || op->name == "while_loop")
+      continue;
     run += runs_first_sample(*op);
   }
   check(run > 150, "only {} ops ran", run);

@@ -33,11 +33,12 @@ const std::string& amd_compiler_problem() {
 std::string compile_for_amd(const std::string& text, const std::string& architecture) {
   OwnDirectory directory;
   std::ofstream(directory.file("kernels.hip")) << text;
-  const std::string command =
-      format("clang-19 -cc1 -triple amdgcn-amd-amdhsa -aux-triple x86_64-linux-gnu -x hip -fcuda-is-device -target-cpu {} ",
-             architecture) +
-      format("-std=c++17 -O2 -emit-obj -o {} {} >{} 2>&1", directory.file("object"), directory.file("kernels.hip"),
-             directory.file("log"));
+  const std::string command = format(
+                                  "clang-19 -cc1 -triple amdgcn-amd-amdhsa -aux-triple x86_64-linux-gnu -x hip "
+                                  "-fcuda-is-device -target-cpu {} ",
+                                  architecture) +
+                              format("-std=c++17 -O2 -emit-obj -o {} {} >{} 2>&1", directory.file("object"),
+                                     directory.file("kernels.hip"), directory.file("log"));
   if (std::system(command.c_str()) != 0) throw_error(read(directory.file("log")));
   return read(directory.file("object"));
 }

@@ -191,7 +191,8 @@ class Block {
     fiber.context.uc_stack.ss_sp = stacks() + t * kStackBytes;
     fiber.context.uc_stack.ss_size = kStackBytes;
     fiber.context.uc_link = &scheduler_;
-    makecontext(&fiber.context, [] { current_->enter(); }, 0);
+    makecontext(
+        &fiber.context, [] { current_->enter(); }, 0);
     ++running_;
   }
   void enter() {
@@ -220,7 +221,8 @@ class Block {
   uint64_t exchange(uint64_t word, unsigned lane) {
     const unsigned t = turn_;
     Warp& warp = warps_[t / lanes_];
-    if (threads_ % lanes_ != 0) problem_ = format("threads of a block of {} exchange values, {} lanes at a time", threads_, lanes_);
+    if (threads_ % lanes_ != 0)
+      problem_ = format("threads of a block of {} exchange values, {} lanes at a time", threads_, lanes_);
     if (lane >= lanes_) problem_ = format("a thread asks for lane {} of {}", lane, lanes_);
     const uint64_t round = warp.rounds;
     warp.shown[round % 2][t % lanes_] = word;
@@ -251,8 +253,8 @@ KernelsOnHost::KernelsOnHost(const std::vector<codegen::GpuKernelText>& kernels,
     : target_(target) {
   std::string text;
   for (auto& kernel : kernels)
-    text += kernel.text + format("extern \"C\" void host_{}(const void* a) { k::{}(*(const k::Args<{}>*)a); }\n", kernel.name,
-                                 kernel.name, kernel.slots);
+    text += kernel.text + format("extern \"C\" void host_{}(const void* a) { k::{}(*(const k::Args<{}>*)a); }\n",
+                                 kernel.name, kernel.name, kernel.slots);
   auto code = runtime::compile_cpu(text, "GPU kernels on the host", prelude.empty() ? host_prelude(target) : prelude);
   for (auto& kernel : kernels)
     entries_.emplace_back(kernel.name, code->function<void (*)(const void*)>("host_" + kernel.name));
@@ -260,8 +262,8 @@ KernelsOnHost::KernelsOnHost(const std::vector<codegen::GpuKernelText>& kernels,
   code_ = code;
 }
 
-std::string KernelsOnHost::run(const codegen::GpuKernelText& kernel, const codegen::GpuGeometry& geometry, int64_t range,
-                               const std::vector<int64_t>& slots) const {
+std::string KernelsOnHost::run(const codegen::GpuKernelText& kernel, const codegen::GpuGeometry& geometry,
+                               int64_t range, const std::vector<int64_t>& slots) const {
   void (*entry)(const void*) = nullptr;
   for (auto& [name, function] : entries_)
     if (name == kernel.name) entry = function;

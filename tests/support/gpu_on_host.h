@@ -15,7 +15,8 @@ namespace sinter::testing {
 class KernelsOnHost {
  public:
   // `prelude` in place of host_prelude(target), for what a test plants in it.
-  KernelsOnHost(const std::vector<codegen::GpuKernelText>& kernels, const Target& target, const std::string& prelude = {});
+  KernelsOnHost(const std::vector<codegen::GpuKernelText>& kernels, const Target& target,
+                const std::string& prelude = {});
 
   // Runs a kernel over its range, block after block. Gives what went wrong among its threads: one that ended or waits for its
   // block while others of its warp exchange values, a warp that is not whole, a lane outside of it; empty where nothing did.

@@ -1,5 +1,5 @@
 #pragma once
-// Kernels for GPUs: a scheduled LoopNest → text in the C++ of CUDA and HIP without headers, against the prelude in this folder.
+// Kernels for GPUs: a scheduled LoopNest → text in the C++ of CUDA and HIP without headers, against the prelude beside it.
 //
 // A kernel is a struct in namespace k with one function, run, templated on the type A of its arguments: a[i] is slot i. Slots
 // are those of the CPU dialect: one per operand (a pointer, or a number as the bits of a double or i64), one per parameter of

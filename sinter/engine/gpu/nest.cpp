@@ -39,7 +39,8 @@ Lowered lower_named(const FusedAttrs& attrs, std::span<const TensorImpl* const> 
                     std::span<const TensorImpl* const> outputs) {
   Lowered out;
   NamedFused named = name_sizes(attrs, inputs, outputs, out.parameters);
-  out.nest = lower_fused(named.attrs.as<FusedAttrs>(), named.layouts, out.parameters.names(), memory_order(attrs, outputs));
+  out.nest =
+      lower_fused(named.attrs.as<FusedAttrs>(), named.layouts, out.parameters.names(), memory_order(attrs, outputs));
   if (log_enabled(LogTopic::kFusion)) log(LogTopic::kFusion, "{}", out.nest.text());
   return out;
 }
@@ -83,7 +84,7 @@ GpuNest emit_gpu_nest(const FusedAttrs& attrs, std::span<const TensorImpl* const
 }
 
 std::vector<GpuSibling> emit_sibling_nests(const FusedAttrs& attrs, std::span<const TensorImpl* const> inputs,
-                                          std::span<const TensorImpl* const> outputs, const GpuMachine& machine) {
+                                           std::span<const TensorImpl* const> outputs, const GpuMachine& machine) {
   const Graph& body = *attrs.body;
   std::vector<GpuSibling> out;
   for (auto& node : body.nodes()) {
@@ -121,8 +122,8 @@ GpuNest emit_gpu_follow(const FusedAttrs& attrs, std::span<const TensorImpl* con
                         std::span<const TensorImpl* const> outputs, DType memory, const Target& target) {
   Lowered lowered = lower_named(attrs, inputs, outputs);
   GpuFacts facts{.target = target, .wide = is_wide(inputs) || is_wide(outputs), .memory = memory};
-  facts.lanes =
-      lowered.parameters.product_of(lowered.nest.rows) * lowered.parameters.product_of(lowered.nest.inner) >= kFewElements;
+  facts.lanes = lowered.parameters.product_of(lowered.nest.rows) * lowered.parameters.product_of(lowered.nest.inner) >=
+                kFewElements;
   return write(lowered, facts);
 }
 

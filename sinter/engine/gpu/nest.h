@@ -35,14 +35,15 @@ struct GpuSibling {
 };
 // Those that have something to do.
 std::vector<GpuSibling> emit_sibling_nests(const FusedAttrs& attrs, std::span<const TensorImpl* const> inputs,
-                                          std::span<const TensorImpl* const> outputs, const GpuMachine& machine);
+                                           std::span<const TensorImpl* const> outputs, const GpuMachine& machine);
 
 // A fused node as rows of another kernel (KernelPart::kRows).
 GpuNest emit_gpu_prologue(const FusedAttrs& attrs, std::span<const TensorImpl* const> inputs,
                           std::span<const TensorImpl* const> outputs, const std::string& name, const Target& target);
 // What follows contractions: of one element or of a run of neighbours, or as a kernel over results of dtype `memory`.
 GpuNest emit_gpu_follow(const FusedAttrs& attrs, std::span<const TensorImpl* const> inputs,
-                        std::span<const TensorImpl* const> outputs, const std::string& name, bool run, const Target& target);
+                        std::span<const TensorImpl* const> outputs, const std::string& name, bool run,
+                        const Target& target);
 GpuNest emit_gpu_follow(const FusedAttrs& attrs, std::span<const TensorImpl* const> inputs,
                         std::span<const TensorImpl* const> outputs, DType memory, const Target& target);
 

@@ -116,7 +116,8 @@ class HipEngine final : public DeviceEngine {
 
   std::unique_ptr<CompiledStep> make_step(const FusedAttrs& attrs, std::span<const TensorImpl* const> inputs,
                                           std::span<const TensorImpl* const> outputs) const override {
-    return std::make_unique<HipStep>(emit_hip_step(attrs, inputs, outputs, device().target, device().multiprocessors), device());
+    return std::make_unique<HipStep>(emit_hip_step(attrs, inputs, outputs, device().target, device().multiprocessors),
+                                     device());
   }
   IntList result_strides(const Node&, const IntList& sizes, const TensorImpl*) const override {
     return contiguous_strides(sizes);
@@ -155,7 +156,8 @@ class HipEngine final : public DeviceEngine {
 }  // namespace
 
 std::vector<GpuSibling> emit_hip_step(const FusedAttrs& attrs, std::span<const TensorImpl* const> inputs,
-                                      std::span<const TensorImpl* const> outputs, const Target& target, int multiprocessors) {
+                                      std::span<const TensorImpl* const> outputs, const Target& target,
+                                      int multiprocessors) {
   auto count = [&] { return multiprocessors; };
   if (attrs.kind == FusedKind::kSiblings) return emit_sibling_nests(attrs, inputs, outputs, {target, count});
   std::vector<int> operands;

@@ -45,7 +45,8 @@ class Library {
   void fetch(Function& function, std::initializer_list<const char*> symbols) {
     for (auto* symbol : symbols)
       if (library_ && !function) function = reinterpret_cast<Function>(library_->find_symbol(symbol));
-    if (library_ && !function && problem_.empty()) problem_ = format("{} ({}) has no {}", what_, library_->path(), *symbols.begin());
+    if (library_ && !function && problem_.empty())
+      problem_ = format("{} ({}) has no {}", what_, library_->path(), *symbols.begin());
   }
   const std::string& problem() const { return problem_; }
 
@@ -316,7 +317,8 @@ HipFunction load_hip(const std::string& text, const std::string& name, int index
   int result = hip().load(&module, code.data());
   if (result == kSuccess) result = hip().find(&function, module, name.c_str());
   if (result != kSuccess)
-    throw Refused(format("HIP does not load {}: {}", name, hip().error_text(result)), name, hip().error_text(result), text);
+    throw Refused(format("HIP does not load {}: {}", name, hip().error_text(result)), name, hip().error_text(result),
+                  text);
   std::lock_guard lock(mutex);
   return loaded.emplace(key, function).first->second;
 }
