@@ -1,11 +1,9 @@
 #include "sinter/engine/hip/engine.h"
 
 #include <chrono>
-#include <cstring>
 #include <deque>
 #include <mutex>
 
-#include "sinter/base/error.h"
 #include "sinter/codegen/hip/prelude.h"
 #include "sinter/engine/device/make_step.h"
 #include "sinter/engine/gpu/loops.h"

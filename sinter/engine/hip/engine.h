@@ -1,5 +1,5 @@
 #pragma once
-// Programs on AMD's GPUs. Compiled, never run.
+// Programs on AMD's GPUs. Compiled, never run on one.
 #include "sinter/engine/device/device_engine.h"
 #include "sinter/engine/gpu/nest.h"
 

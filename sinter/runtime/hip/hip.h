@@ -1,7 +1,6 @@
 #pragma once
-// AMD's GPUs: HIP's libraries, opened when they are first wanted. Kernels for them are compiled by every test, but were never
-// run: no such GPU was at hand.
-#include <memory>
+// AMD's GPUs: HIP's libraries, opened when they are first wanted. Their kernels are compiled by the tests, but were never run on
+// a GPU: none was at hand.
 #include <string>
 
 #include "sinter/runtime/device_runtime.h"
