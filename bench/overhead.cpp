@@ -70,26 +70,26 @@ class Stages {
  public:
   explicit Stages(capture::Function& function) : entry_(function.entries().at(0)) {}
 
-  using Frame = capture::FrameOf<decltype(&chain), T, T, T, T, T, T, T, T, T, T>;
-  static Frame flatten(const Arguments& x) {
+  using Invocation = capture::InvocationOf<decltype(&chain), T, T, T, T, T, T, T, T, T, T>;
+  static Invocation flatten(const Arguments& x) {
     static auto pointer = &chain;
-    return apply_to([](auto&... argument) { return Frame(pointer, argument...); }, x);
+    return apply_to([](auto&... argument) { return Invocation(pointer, argument...); }, x);
   }
-  void guard(const Frame& frame) const {
+  void guard(const Invocation& invocation) const {
     capture::Signature signature;
-    capture::sign(frame, signature);
+    capture::sign(invocation, signature);
     SmallVector<int64_t, 8> sizes;
-    check(entry_->guards.match(signature, frame, sizes), "overhead: the guards do not fit");
+    check(entry_->guards.match(signature, invocation, sizes), "overhead: the guards do not fit");
   }
-  Tensor segment(const Frame& frame) const {
-    capture::Call call(frame);
+  Tensor segment(const Invocation& invocation) const {
+    capture::CallState call(invocation);
     capture::run(*entry_->root, call);
-    return call.slots.back();
+    return call.cells.back();
   }
   const std::shared_ptr<Executable>& executable() const { return entry_->root->run; }
 
  private:
-  std::shared_ptr<capture::Entry> entry_;
+  std::shared_ptr<capture::CacheEntry> entry_;
 };
 
 bool differ(const Tensor& a, const Tensor& b) { return amax(abs(a - b)).item<double>() > 1e-6; }
@@ -106,7 +106,7 @@ void run(bool json, bool quick) {
 
   Kernels kernels(x);
   Stages stages(compiled.function());
-  auto frame = Stages::flatten(x);
+  auto invocation = Stages::flatten(x);
   std::vector<TensorArg> inputs(x.begin(), x.end());
   std::vector<Tensor> outputs(1);
   auto executable = stages.executable();
@@ -122,8 +122,8 @@ void run(bool json, bool quick) {
       {"eager call", repeat([&] { apply_to(chain, x); })},
       {"compiled call", repeat([&] { apply_to(compiled, x); })},
       {"  flatten the arguments", repeat([&] { keep(Stages::flatten(x)); })},
-      {"  sign and match guards", repeat([&] { stages.guard(frame); })},
-      {"  run the segment", repeat([&] { stages.segment(frame); })},
+      {"  sign and match guards", repeat([&] { stages.guard(invocation); })},
+      {"  run the segment", repeat([&] { stages.segment(invocation); })},
       {"    its executable", repeat([&] { executable->run(inputs, {}, outputs); })},
       {"      its kernels", repeat([&] { kernels(); })},
   };

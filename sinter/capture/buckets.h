@@ -142,7 +142,7 @@ auto call_bucketed(BucketPolicy& policy, F& f, const Stored&... arguments) {
   pad_arguments(call, padded);
   auto run = [&](auto&... argument) { return call_compiled<Stored...>(call.function(), f, argument...); };
   {
-    auto make_frame = [&](auto&... argument) { return FrameOf<F, Stored...>(f, argument...); };
+    auto make_frame = [&](auto&... argument) { return InvocationOf<F, Stored...>(f, argument...); };
     auto invocation = std::apply(make_frame, padded);
     if (!call.prepare(invocation)) return plainly();
   }

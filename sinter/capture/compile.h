@@ -17,7 +17,7 @@ namespace capture {
 // One call through a compiled function.
 template <class... Stored, class F>
 auto call_compiled(Function& function, F& f, const Stored&... arguments) {
-  using Invocation = FrameOf<F, Stored...>;
+  using Invocation = InvocationOf<F, Stored...>;
   using R = typename Invocation::R;
   Invocation invocation(f, arguments...);
   Results results;

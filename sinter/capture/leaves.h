@@ -259,11 +259,11 @@ struct ResultOf final : ResultBox {
 
 // A call of `f` on these arguments. `Stored` are the parameter types without references.
 template <class F, class... Stored>
-class FrameOf final : public Invocation {
+class InvocationOf final : public Invocation {
  public:
   using R = std::remove_cvref_t<std::invoke_result_t<F&, const Stored&...>>;
 
-  FrameOf(F& f, const Stored&... arguments) : f_(f), arguments_(arguments...) {
+  InvocationOf(F& f, const Stored&... arguments) : f_(f), arguments_(arguments...) {
     static const char tag = 0;
     types = int64_t(reinterpret_cast<uintptr_t>(&tag));
     state = detail::state_of(f);
@@ -294,7 +294,7 @@ class FrameOf final : public Invocation {
     else
       return nullptr;
   }
-  const char* type_name() const override { return typeid(FrameOf).name(); }
+  const char* type_name() const override { return typeid(InvocationOf).name(); }
 
  private:
   static void visit(std::tuple<Stored...>& arguments, LeafVisitor& visitor) {

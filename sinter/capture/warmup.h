@@ -84,7 +84,7 @@ void for_each_size(const std::tuple<Stored...>& example, std::span<const WarmupS
 // A call of the function on these arguments, not made but prepared.
 template <class... Stored, class F>
 void prepare_call(Function& function, F& f, Warmup& warmup, const Stored&... arguments) {
-  FrameOf<F, Stored...> invocation(f, arguments...);
+  InvocationOf<F, Stored...> invocation(f, arguments...);
   warmup.add([&](auto& work) { function.prepare(invocation, work); });
 }
 
@@ -95,7 +95,7 @@ void prepare_bucketed(BucketPolicy& policy, F& f, Warmup& warmup, const Stored&.
   pad_arguments(call, padded);
   std::apply(
       [&](auto&... argument) {
-        FrameOf<F, Stored...> invocation(f, argument...);
+        InvocationOf<F, Stored...> invocation(f, argument...);
         if (call.prepare(invocation)) warmup.add([&](auto& work) { call.function().prepare(invocation, work); });
       },
       padded);

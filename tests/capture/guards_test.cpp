@@ -462,13 +462,13 @@ TEST(Guards, CheckingTenTensorsIsCheap) {
     double start = now();
     constexpr int kCalls = 2000;
     for (int i = 0; i < kCalls; ++i) {
-      capture::FrameOf<decltype(pass), List> frame(pass, list);
+      capture::InvocationOf<decltype(pass), List> invocation(pass, list);
       capture::Signature signature;
-      capture::sign(frame, signature);
+      capture::sign(invocation, signature);
       signature[3] = entry->guards.signature()[3];  // the types of the function measured
       signature[4] = entry->guards.signature()[4];
       SmallVector<int64_t, 8> sizes;
-      if (!entry->guards.match(signature, frame, sizes)) ADD_FAILURE();
+      if (!entry->guards.match(signature, invocation, sizes)) ADD_FAILURE();
     }
     return (now() - start) / kCalls;
   };

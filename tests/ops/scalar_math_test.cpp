@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "sinter/graph/graph.h"
 #include "sinter/ops/creation.h"
 #include "sinter/ops/pointwise.h"
 
