@@ -5,7 +5,9 @@
 #include "sinter/graph/interpreter.h"
 #include "sinter/graph/nodes.h"
 #include "sinter/graph/run.h"
+#include "sinter/ops/contract.h"
 #include "sinter/ops/define.h"
+#include "sinter/ops/known_ops.h"
 #include "sinter/ops/registry.h"
 #include "sinter/ops/results.h"
 
@@ -82,6 +84,11 @@ const Op& fused_op() { return op_of<Fused>; }
 
 bool is_fused(const Node& node, FusedKind kind) {
   return node.op == &fused_op() && node.attrs.as<FusedAttrs>().kind == kind;
+}
+
+bool is_contraction(const Node& node) {
+  auto& ops = known_ops();
+  return node.op == &ops.mm || node.op == &ops.bmm || node.op == &convolution_op();
 }
 
 const Node& contraction_in(const FusedAttrs& attrs) {

@@ -42,8 +42,8 @@ const Op& fused_op();
 // The node as a kernel of the given kind; false where it is another node.
 bool is_fused(const Node& node, FusedKind kind);
 
-// Matrix products and convolutions.
-inline bool is_contraction(const Node& node) { return node.op->kind == OpKind::kLoop && node.op->combine != Combine::kNone; }
+// Matrix products and convolutions; other loops that combine (pools, gradients of weights) are not.
+bool is_contraction(const Node& node);
 // The first one of a body that has some.
 const Node& contraction_in(const FusedAttrs& attrs);
 

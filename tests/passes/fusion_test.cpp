@@ -1,6 +1,7 @@
 // How many kernels a program becomes, and that the fused graph means the same.
 #include <gtest/gtest.h>
 
+#include "sinter/ops/conv.h"
 #include "sinter/ops/matmul.h"
 #include "tests/passes/fuse_traced.h"
 
@@ -155,6 +156,14 @@ TEST(Fusion, ColumnReductionsAndArgmaxComputeWhatTheyRead) {
   auto f = [](const TensorList& x) { return TensorList{(x[0] * 2).sum(IntList{0}), (x[0] * 2).argmax(1)}; };
   auto fused = fuse_traced(f, {normal({5, 7})});
   EXPECT_EQ(fused.list, "fused fused ") << fused.graph.text();
+}
+
+// A pool combines as a product does, and is none.
+TEST(Fusion, PoolsAreNoContractions) {
+  auto f = [](const TensorList& x) { return TensorList{relu(max_pool2d(x[0] * 2, 2)) + 1}; };
+  auto fused = fuse_traced(f, {normal({1, 2, 6, 6})});
+  for (auto& node : fused.graph.nodes())
+    if (node.op == &fused_op()) EXPECT_FALSE(node.attrs.as<FusedAttrs>().is_contraction()) << fused.graph.text();
 }
 
 // How often the kernels compute the op.
