@@ -114,7 +114,7 @@ void walk(V& v, T& given) {
   }
 }
 
-// Fills a Invocation: the only walk that every call makes.
+// Fills an Invocation: the only walk that every call makes.
 struct Flatten : IgnoreParts {
   explicit Flatten(Invocation& f) : invocation(f) {}
   Invocation& invocation;

@@ -42,7 +42,7 @@ struct Storage : RefCounted {
 // What a traced tensor stands for.
 class Handle final : public TracedValue {
  public:
-  // A look at a storage.
+  // A storage and a path of views on it.
   Handle(IntrusivePtr<Storage> storage, ViewPath path, bool detached);
   // A fixed value of one segment: for the tape, and for the roots of storages.
   Handle(const Recorder* recorder, Value value, uint32_t segment)

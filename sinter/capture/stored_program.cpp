@@ -278,7 +278,7 @@ void save_program(const std::string& key, const Fingerprint& fingerprint, const 
     if (entry.guards.watches_memory()) throw NotStorable{"it rests on gradients or on memory that arguments share"};
     size_t known = 0;
     for (auto& state : fingerprint.states) known += entry.guards.watches(state);
-    if (known != entry.guards.state_count()) throw NotStorable{"it rests on a state that nobody vouches for"};
+    if (known != entry.guards.state_count()) throw NotStorable{"it rests on a state that the fingerprint does not have"};
     auto& segment = *entry.root;
     auto* result = static_cast<ResultBox*>(const_cast<void*>(segment.prototype.get()));
     std::string shape = shape_of(result);

@@ -1,5 +1,5 @@
 #pragma once
-// Captured programs in the store, for functions that somebody vouches for: a process that finds one calls the function not
+// Captured programs in the store, for functions that have a fingerprint: a process that finds one calls the function not
 // even once. Only programs without breaks and gradients are stored.
 #include "sinter/capture/entry.h"
 #include "sinter/capture/options.h"

@@ -35,7 +35,7 @@ struct ShowOptions {
   DType dtype = DType::kFloat32;  // of the operands called x
   std::string stage = "all";      // graph, loops, schedule, code, source
   bool fixed_sizes = false;       // numbers in the kernel instead of symbols
-  std::string device = "cpu";     // whose kernel: cpu or cuda; it need not be there
+  std::string device = "cpu";     // whose kernel: cpu, cuda or hip; it need not be there
 };
 // The way of one op from graph to kernel text.
 void show_op(const ShowOptions& options);

@@ -23,7 +23,7 @@ struct Program {
   std::string name;  // for profiles and logs
   // By input, or empty: the tensor that it is in every call, whose values do not change; undefined for others.
   std::vector<Tensor> frozen = {};
-  // Time to spend on each choice between several ways of computing a step, when it is first met; 0: none are tried.
+  // Time to spend on each choice between several candidates for a step, when it is first met; 0: none are tried.
   double tune_seconds = 0;
   // On a GPU: the steps of a call are recorded once and launched as one graph.
   bool records = false;

@@ -19,7 +19,7 @@ enum class Spread : uint8_t {
   kPoints,    // a thread takes a point of the range at a time, all of its work
   kRows,      // neighbouring threads share a point of the range (a row)
   kColumns,   // neighbouring threads have neighbouring points; threads above each other share one
-  kTiles      // a block of kSquare × kSquareRows takes a square of kSquare × kSquare elements at a time, and turns what
+  kTiles      // a block of kSquare × kSquareRows takes a square of kSquare × kSquare elements at a time, and transposes what
               // does not lie along the last axis
 };
 

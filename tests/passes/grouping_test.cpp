@@ -91,16 +91,15 @@ TEST(Grouping, OnlyWhereATargetTakesKernels) {
 
 // A kernel is what its kind says.
 TEST(Grouping, RefusesBodiesOfAnotherKind) {
-  auto fault = [](const std::string& kind, const std::string& body) {
-    return error_of([&] {
-      Graph::parse("%0 = input : f32[3, 3]\n%1 = fused(%0) {" + kind + "body={%0 = input : f32[3, 3]; " + body +
-                   "}, domain=[3, 3]} : f32[3, 3]\nreturn %1\n");
-    });
+  auto parse = [](const std::string& kind, const std::string& body) {
+    Graph::parse("%0 = input : f32[3, 3]\n%1 = fused(%0) {" + kind + "body={%0 = input : f32[3, 3]; " + body +
+                 "}, domain=[3, 3]} : f32[3, 3]\nreturn %1\n");
   };
+  auto fault = [&](const std::string& kind, const std::string& body) { return error_of([&] { parse(kind, body); }); };
   auto contains = [](const std::string& text, const char* part) { return text.find(part) != std::string::npos; };
   const std::string exp = "%1 = exp(%0) : f32[3, 3]; return %1", mm = "%1 = mm(%0, %0) : f32[3, 3]; return %1";
-  EXPECT_EQ(fault("", exp), "no error");
-  EXPECT_EQ(fault("kind=product, ", mm), "no error");
+  EXPECT_NO_THROW(parse("", exp));
+  EXPECT_NO_THROW(parse("kind=product, ", mm));
   EXPECT_PRED2(contains, fault("", mm), "a contraction is inside a kernel of another kind");
   EXPECT_PRED2(contains, fault("kind=product, ", exp), "an op stands beside a contraction");
   EXPECT_PRED2(contains, fault("kind=siblings, ", exp), "an op stands among siblings");

@@ -96,7 +96,7 @@ struct PlanOptions {
   std::vector<IntList> input_strides;
   // Whether inputs that the program changes may be written before the end: not where they overlap with others.
   bool write_inputs_early = true;
-  // Spent at most on each choice between several ways of a step; 0: the default ways, whatever was remembered.
+  // Spent at most on each choice between several candidates for a step; 0: the defaults, whatever was remembered.
   double tune_seconds = 0;
 };
 

@@ -87,7 +87,7 @@ Graph stored_graph(std::string_view text, const std::vector<std::string>& lines)
       const char* last = line.data() + line.size();
       auto [stop, error] = std::from_chars(line.data() + mark + kLineMark.size(), last, number);
       if (error == std::errc() && stop == last) {
-        check(number < lines.size(), "a kept graph names line {} of {}", number, lines.size());
+        check(number < lines.size(), "a stored graph names line {} of {}", number, lines.size());
         with_lines.append(line.substr(0, mark + kLineMark.size())).append(lines[number]).append("\n");
         continue;
       }
@@ -118,37 +118,37 @@ Graph group_kernels(Graph graph) {
   return run_passes(std::move(graph), grouping_passes(options), options);
 }
 
-bool load_ready_graph(Program& program, const StoredGraph& kept, const runtime::CodeStore& store) {
+bool load_ready_graph(Program& program, const StoredGraph& stored, const runtime::CodeStore& store) {
   StageTimer timer(CompileStage::kPasses);
-  auto text = store.load(kept.key);
+  auto text = store.load(stored.key);
   if (!text || text->empty()) return false;
   try {
-    program.graph = stored_graph(std::string_view(*text).substr(1), kept.lines);
+    program.graph = stored_graph(std::string_view(*text).substr(1), stored.lines);
     program.grouped = text->front() == kGrouped;
     return true;
   } catch (const Error& error) {
-    warn_once("kept graph", "the kept graph of {} is not understood and made anew: {}", program.name, error.message());
+    warn_once("stored graph", "the stored graph of {} is not understood and made anew: {}", program.name, error.message());
     return false;
   }
 }
 
 StoredGraph make_ready_graph(Program& program, const PipelineOptions& options, const runtime::CodeStore& store) {
-  StoredGraph kept;
+  StoredGraph stored;
   if (!build_id().empty() && !has_registered_ops(program.graph) && !is_planted<PassOutcome>()) {
     StageTimer timer(CompileStage::kPasses);
-    std::string text = stored_text(program.graph, kept.lines);
-    kept.key = key_of(program.graph, text, options);
-    if (!options.on_stage && !passes_are_watched() && load_ready_graph(program, kept, store)) return kept;
+    std::string text = stored_text(program.graph, stored.lines);
+    stored.key = key_of(program.graph, text, options);
+    if (!options.on_stage && !passes_are_watched() && load_ready_graph(program, stored, store)) return stored;
   }
   program.graph = run_all_passes(program, options);
   program.grouped = is_plannable(program.graph, program.symbols);
-  if (kept.key.empty()) return kept;
-  auto lines = kept.lines;
+  if (stored.key.empty()) return stored;
+  auto lines = stored.lines;
   std::string text = (program.grouped ? kGrouped : kPlain) + stored_text(program.graph, lines);
-  if (lines.size() != kept.lines.size()) return {};  // a line that the captured graph does not have: nobody could tell it
-  store.note_miss(kept.key, program.name);
-  store.save(kept.key, text, program.name);
-  return kept;
+  if (lines.size() != stored.lines.size()) return {};  // a line that the captured graph does not have: nobody could tell it
+  store.note_miss(stored.key, program.name);
+  store.save(stored.key, text, program.name);
+  return stored;
 }
 
 }  // namespace sinter

@@ -16,8 +16,8 @@ PipelineOptions planning_pipeline(std::vector<std::string> symbols = {});
 // PipelineOptions::on_stage), nor where the graph has ops that users registered: what these do is no part of the key.
 StoredGraph make_ready_graph(Program& program, const PipelineOptions& options,
                            const runtime::CodeStore& store = runtime::process_store());
-// Gives the program the graph that is kept there; false when it is gone or not understood.
-bool load_ready_graph(Program& program, const StoredGraph& kept,
+// Gives the program the graph that is stored there; false when it is gone or not understood.
+bool load_ready_graph(Program& program, const StoredGraph& stored,
                       const runtime::CodeStore& store = runtime::process_store());
 
 // Whether somebody looks at what the passes do under SINTER_LOGS; and the passes that SINTER_SKIP_PASSES leaves out.
@@ -28,7 +28,7 @@ Graph run_all_passes(Program& program, const PipelineOptions& options);
 // The passes that group ops into kernels, over a graph that has been through the others.
 Graph group_kernels(Graph graph);
 
-// --- the text that is kept
+// --- the text that is stored
 // As Graph::text, with the user's lines as numbers of `lines`, which grows.
 std::string stored_text(const Graph& graph, std::vector<std::string>& lines);
 // The graph of such a text; an Error where it is none.

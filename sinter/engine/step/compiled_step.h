@@ -40,9 +40,9 @@ class CompiledStep {
   virtual std::string shared_order() const { return {}; }
 
   // --- tuning
-  // How it computes, where there are other ways: "tiles 64x128", "onednn 3.1".
+  // How it computes, where there are other candidates: "tiles 64x128", "onednn 3.1".
   const std::string& candidate() const { return candidate_; }
-  // The other ways, perhaps not loaded yet.
+  // The others, perhaps not loaded yet.
   virtual std::vector<std::shared_ptr<CompiledStep>> other_candidates() const { return {}; }
   // Everything beside names and geometries that their times depend on.
   virtual std::string tuning_key() const { return {}; }
