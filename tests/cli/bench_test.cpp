@@ -38,7 +38,7 @@ bool is_well_formed(const std::string& text) {
     if (text[i] == '&') {
       size_t end = text.find(';', i);
       if (end == std::string::npos ||
-          !std::set<std::string>{"&amp", "&lt", "&gt", "&quot"}.count(text.substr(i, end - i)))
+          !std::set<std::string>{"&amp", "&lt", "&gt", "&#34", "&#39"}.count(text.substr(i, end - i)))
         return false;
     }
     if (text[i] == '>') return false;
