@@ -1,5 +1,6 @@
 #pragma once
-// Floats in registers of 512 bits, for the files that are compiled with AVX-512: each has its own.
+// Floats in registers of 512 bits, for the files that are compiled with AVX-512: each has its own. Nothing for others.
+#ifdef __AVX512F__
 // GCC 12's own headers read an undefined register by design and warn of it where they are inlined.
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #pragma GCC diagnostic ignored "-Wuninitialized"
@@ -28,3 +29,5 @@ struct Avx512Registers {
 
 }  // namespace
 }  // namespace sinter::runtime::gemm_detail
+
+#endif
