@@ -196,6 +196,27 @@ TEST(FusedConvolution, AnyCandidateComputesTheSame) {
   }
 }
 
+// Once for all calls, where somebody keeps what the step makes of it.
+TEST(FusedConvolution, AWeightInAnotherOrderIsLaidOutAnew) {
+  auto f = [](const TensorList& x) { return TensorList{relu(conv2d(x[0], x[1], {}, 1, 1))}; };
+  Tensor x = numbers({2, 4, 7, 6}), weight = numbers({5, 4, 3, 3});
+  Compiled rows = compile_group(f, {x, weight});
+  Compiled turned = compile_group(f, {x, weight.permute({0, 2, 3, 1}).contiguous().permute({0, 3, 1, 2})});
+  EXPECT_EQ(rows.step->rearranged_bytes(), 0);
+  ASSERT_EQ(turned.step->rearranged_bytes(), weight.numel() * 4);
+  rows.step->launch(rows.arguments);
+  turned.step->launch(turned.arguments);
+  expect_close(turned.tensors.back(), to_array(rows.tensors.back()), 1e-6);
+  std::vector<float> kept(size_t(weight.numel()));
+  turned.step->rearrange(turned.arguments, kept.data());
+  EXPECT_EQ(kept, weight.view({-1}).to_vector<float>());
+  // It is read in place of the operand.
+  for (float& w : kept) w *= -1;
+  turned.arguments.add_address(int64_t(reinterpret_cast<uintptr_t>(kept.data())));
+  turned.step->launch(turned.arguments);
+  expect_close(turned.tensors.back(), to_array(relu(conv2d(x, -weight, {}, 1, 1))), 1e-4);
+}
+
 TEST(FusedConvolution, TheReportSaysSo) {
   auto f = [](const TensorList& x) { return TensorList{relu(conv2d(x[0], x[1]))}; };
   TensorList in{numbers({1, 4, 8, 8}), numbers({6, 4, 3, 3})}, out(1);

@@ -38,8 +38,7 @@ class CpuConvolutionStep final : public CompiledStep {
     shape_ = eager::conv_shape(attrs_, x.sizes, weight.sizes, node.types[0].shape.numbers());
     empty_ = result.numel == 0;
     x_ = eager::conv_operand(x);
-    weight_sizes_ = weight.sizes;
-    if (!weight.contiguous) weight_strides_ = weight.strides;
+    operands_ = inputs.size() + outputs.size();
     weight_type_ = *eager::gemm_type(weight.dtype);
     out_type_ = *eager::gemm_type(result.dtype);
     for (auto* t : {&x, &weight, &result}) geometries_.push_back(make_intrusive<TensorImpl>(*t));
@@ -50,6 +49,16 @@ class CpuConvolutionStep final : public CompiledStep {
   size_t code_length() const override { return epilogue_.text.size(); }
 
   void launch(const StepArguments& arguments) const override;
+
+  // The cores read a weight row by row; one in another order (channels last, say) is laid out anew once.
+  int64_t rearranged_bytes() const override {
+    auto& weight = *geometries_[1];
+    return weight.contiguous ? 0 : weight.numel * item_size(weight.dtype);
+  }
+  std::vector<int> rearranged_from() const override { return {weight_slot_}; }
+  void rearrange(const StepArguments& arguments, void* to) const override {
+    copy_row_major(static_cast<const char*>(arguments.address(weight_slot_)), static_cast<char*>(to));
+  }
 
   std::vector<std::shared_ptr<CompiledStep>> other_candidates() const override {
     std::vector<std::shared_ptr<CompiledStep>> out;
@@ -67,23 +76,20 @@ class CpuConvolutionStep final : public CompiledStep {
   std::string tuning_key() const override { return Attrs(attrs_).text(); }
 
  private:
-  // A row-major copy of a strided weight.
-  std::vector<char> row_major(const char* weight) const {
+  void copy_row_major(const char* weight, char* to) const {
+    const IntList &sizes = geometries_[1]->sizes, &strides = geometries_[1]->strides;
     int64_t size = item_size(geometries_[1]->dtype), count = geometries_[1]->numel;
-    std::vector<char> out(size_t(count * size));
     for (int64_t i = 0; i < count; ++i) {
       int64_t left = i, from = 0;
-      for (size_t d = weight_sizes_.size(); d-- > 0; left /= weight_sizes_[d])
-        from += left % weight_sizes_[d] * weight_strides_[d];
-      std::memcpy(out.data() + i * size, weight + from * size, size_t(size));
+      for (size_t d = sizes.size(); d-- > 0; left /= sizes[d]) from += left % sizes[d] * strides[d];
+      std::memcpy(to + i * size, weight + from * size, size_t(size));
     }
-    return out;
   }
 
   ConvolutionAttrs attrs_;
   runtime::ConvShape shape_;
   runtime::ConvOperand x_ = {};
-  IntList weight_sizes_, weight_strides_;  // strides only where the weight is not row-major
+  size_t operands_ = 0;
   runtime::GemmType weight_type_, out_type_;
   int x_slot_, weight_slot_, out_slot_;
   bool empty_ = false;
@@ -112,8 +118,11 @@ void CpuConvolutionStep::launch(const StepArguments& arguments) const {
   x.data = arguments.address(x_slot_);
   const char* weight = static_cast<char*>(arguments.address(weight_slot_));
   std::vector<char> copy;
-  if (!weight_strides_.empty()) {
-    copy = row_major(weight);
+  if (arguments.size() > operands_) {
+    weight = static_cast<char*>(arguments.address(int(operands_)));
+  } else if (int64_t bytes = rearranged_bytes()) {
+    copy.resize(size_t(bytes));
+    copy_row_major(weight, copy.data());
     weight = copy.data();
   }
   void* out = arguments.address(out_slot_);
