@@ -7,7 +7,7 @@
 #include "sinter/engine/executable/ready_graph.h"
 #include "sinter/graph/interpreter.h"
 #include "sinter/graph/trace.h"
-#include "tests/codegen/blocks.h"
+#include "tests/support/network_blocks.h"
 #include "tests/codegen/gpu_program.h"
 #include "tests/codegen/kernels.h"
 #include "tests/support/amd_compiler.h"

@@ -8,6 +8,7 @@
 #include "sinter/ops/matmul.h"
 #include "sinter/ops/view.h"
 #include "tests/passes/fuse_traced.h"
+#include "tests/support/network_blocks.h"
 
 namespace sinter {
 namespace {
@@ -230,28 +231,8 @@ TEST(Scatters, AnIndexOutOfRangeIsAnError) {
 // A decode step of a Llama block: [norm, q, k, v] [rotations and the writes to the cache] [attention] [output, residual]
 // [norm, gate, up, gating] [down, residual].
 TEST(LlamaBlock, DecodesInSixKernels) {
-  const int64_t heads = 4, kv_heads = 2, size = 16, width = heads * size, length = 24;
-  auto rotate = [](const Tensor& x, const Tensor& cos, const Tensor& sin) {
-    TensorList h = x.chunk(2, -1);
-    return cat({h[0] * cos - h[1] * sin, h[1] * cos + h[0] * sin}, -1);
-  };
-  auto f = [=](const TensorList& x) {
-    Tensor h = x[0], y = rms_norm_of(h, x[1]);
-    auto split = [&](const Tensor& t, int64_t n) { return t.view({1, 1, n, size}).transpose(1, 2); };
-    Tensor q = rotate(split(matmul(y, x[2]), heads), x[9], x[10]), k = rotate(split(matmul(y, x[3]), kv_heads), x[9], x[10]);
-    Tensor keys = index_copy(x[11], 2, x[13], k), values = index_copy(x[12], 2, x[13], split(matmul(y, x[4]), kv_heads));
-    Tensor a = scaled_dot_product_attention(q, keys, values, x[14], 0, false, {}, true);
-    h = h + matmul(a.transpose(1, 2).reshape({1, 1, width}), x[5]);
-    y = rms_norm_of(h, x[1]);
-    h = h + matmul(silu(matmul(y, x[6])) * matmul(y, x[7]), x[8]);
-    return TensorList{h, keys, values};
-  };
-  auto weight = [](int64_t in, int64_t out) { return normal({out, in}).t() * 0.1; };
-  Tensor at = tensor(std::vector<int64_t>{9});
-  auto nested = nest_traced(f, {normal({1, 1, width}), normal({width}), weight(width, width), weight(width, kv_heads * size),
-                                weight(width, kv_heads * size), weight(width, width), weight(width, 96), weight(width, 96),
-                                weight(96, width), normal({size / 2}), normal({size / 2}), normal({1, kv_heads, length, size}),
-                                normal({1, kv_heads, length, size}), at, (arange(length) <= at).view({1, 1, 1, length})});
+  auto block = testing::llama_block(kFloat32);
+  auto nested = nest_traced(block.run, block.inputs);
   EXPECT_LE(nested.kernels, 6) << nested.graph.text();
 }
 

@@ -5,7 +5,6 @@
 #include "sinter/engine/device/device_engine.h"
 #include "sinter/engine/eager/gemm_operand.h"
 #include "sinter/ops/contract.h"
-#include "sinter/ops/known_ops.h"
 
 namespace sinter {
 

@@ -14,12 +14,7 @@ namespace sinter {
 
 namespace {
 
-const Op& clone_op() {
-  const Op& clone = known_ops().clone;
-  return clone;
-}
-
-void copy(const TensorArg& from, const Tensor& to) { eager::run_pointwise(clone_op(), {&from, 1}, {}, &to); }
+void copy(const TensorArg& from, const Tensor& to) { eager::run_pointwise(known_ops().clone, {&from, 1}, {}, &to); }
 
 // An op that no template takes after all brings memory of its own.
 void execute_into(const Step& step, std::span<const TensorArg> inputs, const Tensor& out) {

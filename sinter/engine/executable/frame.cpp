@@ -20,11 +20,6 @@ namespace sinter {
 
 namespace {
 
-const Op& clone_op() {
-  const Op& clone = known_ops().clone;
-  return clone;
-}
-
 // What a profile says of a step.
 Profile::KernelRow describe(const Plan& plan, const Step& step) {
   KernelReport report = report_of(plan, step);
@@ -393,7 +388,7 @@ void Frame::run_by_ops(const Call& call) {
   TensorList results = run_graph(*call.step->attrs.as<FusedAttrs>().body, call.args);
   for (size_t r = 0; r < results.size(); ++r) {
     TensorArg source[] = {TensorArg(results[r])};
-    eager::run_pointwise(clone_op(), source, {}, &call.results[r]);
+    eager::run_pointwise(known_ops().clone, source, {}, &call.results[r]);
   }
 }
 
@@ -404,7 +399,7 @@ void Frame::run_opaque(const Call& call) {
     int slot = call.step->results[r];
     if (plan_->storages[size_t(plan_->slots[size_t(slot)].storage)].kind != Storage::Kind::kLoose) {
       TensorArg source[] = {TensorArg(result)};
-      eager::run_pointwise(clone_op(), source, {}, &tensors_[size_t(slot)]);
+      eager::run_pointwise(known_ops().clone, source, {}, &tensors_[size_t(slot)]);
       continue;
     }
     // An operand's memory, or another result's, must not be taken for its own.
