@@ -9,6 +9,7 @@
 #include <iostream>
 #include <sstream>
 
+#include "bench/support/device_times.h"
 #include "bench/support/llama_steps.h"
 #include "bench/support/report.h"
 #include "bench/support/timing.h"
@@ -62,8 +63,6 @@ Options parse(int argc, char** argv) {
   return out;
 }
 
-using Pass = std::function<Tensor()>;
-
 // What an exported checkpoint brings along: inputs and results of each kind of call.
 class Recorded {
  public:
@@ -89,33 +88,6 @@ class Recorded {
  private:
   std::optional<SafeTensorsFile> file_;
 };
-
-// Milliseconds between two events around each pass; the host runs ahead where it can.
-Json device_times(const Pass& pass, int repeats) {
-  for (int i = 0; i < 10; ++i) pass();
-  runtime::cuda_synchronize(0);
-  std::vector<std::unique_ptr<runtime::CudaEvent>> marks;
-  for (int i = 0; i < 2 * repeats; ++i) marks.push_back(std::make_unique<runtime::CudaEvent>(0));
-  auto stream = runtime::cuda_stream(0);
-  for (int i = 0; i < repeats; ++i) {
-    marks[size_t(2 * i)]->record(stream);
-    pass();
-    marks[size_t(2 * i + 1)]->record(stream);
-  }
-  runtime::cuda_synchronize(0);
-  std::vector<double> ms;
-  double sum = 0, squares = 0;
-  for (int i = 0; i < repeats; ++i) {
-    ms.push_back(marks[size_t(2 * i + 1)]->milliseconds_since(*marks[size_t(2 * i)]));
-    sum += ms.back();
-    squares += ms.back() * ms.back();
-  }
-  std::sort(ms.begin(), ms.end());
-  auto at = [&](double part) { return ms[std::min(ms.size() - 1, size_t(part * double(ms.size())))]; };
-  double mean = sum / double(repeats);
-  return {{"mean", mean}, {"std", std::sqrt(std::max(0.0, squares / double(repeats) - mean * mean))},
-          {"p50", at(0.5)}, {"p90", at(0.9)}, {"p99", at(0.99)}};
-}
 
 // Kernels in the place of a row.
 Json print_profile(const std::function<void()>& work) {
