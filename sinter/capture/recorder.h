@@ -184,7 +184,8 @@ class Recorder final : public ProgramTracer {
   Tensor pin(Value value, const Storage& layout);
   Tensor make_handle(const IntrusivePtr<Storage>& storage, ViewPath path, Value value, bool detached);
   Tensor fresh_result(const Op& op, std::span<const TensorArg> inputs, Value value);
-  Tensor view_result(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, Value value);
+  Tensor view_result(const Op& op, const Tensor& operand, const Attrs& attrs, Value value);
+  Tensor with_storage(const Tensor& pinned);
   TensorArg host_number(const TensorArg& given);
   bool is_lent(const Tensor& eager) const;
   Tensor snapshot(const Tensor& lent);

@@ -65,8 +65,7 @@ Tensor Recorder::fresh_result(const Op& op, std::span<const TensorArg> inputs, V
   return result;
 }
 
-Tensor Recorder::view_result(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, Value value) {
-  const Tensor& operand = inputs[0].tensor();
+Tensor Recorder::view_result(const Op& op, const Tensor& operand, const Attrs& attrs, Value value) {
   auto storage = storage_of(operand);
   ViewPath path = operand.is_traced() ? handle_of(operand).path : ViewPath();
   const TensorImpl& impl = operand.impl();
@@ -77,6 +76,16 @@ Tensor Recorder::view_result(const Op& op, std::span<const TensorArg> inputs, co
   Tensor result = make_handle(storage, path.then(op, attrs), value, detached);
   set_layout(result.impl(), geometry.sizes, geometry.strides, impl.offset + geometry.offset);
   return result;
+}
+
+// A value of the tape as a tensor of the program, so that a view of it is one of a tensor.
+Tensor Recorder::with_storage(const Tensor& pinned) {
+  const TensorImpl& impl = pinned.impl();
+  Value value = handle_of(pinned).value;
+  auto storage = new_storage(value.type(), impl.sizes, impl.strides);
+  storage->root = pinned;
+  storage->segment = segment_;
+  return make_handle(storage, {}, value, false);
 }
 
 void Recorder::ask_sizes(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs) {
@@ -125,9 +134,13 @@ std::vector<Tensor> Recorder::record(const Op& op, std::span<const TensorArg> in
   results.reserve(node.types.size());
   for (size_t i = 0; i < node.types.size(); ++i) {
     Value value = node.result(int(i));
-    // A pinned operand is a value of the tape: its views are values too.
-    bool is_view = op.aliases && !(inputs[0].tensor().is_traced() && handle_of(inputs[0].tensor()).pinned());
-    results.push_back(is_view ? view_result(op, inputs, attrs, value) : fresh_result(op, inputs, value));
+    if (!op.aliases) {
+      results.push_back(fresh_result(op, inputs, value));
+      continue;
+    }
+    const Tensor& operand = inputs[0].tensor();
+    bool pinned = operand.is_traced() && handle_of(operand).pinned();
+    results.push_back(view_result(op, pinned ? with_storage(operand) : operand, attrs, value));
   }
   return results;
 }

@@ -359,7 +359,8 @@ Tensor repeat_interleave(const TensorArg& x, Dim repeats, std::optional<int64_t>
   int64_t d = wrap_dim("repeat_interleave", dim.value_or(0), from.dim());
   check(repeats >= 0, "repeat_interleave: the number of repeats, {}, is negative", repeats);
   Shape apart = inserted(from.sizes(), d + 1, repeats);
-  return flatten(expand(unsqueeze(from, d + 1), apart), d, d + 1);
+  // Memory of its own, also where nothing is repeated.
+  return flatten(expand(unsqueeze(from, d + 1), apart).clone(MemoryFormat::kContiguous), d, d + 1);
 }
 Tensor repeat_interleave(const TensorArg& x, const Tensor& repeats, std::optional<int64_t> dim) {
   UserPosition here(x.where());

@@ -421,5 +421,26 @@ TEST(FuzzRegressions, AnIdentityWithABorder) {
   }
 }
 
+// Whether a reshape is a look was decided by how the argument lies, and holds behind a break too.
+TEST(FuzzRegressions, AReshapeOfARepeatedArgumentBehindABreak) {
+  auto f = [](const Tensor& x) {
+    Tensor twice = x.unsqueeze(1).expand({4, 2}).flatten(0, 1);
+    double count = (x > 0).sum().item<double>();
+    return -twice + count;
+  };
+  Tensor x = tensor({1.5}).expand({4});
+  auto g = compile(f);
+  for (int call = 0; call < 3; ++call) expect_same(g(x), f(x));
+}
+
+TEST(FuzzRegressions, RepeatInterleaveHasMemoryOfItsOwn) {
+  for (Tensor x : {tensor({1.0, 2.0}), tensor({3.0}).expand({2})})
+    for (int64_t repeats : {1, 2}) {
+      Tensor y = repeat_interleave(x, repeats, 0);
+      y.zero_();
+      EXPECT_TRUE((x != 0).all().item<bool>()) << repeats;
+    }
+}
+
 }  // namespace
 }  // namespace sinter
