@@ -330,6 +330,16 @@ Tensor cat(const TensorList& tensors, int64_t dim, Where where) {
   if (pieces.empty()) pieces.emplace_back(tensors[0], where);
   for (auto& p : pieces)
     if (p.dtype() != dtype) p = TensorArg(p.tensor().to(dtype), where);
+  // A kernel is given an address, a size and strides of each piece: of many, some at a time.
+  constexpr size_t kMostPieces = 32;
+  while (pieces.size() > kMostPieces) {
+    std::vector<TensorArg> joined;
+    for (size_t first = 0; first < pieces.size(); first += kMostPieces) {
+      std::span some = std::span(pieces).subspan(first, std::min(kMostPieces, pieces.size() - first));
+      joined.emplace_back(call_op(op_of<Cat>, some, CatAttrs{dim}, where), where);
+    }
+    pieces = std::move(joined);
+  }
   return call_op(op_of<Cat>, pieces, CatAttrs{dim}, where);
 }
 Tensor stack(const TensorList& tensors, int64_t dim, Where where) {

@@ -110,6 +110,18 @@ TEST_F(GpuGraphs, WhatTheProgramChangesInPlace) {
     EXPECT_EQ(step(ones({8}).to(cuda())).to_vector<float>(), std::vector<float>(8, float(2 * i)));
 }
 
+// More operands than a kernel has room for: the norms of all gradients of a model are stacked.
+TEST_F(GpuGraphs, ManyTensorsAreJoined) {
+  TensorList pieces;
+  for (int i = 0; i < 300; ++i) pieces.push_back(full({3, 2, 1 + i % 2}, i, TensorOptions().device(cuda())).transpose(0, 1));
+  TensorList on_cpu;
+  for (auto& piece : pieces) on_cpu.push_back(piece.to(cpu()));
+  auto join = [](const TensorList& in) { return cat(in, 2) * 2; };
+  auto compiled = compile(join, {.mode = Mode::kReduceOverhead});
+  for (int call = 0; call < 3; ++call) EXPECT_TRUE(equal(compiled(pieces).to(cpu()), join(on_cpu)));
+  EXPECT_TRUE(equal(join(pieces).to(cpu()), join(on_cpu)));
+}
+
 TEST_F(GpuGraphs, OrderingsAreRecorded) {
   auto fast = compile([](const Tensor& x) { return std::get<0>(topk(x * 3, Dim(4), -1)); }, graphs_);
   for (int i = 0; i < 5; ++i) {

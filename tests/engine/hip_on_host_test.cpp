@@ -61,7 +61,7 @@ void launch(const char* text, const char* name, unsigned blocks, unsigned x, uns
   auto* words = static_cast<const int64_t*>(params);
   codegen::GpuGeometry geometry{blocks, {x, y}, 0};
   std::string problem =
-      code->run(kernel, geometry, words[3], std::vector<int64_t>(words + 4, words + 4 + kernel.slots));
+      code->run(kernel, geometry, words[8], std::vector<int64_t>(words + 9, words + 9 + kernel.slots));
   check(problem.empty(), "{}: {}", name, problem);
   ++launches;
 }

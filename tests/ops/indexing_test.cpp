@@ -6,6 +6,8 @@
 #include <cmath>
 
 #include "sinter/base/error.h"
+#include "sinter/ops/creation.h"
+#include "sinter/ops/pointwise.h"
 #include "sinter/ops/reduce.h"
 
 namespace sinter {
@@ -68,6 +70,18 @@ TEST(Sort, NaNIsTheLargest) {
   Tensor x = from_data(Floats{2, NAN, 1, 2}, {4});
   EXPECT_EQ(argsort(x).to_vector<int64_t>(), (std::vector<int64_t>{2, 0, 3, 1}));
   EXPECT_EQ(argsort(x, 0, true).to_vector<int64_t>(), (std::vector<int64_t>{1, 0, 3, 2}));
+}
+
+TEST(Cat, OfMoreTensorsThanAKernelTakes) {
+  TensorList pieces;
+  for (int i = 0; i < 1100; ++i) pieces.push_back(full({2, 1 + i % 3}, i));
+  Tensor all = cat(pieces, 1);
+  int64_t at = 0;
+  for (auto& piece : pieces) {
+    EXPECT_TRUE(equal(all.narrow(1, at, piece.size(1)), piece)) << at;
+    at += piece.size(1).to_int();
+  }
+  EXPECT_EQ(all.size(1).to_int(), at);
 }
 
 }  // namespace

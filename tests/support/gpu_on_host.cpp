@@ -269,7 +269,8 @@ std::string KernelsOnHost::run(const codegen::GpuKernelText& kernel, const codeg
     if (name == kernel.name) entry = function;
   check(entry && slots.size() == size_t(kernel.slots), "{} has {} slots", kernel.name, kernel.slots);
   // Args of gpu_kernel.embed: indirect, block, range, slots.
-  std::vector<int64_t> arguments{0, 0, 0, range};
+  std::vector<int64_t> arguments(8, 0);
+  arguments.push_back(range);
   arguments.insert(arguments.end(), slots.begin(), slots.end());
   HostBlock host{};
   host.threads = {geometry.threads[0], geometry.threads[1]};

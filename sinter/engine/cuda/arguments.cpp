@@ -9,13 +9,13 @@ namespace sinter {
 
 namespace {
 
-// What comes before the slots in the parameter of a kernel: see `Args` in codegen/cuda.
+// What comes before the slots in the parameter of a kernel: see `Args` in codegen/gpu/gpu_kernel.embed.
 struct Head {
-  uint64_t indirect[2] = {};
+  uint64_t indirect[7] = {};
   int64_t block = 0;
   int64_t range = 0;
 };
-constexpr size_t kMostSlots = 128;
+constexpr size_t kMostSlots = 64 * std::size(Head{}.indirect);
 
 thread_local bool starts_program = false;
 

@@ -35,7 +35,8 @@ struct HipDevice {
   void launch(runtime::HipFunction function, const codegen::GpuGeometry& geometry, int64_t range,
               const StepArguments& slots) const {
     SmallVector<int64_t, 64> arguments;
-    for (int64_t head : {int64_t(0), int64_t(0), int64_t(0), range}) arguments.push_back(head);
+    for (int i = 0; i < 8; ++i) arguments.push_back(0);
+    arguments.push_back(range);
     for (int64_t value : slots.values()) arguments.push_back(value);
     runtime::hip_launch(function, device.index, geometry.blocks, geometry.threads, arguments.data());
   }
