@@ -4,6 +4,7 @@
 #include "sinter/ops/define.h"
 #include "sinter/ops/dims.h"
 #include "sinter/ops/indexing_parts.h"
+#include "sinter/ops/pointwise.h"
 #include "sinter/ops/view.h"
 
 namespace sinter {
@@ -39,6 +40,15 @@ struct IndexSelect : Loop {
                  "x[4, 2], i64[0]<4 |", "x[4, 2], i32[3]<4 |", "x[4], i64[]<4 |")
 };
 
+// What flows back to x of which one element along `dim` was taken: nothing but where that was. Written so, readers compute it
+// where they need it; a scatter would store the zeros.
+static Tensor spread(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& grad) {
+  Shape along(size_t(x.dim()), Dim(1));
+  along[size_t(dim)] = x.size(dim);
+  Tensor places = arange_of_size(x.size(dim), TensorOptions(kInt64).device(x.device())).view(along);
+  return where(places == index, grad, 0);
+}
+
 struct Gather : Loop {
   static constexpr auto name = "gather";
   static constexpr int inputs = 2;
@@ -60,7 +70,13 @@ struct Gather : Loop {
     return b.load(0, replaced(b.i, dim, b.load_index(1, b.i, b.call.shape(0)[size_t(dim)])));
   }
   static TensorList grad(const GradCall& c) {
-    return c.each([&] { return scatter_add(zeros_like(c[0]), c.as<GatherAttrs>().dim, c[1], c.grad()); });
+    return c.each([&] {
+      const Tensor &x = c[0].tensor(), &index = c[1].tensor();
+      int64_t dim = wrap_dim("gather", c.as<GatherAttrs>().dim, x.dim());
+      bool one = Tracer::current() != nullptr;
+      for (int64_t d = 0; d < x.dim() && one; ++d) one = index.size(d).same_as(d == dim ? Dim(1) : x.size(d));
+      return one ? spread(x, dim, index, c.grad()) : scatter_add(zeros_like(x), dim, index, c.grad());
+    });
   }
   SINTER_SAMPLES("x[3, 4], i64[2, 4]<3 |", "x[3, 20], i64[3, 35]<20 | dim=1", "x[2, 3, 5], i64[1, 3, 4]<5 | dim=-1",
                  "x[3], i64[0]<3 |")

@@ -5,6 +5,7 @@
 #include "sinter/ops/pointwise.h"
 #include "sinter/ops/registry.h"
 #include "sinter/ops/view.h"
+#include "sinter/tensor/program_tracer.h"
 
 namespace sinter {
 
@@ -37,6 +38,17 @@ std::vector<Type> infer_product(const OpCall& call, int64_t rank) {
   return {Type{dtype, with_tail(a, 1, {b[n + 1]}), call.inputs[0].device}};
 }
 
+bool lies_by_columns(const Tensor& matrix) {
+  if (matrix.is_traced()) {
+    auto* program = ProgramTracer::current();
+    if (!program) return false;
+    program->layout_matters(matrix);
+  }
+  auto& impl = matrix.impl();
+  return impl.sizes.size() == 2 && impl.sizes[0] > 1 && impl.sizes[1] > 1 && impl.strides[0] == 1 &&
+         impl.strides[1] == impl.sizes[0];
+}
+
 }  // namespace
 
 struct Mm : Loop {
@@ -49,8 +61,12 @@ struct Mm : Loop {
   static Elem element(ElementBuilder& b) {
     return multiply(b, b.call.inputs[0].dtype, b.load(0, {b.i[0], b.k[0]}), b.load(1, {b.k[0], b.i[1]}));
   }
+  // The gradient of an operand that lies in memory by columns lies so too, as in PyTorch: that of a linear layer's weight is
+  // then row-major.
   static TensorList grad(const GradCall& c) {
-    return c.each([&] { return mm(c.grad(), c[1].tensor().t()); }, [&] { return mm(c[0].tensor().t(), c.grad()); });
+    const Tensor &a = c[0].tensor(), &b = c[1].tensor();
+    return c.each([&] { return lies_by_columns(a) ? mm(b, c.grad().t()).t() : mm(c.grad(), b.t()); },
+                  [&] { return lies_by_columns(b) ? mm(c.grad().t(), a).t() : mm(a.t(), c.grad()); });
   }
   static constexpr Tolerance tolerance{.ulp = 32, .absolute = 3e-5};
   SINTER_SAMPLES("x[2, 3], x[3, 4]", "x[1, 1], x[1, 1]", "x[17, 33], x[33, 19]", "x[1, 40], x[40, 35]",

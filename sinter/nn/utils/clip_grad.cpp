@@ -17,15 +17,21 @@ static TensorList gradients_of(const TensorList& parameters) {
   return grads;
 }
 
+// Of all elements together. The usual one adds up squares and takes one root.
+static Tensor total_norm(const TensorList& grads, double norm_type) {
+  TensorList parts;
+  for (auto& grad : grads)
+    parts.push_back(norm_type == 2 ? square(grad.to(kFloat32)).sum() : norm(grad, norm_type).to(kFloat32));
+  return norm_type == 2 ? stack(parts).sum().sqrt() : norm(stack(parts), norm_type);
+}
+
 Tensor clip_grad_norm_(const TensorList& parameters, double max_norm, double norm_type, bool error_if_nonfinite,
                        Where where) {
   UserPosition here(where);
   NoGradGuard no_grad;
   TensorList grads = gradients_of(parameters);
   if (grads.empty()) return tensor(0.0);
-  TensorList norms;
-  for (auto& grad : grads) norms.push_back(norm(grad, norm_type).to(kFloat32));
-  Tensor total = norm(stack(norms), norm_type);
+  Tensor total = total_norm(grads, norm_type);
   if (error_if_nonfinite) {
     double value = total.item<double>();
     check(std::isfinite(value), "clip_grad_norm_: the norm of the gradients is {}, so they cannot be clipped", value);
