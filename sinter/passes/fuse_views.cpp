@@ -353,8 +353,10 @@ bool Inlining::is_candidate(const Node& node, const std::vector<Use>& uses) cons
   if (node.op->kind != OpKind::kPointwise || node.op->random || node.types[0].rank() == 0) return false;
   // A result of a contraction in a wider type: read as it is stored, narrow, and widened by who needs it.
   if (widens_finished(node)) return true;
-  // What follows a contraction column by column is finished in its kernel.
-  if (follows_contraction(node)) return false;
+  // What follows a contraction column by column is finished in its kernel, unless nobody wants it but a reduction.
+  const bool only_reduced =
+      std::all_of(uses.begin(), uses.end(), [](auto& use) { return use.reader->op->kind == OpKind::kReduce; });
+  if (!only_reduced && follows_contraction(node)) return false;
   bool created = std::all_of(node.inputs.begin(), node.inputs.end(), [](auto& v) {
     return v.node->op->kind == OpKind::kScalar || is_creation(*source(v.node));
   });
@@ -460,15 +462,19 @@ bool Inlining::regular(const Node& node, const std::vector<Use>& uses) {
   return fine;
 }
 
-// A pointwise value that is computed elsewhere, from something that only for this would have to be stored, saves nothing.
+// A pointwise value that is computed elsewhere, from something that only for this would have to be stored, saves nothing. What
+// is there before the last of its operands is stored in any case: no kernel has both.
 void Inlining::drop_useless() {
   for (auto& node : graph_.nodes()) {
     if (!inlined(node) || node.op->kind != OpKind::kPointwise || widens_finished(node)) continue;
     double forced = 0;
+    int last = -1;
+    for (auto& v : node.inputs)
+      if (!inlined(*source(v.node))) last = std::max(last, source(v.node)->id);
     for (auto& v : node.inputs) {
       const Node* from = source(v.node);
       bool computed = can_inline_into(*from) && !from->inputs.empty();
-      if (computed && !inlined(*from) && !stored_[size_t(from->id)]) forced += bytes_of(from->types[0]);
+      if (computed && from->id == last && !stored_[size_t(last)]) forced += bytes_of(from->types[0]);
     }
     if (2 * forced >= bytes_of(node.types[0])) inlined_[size_t(node.id)] = false;
   }

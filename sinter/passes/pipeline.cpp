@@ -15,6 +15,7 @@
 #include "sinter/passes/fold.h"
 #include "sinter/passes/functionalise.h"
 #include "sinter/passes/simplify.h"
+#include "sinter/passes/split_reductions.h"
 #include "sinter/tensor/tracer.h"
 
 namespace sinter {
@@ -44,6 +45,10 @@ std::vector<Pass> grouping_passes(const PipelineOptions& options) {
   nesting.siblings = nesting.siblings && keeps("nest.siblings");
   auto wanted = [takes = options.takes_kernels](const Graph& graph) { return takes && takes(graph); };
   return {
+      {"split_reductions",
+       [fusing](const Graph& graph) { return split_reductions(graph, fusing); },
+       [fusing](const Graph& graph) { return has_long_reductions(graph, fusing); },
+       wanted},
       {"fuse",
        [fusing](const Graph& graph) { return fuse(graph, fusing); },
        {},

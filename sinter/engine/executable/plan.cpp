@@ -19,6 +19,7 @@
 #include "sinter/ops/view_path.h"
 #include "sinter/passes/split_kernels.h"
 #include "sinter/runtime/refusal.h"
+#include "sinter/tensor/memory_format.h"
 
 namespace sinter {
 
@@ -281,6 +282,9 @@ class Planner {
     IntList strides = product        ? engine_of(plan_->device).result_strides(contraction_in(attrs), sizes, nullptr)
                       : attrs.inner ? contiguous_strides(sizes)
                                     : eager::pointwise_strides(followed, sizes);
+    // What becomes the new value of an input lies as that does, if that has no gaps.
+    if (int into = changed_input(node, result); into >= 0 && !product && !attrs.inner && geometry(into).sizes == sizes)
+      if (auto& of = geometry(into).strides; preserved_strides(sizes, of) == of) strides = of;
     Tensor fresh = geometry_of(node.types[size_t(result)].dtype, sizes, strides, plan_->device);
     // Elements are computed where they are stored, so an operand in the very same place may be overwritten; by a product none.
     auto may_take = [&](int slot) {
