@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "sinter/autograd/autograd.h"
 #include "sinter/base/format.h"
 #include "sinter/base/thread_pool.h"
 #include "sinter/ops/creation.h"
@@ -13,6 +14,7 @@
 #include "sinter/ops/pointwise.h"
 #include "sinter/ops/reduce.h"
 #include "sinter/ops/view.h"
+#include "sinter/runtime/cpu/attention/backward.h"
 
 namespace sinter::runtime {
 namespace {
@@ -55,15 +57,35 @@ struct Operands {
   }
 };
 
-Tensor run(const Case& c, const Operands& x, CpuIsa isa) {
-  Tensor out = empty({c.batch, c.heads, c.queries, c.value_size}, TensorOptions(x.query.dtype()));
+AttentionProblem problem_of(const Case& c, const Operands& x, CpuIsa isa) {
   AttentionProblem p{.batch = c.batch, .heads = c.heads, .queries = c.queries, .keys = c.keys, .size = c.size,
                      .value_size = c.value_size, .group = c.heads / c.key_heads, .type = type_of(x.query.dtype()),
                      .query = operand(x.query), .key = operand(x.key), .value = operand(x.value), .causal = c.causal,
-                     .scale = float(1 / std::sqrt(double(c.size))), .out = out.data_ptr(), .isa = isa};
+                     .scale = float(1 / std::sqrt(double(c.size))), .isa = isa};
   if (x.mask.defined()) p.mask = {c.mask, x.mask.data_ptr(), x.mask.stride(0), 0, x.mask.stride(2), x.mask.stride(3)};
+  return p;
+}
+
+Tensor run(const Case& c, const Operands& x, CpuIsa isa, const Tensor& log_sums = {}) {
+  Tensor out = empty({c.batch, c.heads, c.queries, c.value_size}, TensorOptions(x.query.dtype()));
+  AttentionProblem p = problem_of(c, x, isa);
+  p.out = out.data_ptr();
+  if (log_sums.defined()) p.log_sums = log_sums.data_ptr<float>();
   attention(p);
   return out;
+}
+
+// Of query, key and value, by the kernels.
+TensorList gradients(const Case& c, const Operands& x, const Tensor& grad, CpuIsa isa) {
+  Tensor log_sums = empty({c.batch, c.heads, c.queries});
+  Tensor out = run(c, x, isa, log_sums);
+  TensorOptions options(x.query.dtype());
+  TensorList grads{empty({c.batch, c.heads, c.queries, c.size}, options),
+                   empty({c.batch, c.key_heads, c.keys, c.size}, options),
+                   empty({c.batch, c.key_heads, c.keys, c.value_size}, options)};
+  attention_backward({problem_of(c, x, isa), operand(out), operand(grad), log_sums.data_ptr<float>(), grads[0].data_ptr(),
+                      grads[1].data_ptr(), grads[2].data_ptr()});
+  return grads;
 }
 
 double error_of(const Case& c, const Operands& x, CpuIsa isa) {
@@ -116,6 +138,48 @@ TEST(AttentionKernels, DoNotDependOnTheNumberOfThreads) {
       set_num_threads(threads);
       Tensor together = run(c, x, best_cpu_isa());
       EXPECT_EQ(std::memcmp(alone.data_ptr(), together.data_ptr(), size_t(alone.numel()) * 4), 0) << c;
+    }
+  }
+  set_num_threads(before);
+}
+
+TEST(AttentionKernels, GradientsAgreeWithTheBodyInDoublePrecision) {
+  for (DType dtype : {kFloat32, kBFloat16, kFloat16}) {
+    double tolerance = dtype == kFloat32 ? 2e-5 : dtype == kBFloat16 ? 4e-2 : 6e-3;
+    for (auto& c : kCases) {
+      Operands x(c, dtype);
+      Tensor grad = randn({c.batch, c.queries, c.heads, c.value_size}).to(dtype).transpose(1, 2);
+      if (c.mask == AttentionMaskType::kBool) x.mask.select(2, 0).zero_();  // a row that sees nothing
+      Tensor mask = x.mask.defined() && x.mask.dtype() != kBool ? x.mask.to(kFloat64) : x.mask;
+      TensorList exact;
+      for (auto* t : {&x.query, &x.key, &x.value}) exact.push_back(t->to(kFloat64).detach().requires_grad_());
+      Tensor y = scaled_dot_product_attention(exact[0], exact[1], exact[2], mask, 0, c.causal, {}, c.heads != c.key_heads);
+      TensorList want = autograd::grad({y}, exact, {grad.to(kFloat64)});
+      for (CpuIsa isa : {CpuIsa::kScalar, CpuIsa::kNeon, CpuIsa::kAvx2, CpuIsa::kAvx512}) {
+        if (!cpu_supports(isa)) continue;
+        TensorList got = gradients(c, x, grad, isa);
+        for (size_t i = 0; i < 3; ++i) {
+          double largest = std::max(1.0, want[i].abs().amax().item<double>());
+          EXPECT_LT((got[i].to(kFloat64) - want[i]).abs().amax().item<double>(), tolerance * largest)
+              << c << " isa " << int(isa) << " " << to_string(dtype) << " operand " << i;
+        }
+      }
+    }
+  }
+}
+
+TEST(AttentionKernels, GradientsDoNotDependOnTheNumberOfThreads) {
+  int before = num_threads();
+  for (auto& c : kCases) {
+    Operands x(c, kFloat32);
+    Tensor grad = randn({c.batch, c.heads, c.queries, c.value_size});
+    set_num_threads(1);
+    TensorList alone = gradients(c, x, grad, best_cpu_isa());
+    for (int threads : {2, 7}) {
+      set_num_threads(threads);
+      TensorList together = gradients(c, x, grad, best_cpu_isa());
+      for (size_t i = 0; i < 3; ++i)
+        EXPECT_EQ(std::memcmp(alone[i].data_ptr(), together[i].data_ptr(), size_t(alone[i].numel().to_int()) * 4), 0) << c;
     }
   }
   set_num_threads(before);

@@ -8,6 +8,7 @@
 #include "sinter/base/error.h"
 #include "sinter/base/thread_pool.h"
 #include "sinter/runtime/cpu/attention/core.h"
+#include "sinter/runtime/cpu/attention/parts.h"
 #include "sinter/runtime/cpu/flush_denormals.h"
 #include "sinter/runtime/cpu/gemm/blocked.h"
 #include "sinter/runtime/cpu/gemm/core.h"
@@ -29,27 +30,6 @@ constexpr int64_t kFewQueries = 16;   // up to which heads that share their keys
 constexpr int64_t kKeyChunk = 512;    // keys that are worth a task of their own
 constexpr int64_t kEnoughTasks = 64;  // more need no cutting along the keys
 constexpr float kNever = -std::numeric_limits<float>::infinity();
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-int64_t round_up(int64_t a, int64_t b) { return ceil_div(a, b) * b; }
-
-const GemmCore<float>& gemm_core(CpuIsa isa) { return *gemm_detail::core_f32(isa); }
-const AttentionCore& attention_core([[maybe_unused]] CpuIsa isa) {
-#if defined(__x86_64__)
-  return isa == CpuIsa::kAvx512 ? *avx512_core() : isa == CpuIsa::kAvx2 ? *avx2_core() : *scalar_core();
-#else
-  return *scalar_core();
-#endif
-}
-
-Storage storage_of(GemmType type) {
-  using namespace gemm_detail;
-  return type == GemmType::bf16 ? kBFloat16 : type == GemmType::f16 ? kHalf : kNative;
-}
-
-int64_t mask_item_size(AttentionMaskType type) {
-  return type == AttentionMaskType::kBool ? 1 : type == AttentionMaskType::kFloat32 ? 4 : 2;
-}
 
 // What a task knows of its rows after the keys it has seen: `values` is the sum of exp(score - maximum) * value.
 struct Partial {
@@ -318,9 +298,13 @@ class Attention {
       core_.scale(result.values + r * value_stride_, p_.value_size, factor);
     }
     each_run(block, [&](const Rows& rows, int64_t at) {
-      const int64_t place = ((rows.batch * p_.heads + rows.head) * p_.queries + rows.first) * p_.value_size;
+      const int64_t row = (rows.batch * p_.heads + rows.head) * p_.queries + rows.first;
       gemm_.store(result.values + at * value_stride_, value_stride_, rows.count, p_.value_size,
-                  static_cast<char*>(p_.out) + place * item_, storage_, p_.value_size, 1);
+                  static_cast<char*>(p_.out) + row * p_.value_size * item_, storage_, p_.value_size, 1);
+      for (int64_t i = 0; p_.log_sums && i < rows.count; ++i) {
+        const float sum = result.sum[at + i];
+        p_.log_sums[row + i] = masked && sum == 0 ? -kNever : result.maximum[at + i] + std::log(sum);
+      }
     });
   }
 

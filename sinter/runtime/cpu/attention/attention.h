@@ -38,6 +38,9 @@ struct AttentionProblem {
   bool causal = false;  // query i sees keys 0 to i
   float scale = 1;
   void* out = nullptr;  // row-major [batch, heads, queries, value_size]
+  // Where the gradient will be wanted: the logarithm of each row's sum of exp(score), [batch, heads, queries]; infinity for a
+  // row to which a mask leaves no key.
+  float* log_sums = nullptr;
   CpuIsa isa = best_cpu_isa();
 };
 

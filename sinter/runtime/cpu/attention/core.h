@@ -19,8 +19,17 @@ struct SoftmaxArgs {
   int64_t value_stride, value_size;
 };
 
+// Scores [count] become weights exp(score - log_sum), and what flows back to the weights becomes what flows back to the
+// scores: weight * (flow - mean). Both are zero from `visible` on, up to `count`.
+struct WeightGradArgs {
+  float *scores, *flow;
+  int64_t visible, count;
+  float log_sum, mean;
+};
+
 struct AttentionCore {
   void (*softmax)(const SoftmaxArgs& args);
+  void (*weight_grad)(const WeightGradArgs& args);
   // scores[i] with the mask's element i * stride.
   void (*mask)(float* scores, const void* mask, AttentionMaskType type, int64_t stride, int64_t count);
   // to[i] *= factor

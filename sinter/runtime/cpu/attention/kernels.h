@@ -104,6 +104,21 @@ void softmax_rows(const SoftmaxArgs& args) {
   }
 }
 
+template <class V>
+void weight_grad(const WeightGradArgs& args) {
+  using Reg = typename V::Reg;
+  constexpr int64_t L = V::kLanes;
+  const int64_t whole = (args.visible + L - 1) / L * L;
+  for (int64_t i = args.visible; i < whole; ++i) args.scores[i] = kNever;
+  for (int64_t i = 0; i < whole; i += L) {
+    const Reg weight = V::exp(V::load(args.scores + i) - args.log_sum);
+    V::store(args.scores + i, weight);
+    V::store(args.flow + i, weight * (V::load(args.flow + i) - args.mean));
+  }
+  // Beyond the last vector of visible ones; inside it weights are zero, and so is what flows, unless it was infinite.
+  for (int64_t i = args.visible; i < args.count; ++i) args.scores[i] = args.flow[i] = 0;
+}
+
 template <class T>
 void add_mask(float* scores, const void* mask, int64_t stride, int64_t count) {
   const T* from = static_cast<const T*>(mask);
@@ -133,7 +148,7 @@ inline void mask_row(float* scores, const void* mask, AttentionMaskType type, in
 template <int kBytes>
 constexpr AttentionCore make_core() {
   using V = Vector<kBytes>;
-  return {softmax_rows<V>, mask_row, scale<V>, add_scaled<V>};
+  return {softmax_rows<V>, weight_grad<V>, mask_row, scale<V>, add_scaled<V>};
 }
 
 }  // namespace
