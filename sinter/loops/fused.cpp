@@ -351,7 +351,7 @@ std::vector<bool> read_elsewhere(const Graph& body) {
   std::vector<const Node*> moved;
   for (auto& node : body.nodes()) {
     bool view = node.op->kind == OpKind::kView;
-    bool plain = view && node.op != &known_ops().permute &&
+    bool plain = view && known_ops().keeps_order(node) &&
                  without_ones(node.types[0].shape).same_as(without_ones(node.inputs[0].type().shape));
     if (node.op->kind == OpKind::kLoop || (view && !plain)) moved.push_back(&node);
   }

@@ -77,6 +77,12 @@ bool KnownOps::is_commutative(const Op& op) const {
 
 bool KnownOps::is_reshape(const Op& op) const { return is_one_of(op, {&alias, &view, &squeeze, &unsqueeze}); }
 
+bool KnownOps::keeps_order(const Node& node) const {
+  if (is_reshape(*node.op)) return true;
+  const bool takes_a_part = is_one_of(*node.op, {&expand, &slice, &select});
+  return takes_a_part && node.types[0].shape.numel().same_as(node.inputs[0].type().shape.numel());
+}
+
 std::optional<Scalar> constant_of(Value value) {
   const Node* node = value.node;
   if (node->op == &kScalarOp) return node->attrs.as<ScalarAttrs>().value;

@@ -21,6 +21,9 @@ struct KnownOps {
   bool is_commutative(const Op& op) const;
   // Whether the view keeps all elements in row-major order, so that only the shapes at both ends matter.
   bool is_reshape(const Op& op) const;
+  // The same of a view with the shapes it has: also one that takes, or repeats, the whole. Others of as many elements (a
+  // permutation, windows, a view by strides) may show them elsewhere, whatever their shapes.
+  bool keeps_order(const Node& view) const;
 };
 
 const KnownOps& known_ops();

@@ -308,7 +308,7 @@ class Fuser : Groups {
     if (auto* product = product_in(group, from)) {
       const Shape& domain = group.apart() ? product->domain : group.domain;
       for (const Node* view = v.node; view != from; view = view->inputs[0].node)
-        if (view->op == &known_ops().permute ||
+        if (!known_ops().keeps_order(*view) ||
             !keeps_columns(*from, view->types[0].shape, view->inputs[0].type().shape))
           return false;
       return v.type().shape.same_as(domain) && reader.same_as(domain);
@@ -318,10 +318,9 @@ class Fuser : Groups {
     // Views that only add or drop dimensions of size 1, or repeat a row value along them.
     for (const Node* view = v.node; view != from; view = view->inputs[0].node) {
       auto &to = view->types[0].shape, &of = view->inputs[0].type().shape;
-      bool same = without_ones(to).same_as(without_ones(of));
+      bool same = known_ops().keeps_order(*view) && without_ones(to).same_as(without_ones(of));
       bool spread = view->op == &known_ops().expand && !whole && of.size() == to.size() && to.same_as(group.domain);
       if (!same && !spread) return false;
-      if (view->op == &known_ops().permute) return false;
     }
     auto& seen = v.type().shape;
     if (whole) return seen.same_as(group.domain) && reader.same_as(group.domain);

@@ -179,16 +179,15 @@ bool is_creation(const Node& node) {
 // Whether a view shows the elements at their own coordinates, but for dimensions of size 1 and repetition.
 bool is_plain(const Node& view) {
   if (view.op == &known_ops().expand) return true;
-  if (view.op == &known_ops().permute) return false;
-  return without_ones(view.types[0].shape).same_as(without_ones(view.inputs[0].type().shape));
+  return known_ops().keeps_order(view) && without_ones(view.types[0].shape).same_as(without_ones(view.inputs[0].type().shape));
 }
 
 // Whether a view of a contraction's result only counts its rows in another way.
 bool keeps_columns(Value v) {
   for (const Node* view = v.node; view->op->kind == OpKind::kView; view = view->inputs[0].node) {
     auto &to = view->types[0].shape, &of = view->inputs[0].type().shape;
-    if (view->op == &known_ops().permute || to.empty() || of.empty()) return false;
-    if (!to[to.size() - 1].same_as(of[of.size() - 1]) || !to.numel().same_as(of.numel())) return false;
+    if (!known_ops().keeps_order(*view) || to.empty() || of.empty()) return false;
+    if (!to[to.size() - 1].same_as(of[of.size() - 1])) return false;
   }
   return true;
 }
