@@ -216,6 +216,35 @@ def attention(x, a):
                                           enable_gqa=a.get("enable_gqa", False))
 
 
+def attention_scores(q, k, mask, a):
+    scale = float(a.get("scale", 1 / math.sqrt(q.shape[-1])))
+    if a.get("enable_gqa"):
+        k = k.repeat_interleave(q.shape[-3] // k.shape[-3], -3)
+    scores = q @ k.transpose(-2, -1) * scale
+    if a.get("is_causal"):
+        scores = scores.masked_fill(~torch.ones(scores.shape[-2:], dtype=torch.bool).tril(), -math.inf)
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -math.inf) if mask.dtype == torch.bool else scores + mask
+    return scores
+
+
+def attention_forward(x, a):
+    log_sums = torch.logsumexp(attention_scores(x[0], x[1], x[3] if len(x) > 3 else None, a), -1)
+    return attention(x, a), log_sums.masked_fill(log_sums == -math.inf, math.inf)
+
+
+def attention_backward(x, a):
+    """The gradients of the scores' own formula, with the given logarithms and means."""
+    q, k, v, log_sums, means, grad = x[:6]
+    group = q.shape[-3] // k.shape[-3] if a.get("enable_gqa") else 1
+    spread = (lambda t: t.repeat_interleave(group, -3)) if group > 1 else (lambda t: t)
+    gather = (lambda t: t.unflatten(-3, (-1, group)).sum(-3)) if group > 1 else (lambda t: t)
+    weights = torch.exp(attention_scores(q, k, x[6] if len(x) > 6 else None, a) - log_sums.unsqueeze(-1))
+    flow = weights * (grad @ spread(v).transpose(-2, -1) - means.unsqueeze(-1))
+    flow = flow * float(a.get("scale", 1 / math.sqrt(q.shape[-1])))
+    return flow @ spread(k), gather(flow.transpose(-2, -1) @ q), gather(weights.transpose(-2, -1) @ grad)
+
+
 def direct(f):
     return lambda x, a: f(*x)
 
@@ -309,6 +338,8 @@ OPS |= {
     "adaptive_sum": adaptive_sum,
     "adaptive_max_indices": adaptive_max_indices,
     "scaled_dot_product_attention": attention,
+    "attention_forward": attention_forward,
+    "attention_backward": attention_backward,
 }
 
 # --- recording

@@ -33,28 +33,43 @@ Shape broadcast_leads(const Shape& q, const Shape& k, const Shape& kv) {
   }
 }
 
-// The attention of f32 (or f64) operands.
+constexpr double kNever = -std::numeric_limits<double>::infinity();
+
+// The products of attention, of f32 (or f64) operands. Query heads that share a key head are more rows of it: neither key nor
+// value is repeated.
+class Heads {
+ public:
+  Heads(const Tensor& query, const Tensor& key, const AttentionAttrs& a)
+      : query_(query), key_(key), attrs_(a), group_(group_size(query.sizes(), key.sizes(), a.enable_gqa)) {}
+
+  double scale() const { return attrs_.scale ? *attrs_.scale : 1 / std::sqrt(double(query_.size(-1).to_int())); }
+  Tensor fold(const Tensor& t) const {
+    return is_grouped() ? t.reshape(with_tail(t.sizes(), 3, {key_.size(-3), group_ * query_.size(-2), t.size(-1)})) : t;
+  }
+  Tensor unfold(const Tensor& t) const {
+    return is_grouped() ? t.reshape(with_tail(t.sizes(), 3, {query_.size(-3), query_.size(-2), t.size(-1)})) : t;
+  }
+  // With minus infinity where causality or the mask hides a key.
+  Tensor scores(const Tensor& mask) const {
+    Tensor scores = unfold(matmul(fold(query_), key_.transpose(-2, -1))) * scale();
+    auto places = [&](const Tensor& of) { return arange_of_size(of.size(-2), TensorOptions(kInt64).device(query_.device())); };
+    if (attrs_.is_causal) scores = where(places(query_).unsqueeze(1) >= places(key_).unsqueeze(0), scores, kNever);
+    if (!mask.defined()) return scores;
+    return mask.dtype() == kBool ? where(mask, scores, kNever) : scores + mask.to(scores.dtype());
+  }
+
+ private:
+  bool is_grouped() const { return !group_.is_number() || group_.number() != 1; }
+  const Tensor &query_, &key_;
+  const AttentionAttrs& attrs_;
+  Dim group_;
+};
+
 Tensor attend(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& mask, double dropout_p,
               const AttentionAttrs& a) {
-  constexpr double kNever = -std::numeric_limits<double>::infinity();
-  Dim rows = query.size(-2), columns = key.size(-2), group = group_size(query.sizes(), key.sizes(), a.enable_gqa);
-  bool grouped = !group.is_number() || group.number() != 1;
-  // Query heads that share a key head are more rows of it: neither key nor value is repeated.
-  auto fold = [&](const Tensor& t) {
-    return grouped ? t.reshape(with_tail(t.sizes(), 3, {key.size(-3), group * rows, t.size(-1)})) : t;
-  };
-  auto unfold = [&](const Tensor& t) {
-    return grouped ? t.reshape(with_tail(t.sizes(), 3, {query.size(-3), rows, t.size(-1)})) : t;
-  };
-  double scale = a.scale ? *a.scale : 1 / std::sqrt(double(query.size(-1).to_int()));
-  Tensor scores = unfold(matmul(fold(query), key.transpose(-2, -1))) * scale;
-  if (a.is_causal)
-    scores = where(arange_of_size(rows, TensorOptions(kInt64).device(query.device())).unsqueeze(1) >=
-                       arange_of_size(columns, TensorOptions(kInt64).device(query.device())).unsqueeze(0),
-                   scores, kNever);
-  Tensor p;
+  Heads heads(query, key, a);
+  Tensor scores = heads.scores(mask), p;
   if (mask.defined()) {
-    scores = mask.dtype() == kBool ? where(mask, scores, kNever) : scores + mask.to(scores.dtype());
     // Zeros instead of 0 / 0 for rows that see nothing, in the gradient too.
     Tensor blind = amax_if_any(scores, {-1}, true) == kNever;
     p = where(blind, 0.0, where(blind, 0.0, scores).softmax(-1));
@@ -62,7 +77,47 @@ Tensor attend(const Tensor& query, const Tensor& key, const Tensor& value, const
     p = scores.softmax(-1);
   }
   if (dropout_p > 0) p = dropout(p, dropout_p, true);
-  return unfold(matmul(fold(p), value));
+  return heads.unfold(matmul(heads.fold(p), value));
+}
+
+// What attention of operands of these types gives; checks them.
+Type result_type(const OpCall& call, size_t mask) {
+  auto& a = call.as<AttentionAttrs>();
+  constexpr auto op = "scaled_dot_product_attention";
+  const Shape &q = call.shape(0), &k = call.shape(1), &v = call.shape(2);
+  check(q.rank() >= 2 && k.rank() >= 2 && v.rank() >= 2, "{}: query {}, key {} and value {} need at least two dimensions", op, q,
+        k, v);
+  DType dtype = call.inputs[0].dtype;
+  check(is_floating(dtype) && call.inputs[1].dtype == dtype && call.inputs[2].dtype == dtype,
+        "{}: query, key and value must have one floating dtype, got {}, {} and {}", op, dtype, call.inputs[1].dtype,
+        call.inputs[2].dtype);
+  check(q.back() == k.back(), "{}: the last sizes of query {} and key {} differ", op, q, k);
+  check(k[k.size() - 2] == v[v.size() - 2], "{}: key {} and value {} have different lengths", op, k, v);
+  Shape kv = broadcast_shapes(op, lead_of(k), lead_of(v));
+  if (a.enable_gqa) {
+    check(q.rank() >= 3 && k.rank() >= 3 && v.rank() >= 3 && k[k.size() - 3] == v[v.size() - 3] &&
+              !k[k.size() - 3].same_as(0) && q[q.size() - 3] % k[k.size() - 3] == 0,
+          "{}: the heads of query {} must be a multiple of those of key {} and value {}", op, q, k, v);
+    kv.back() = q[q.size() - 3];
+  }
+  Shape out = broadcast_leads(q, k, kv);
+  if (call.inputs.size() > mask) {
+    check(!a.is_causal, "{}: give a mask or is_causal, not both", op);
+    DType m = call.inputs[mask].dtype;
+    check(m == kBool || is_floating(m), "{}: a mask is bool or floating, not {}", op, m);
+    Shape scores = with_tail(out, 0, {q[q.size() - 2], k[k.size() - 2]});
+    Shape both = broadcast_shapes(op, scores, call.shape(int(mask)));
+    bool fit = both.rank() == scores.rank();
+    for (size_t d = 0; fit && d < both.size(); ++d) fit = both[d] == scores[d];
+    check(fit, "{}: the mask {} does not broadcast to {}", op, call.shape(int(mask)), scores);
+  }
+  out.push_back(q[q.size() - 2]);
+  out.push_back(v.back());
+  return {dtype, out, call.inputs[0].device};
+}
+
+Tensor mask_of(std::span<const TensorArg> inputs, size_t mask) {
+  return inputs.size() > mask ? inputs[mask].tensor() : Tensor();
 }
 
 }  // namespace
@@ -73,46 +128,13 @@ struct ScaledDotProductAttention : Composite {
   using Attributes = AttentionAttrs;
 
   static std::vector<Type> infer(const OpCall& call) {
-    auto& a = call.as<AttentionAttrs>();
     check(call.inputs.size() == 3 || call.inputs.size() == 4,
           "scaled_dot_product_attention: takes query, key, value and perhaps a mask");
-    const Shape &q = call.shape(0), &k = call.shape(1), &v = call.shape(2);
-    check(q.rank() >= 2 && k.rank() >= 2 && v.rank() >= 2,
-          "scaled_dot_product_attention: query {}, key {} and value {} need at least two dimensions", q, k, v);
-    DType dtype = call.inputs[0].dtype;
-    check(is_floating(dtype) && call.inputs[1].dtype == dtype && call.inputs[2].dtype == dtype,
-          "scaled_dot_product_attention: query, key and value must have one floating dtype, got {}, {} and {}", dtype,
-          call.inputs[1].dtype, call.inputs[2].dtype);
-    check(q.back() == k.back(), "scaled_dot_product_attention: the last sizes of query {} and key {} differ", q, k);
-    check(k[k.size() - 2] == v[v.size() - 2],
-          "scaled_dot_product_attention: key {} and value {} have different lengths", k, v);
-    Shape kv = broadcast_shapes("scaled_dot_product_attention", lead_of(k), lead_of(v));
-    if (a.enable_gqa) {
-      check(q.rank() >= 3 && k.rank() >= 3 && v.rank() >= 3 && k[k.size() - 3] == v[v.size() - 3] &&
-                !k[k.size() - 3].same_as(0) && q[q.size() - 3] % k[k.size() - 3] == 0,
-            "scaled_dot_product_attention: the heads of query {} must be a multiple of those of key {} and value {}", q,
-            k, v);
-      kv.back() = q[q.size() - 3];
-    }
-    Shape out = broadcast_leads(q, k, kv);
-    if (call.inputs.size() == 4) {
-      check(!a.is_causal, "scaled_dot_product_attention: give a mask or is_causal, not both");
-      DType m = call.inputs[3].dtype;
-      check(m == kBool || is_floating(m), "scaled_dot_product_attention: a mask is bool or floating, not {}", m);
-      Shape scores = with_tail(out, 0, {q[q.size() - 2], k[k.size() - 2]});
-      Shape both = broadcast_shapes("scaled_dot_product_attention", scores, call.shape(3));
-      bool fit = both.rank() == scores.rank();
-      for (size_t d = 0; fit && d < both.size(); ++d) fit = both[d] == scores[d];
-      check(fit, "scaled_dot_product_attention: the mask {} does not broadcast to {}", call.shape(3), scores);
-    }
-    out.push_back(q[q.size() - 2]);
-    out.push_back(v.back());
-    return {Type{dtype, out, call.inputs[0].device}};
+    return {result_type(call, 3)};
   }
   static TensorList decompose(std::span<const TensorArg> inputs, const Attrs& attrs) {
     const Tensor& q = inputs[0].tensor();
-    Tensor mask = inputs.size() == 4 ? inputs[3].tensor() : Tensor();
-    Tensor y = attend(widened(q), widened(inputs[1].tensor()), widened(inputs[2].tensor()), mask, 0,
+    Tensor y = attend(widened(q), widened(inputs[1].tensor()), widened(inputs[2].tensor()), mask_of(inputs, 3), 0,
                       attrs.as<AttentionAttrs>());
     return {narrowed(y, q.dtype())};
   }
@@ -125,9 +147,114 @@ struct ScaledDotProductAttention : Composite {
                  "x[2, 2, 3, 4], x[2, 2, 19, 4], x[2, 2, 19, 4], x[2, 1, 3, 19] | scale=0.5")
 };
 
+// What flows back through attention: of query, key, value, the logarithms that attention_forward gave, the gradient of its
+// result, and by row the mean of what flows back to the weights, which is that gradient times the result, added up.
+struct AttentionBackward : Composite {
+  static constexpr auto name = "attention_backward";
+  static constexpr int inputs = -1;
+  using Attributes = AttentionAttrs;
+
+  static std::vector<Type> infer(const OpCall& call) {
+    check(call.inputs.size() == 6 || call.inputs.size() == 7,
+          "attention_backward: takes query, key, value, logarithms, means, the gradient and perhaps a mask");
+    Type out = result_type(call, 6);
+    check(call.shape(5) == out.shape && call.inputs[5].dtype == out.dtype, "attention_backward: the gradient {} must be {}",
+          call.inputs[5], out);
+    for (int i : {3, 4})
+      check(call.shape(i) == Shape(out.shape.begin(), out.shape.end() - 1) && is_floating(call.inputs[size_t(i)].dtype),
+            "attention_backward: {} is not one number a row of {}", call.inputs[size_t(i)], out);
+    return {call.inputs[0], call.inputs[1], call.inputs[2]};
+  }
+  static TensorList decompose(std::span<const TensorArg> inputs, const Attrs& attrs) {
+    DType dtype = inputs[0].tensor().dtype();
+    Tensor q = widened(inputs[0].tensor()), k = widened(inputs[1].tensor()), grad = widened(inputs[5].tensor());
+    Heads heads(q, k, attrs.as<AttentionAttrs>());
+    auto [p, flow] = weights_and_flow(heads, inputs);
+    Tensor ds = heads.fold(flow * heads.scale()), dv = matmul(heads.fold(p).transpose(-2, -1), heads.fold(grad));
+    Tensor dq = heads.unfold(matmul(ds, k)), dk = matmul(ds.transpose(-2, -1), heads.fold(q));
+    return {narrowed(dq, dtype), narrowed(dk, dtype), narrowed(dv, dtype)};
+  }
+  // The weights, and what flows back to the scores.
+  static std::pair<Tensor, Tensor> weights_and_flow(const Heads& heads, std::span<const TensorArg> inputs) {
+    Tensor v = widened(inputs[2].tensor()), grad = widened(inputs[5].tensor());
+    Tensor log_sums = widened(inputs[3].tensor()), means = widened(inputs[4].tensor());
+    Tensor p = exp(heads.scores(mask_of(inputs, 6)) - log_sums.unsqueeze(-1));
+    Tensor flow = heads.unfold(matmul(heads.fold(grad), v.transpose(-2, -1)));
+    return {p, p * (flow - means.unsqueeze(-1))};
+  }
+  // Of a mask that is added; as large as all the weights together.
+  static Tensor mask_grad(std::span<const TensorArg> inputs, const Attrs& attrs) {
+    Tensor q = widened(inputs[0].tensor()), k = widened(inputs[1].tensor());
+    const Tensor& mask = inputs[6].tensor();
+    return sum_to_size(weights_and_flow(Heads(q, k, attrs.as<AttentionAttrs>()), inputs).second, mask.sizes()).to(mask.dtype());
+  }
+  // Weights of any size, since the logarithms of the samples are no sums.
+  static constexpr Tolerance tolerance{.ulp = 2048, .absolute = 2e-3};
+  SINTER_SAMPLES("x[2, 3, 5, 8], x[2, 3, 7, 8], x[2, 3, 7, 6], x[2, 3, 5], x[2, 3, 5], x[2, 3, 5, 6] | scale=0.1",
+                 "x[5, 4], x[6, 4], x[6, 3], x[5], x[5], x[5, 3] | scale=0.1",
+                 "x[1, 2, 17, 16], x[1, 2, 17, 16], x[1, 2, 17, 16], x[1, 2, 17], x[1, 2, 17], x[1, 2, 17, 16] | "
+                 "is_causal=true, scale=0.1",
+                 "x[2, 4, 3, 8], x[2, 2, 9, 8], x[2, 2, 9, 8], x[2, 4, 3], x[2, 4, 3], x[2, 4, 3, 8], bool[3, 9] | "
+                 "enable_gqa=true, scale=0.1")
+};
+
+// Attention whose gradient will be wanted: the second result is the logarithm of each row's sum of exp(score), from which
+// its weights are found again; infinity for a row to which a mask leaves no key.
+struct AttentionForward : Composite {
+  static constexpr auto name = "attention_forward";
+  static constexpr int inputs = -1;
+  using Attributes = AttentionAttrs;
+
+  static std::vector<Type> infer(const OpCall& call) {
+    check(call.inputs.size() == 3 || call.inputs.size() == 4, "attention_forward: takes query, key, value and perhaps a mask");
+    Type out = result_type(call, 3);
+    return {out, Type{wide_dtype(out.dtype), Shape(out.shape.begin(), out.shape.end() - 1), out.device}};
+  }
+  static TensorList decompose(std::span<const TensorArg> inputs, const Attrs& attrs) {
+    const Tensor& q = inputs[0].tensor();
+    Tensor wide_q = widened(q), k = widened(inputs[1].tensor()), mask = mask_of(inputs, 3);
+    Heads heads(wide_q, k, attrs.as<AttentionAttrs>());
+    Tensor scores = heads.scores(mask), top = amax_if_any(scores, {-1}, true), blind;
+    if (mask.defined()) {
+      blind = top == kNever;
+      scores = where(blind, 0.0, scores);
+      top = where(blind, 0.0, top);
+    }
+    Tensor e = exp(scores - top), sums = e.sum({-1}, true), p = e / sums, log_sums = top + log(sums);
+    if (mask.defined()) {
+      p = where(blind, 0.0, p);
+      log_sums = where(blind, -kNever, log_sums);
+    }
+    Tensor y = heads.unfold(matmul(heads.fold(p), widened(inputs[2].tensor())));
+    return {narrowed(y, q.dtype()), log_sums.squeeze(-1)};
+  }
+  static TensorList grad(const GradCall& c) {
+    TensorList out(c.inputs.size());
+    Tensor grad = c.grad(0).defined() ? c.grad(0) : zeros_like(c.out(0));
+    Tensor means = (widened(grad) * widened(c.out(0))).sum({-1});
+    if (c.grad(1).defined()) means = means - c.grad(1);
+    std::vector<TensorArg> operands{c[0], c[1], c[2], c.out(1), means, grad};
+    if (c.inputs.size() == 4) operands.push_back(c[3]);
+    TensorList found = call_op_many(op_of<AttentionBackward>, operands, c.attrs, c[0].where());
+    for (int i = 0; i < 3; ++i)
+      if (c.needs(i)) out[size_t(i)] = found[size_t(i)];
+    if (c.inputs.size() == 4 && c.needs(3)) out[3] = AttentionBackward::mask_grad(operands, c.attrs);
+    return out;
+  }
+  static constexpr Tolerance tolerance = ScaledDotProductAttention::tolerance;
+  static constexpr auto& samples = ScaledDotProductAttention::samples;
+};
+
 OpFamily attention_ops() {
-  static const Op* const ops[] = {&op_of<ScaledDotProductAttention>};
+  static const Op* const ops[] = {&op_of<ScaledDotProductAttention>, &op_of<AttentionForward>, &op_of<AttentionBackward>};
   return ops;
+}
+
+// Whether a gradient is wanted that the op has: none is added up over leading dimensions.
+static bool keeps_logarithms(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask, bool enable_gqa) {
+  if (!q.requires_grad() && !k.requires_grad() && !v.requires_grad() && !(mask.defined() && mask.requires_grad())) return false;
+  auto leads = [&](const Tensor& t) { return with_tail(t.sizes(), enable_gqa && t.dim() > 2 ? 3 : 2, {}); };
+  return leads(q).same_as(leads(k)) && leads(k).same_as(leads(v));
 }
 
 Tensor scaled_dot_product_attention(const TensorArg& query, const TensorArg& key, const TensorArg& value,
@@ -146,8 +273,11 @@ Tensor scaled_dot_product_attention(const TensorArg& query, const TensorArg& key
   ScaledDotProductAttention::infer(OpCall{op_of<ScaledDotProductAttention>, types, attrs});
   // With dropout it is random: not one op, which could be merged with its equal.
   if (dropout_p > 0) return narrowed(attend(widened(q), widened(k), widened(v), attn_mask, dropout_p, a), q.dtype());
-  if (attn_mask.defined()) return call<ScaledDotProductAttention>({query, key, value, attn_mask}, a);
-  return call<ScaledDotProductAttention>({query, key, value}, a);
+  std::vector<TensorArg> operands{query, key, value};
+  if (attn_mask.defined()) operands.emplace_back(attn_mask, query.where());
+  if (keeps_logarithms(q, k, v, attn_mask, enable_gqa))
+    return call_op_many(op_of<AttentionForward>, operands, attrs, query.where())[0];
+  return call_op(op_of<ScaledDotProductAttention>, operands, attrs, query.where());
 }
 
 }  // namespace sinter

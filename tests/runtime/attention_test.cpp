@@ -83,8 +83,9 @@ TensorList gradients(const Case& c, const Operands& x, const Tensor& grad, CpuIs
   TensorList grads{empty({c.batch, c.heads, c.queries, c.size}, options),
                    empty({c.batch, c.key_heads, c.keys, c.size}, options),
                    empty({c.batch, c.key_heads, c.keys, c.value_size}, options)};
-  attention_backward({problem_of(c, x, isa), operand(out), operand(grad), log_sums.data_ptr<float>(), grads[0].data_ptr(),
-                      grads[1].data_ptr(), grads[2].data_ptr()});
+  Tensor means = (out.to(kFloat32) * grad.to(kFloat32)).sum({-1});
+  attention_backward({problem_of(c, x, isa), operand(grad), log_sums.data_ptr<float>(), means.data_ptr<float>(),
+                      grads[0].data_ptr(), grads[1].data_ptr(), grads[2].data_ptr()});
   return grads;
 }
 

@@ -48,7 +48,7 @@ class Backward {
     float *scores, *flow;             // [kRows, kKeys]
     float *grad_query;                // [kRows, size]
     float *grad_key, *grad_value;     // [keys, size], [keys, value_size]
-    float *out, *grad;                // [kRows, value_size], f32
+    float* grad;                      // [kRows, value_size], f32
   };
 
   const char* row_at(const AttentionOperand& of, int64_t batch, int64_t head, int64_t row) const {
@@ -65,14 +65,14 @@ class Backward {
   void head(int64_t batch, int64_t key_head) const {
     const int64_t block = kRows * key_stride_;
     const int64_t sizes[] = {block, block, kRows * p_.size, p_.keys * p_.size, p_.keys * p_.value_size,
-                             kRows * p_.value_size, kRows * p_.value_size};
+                             kRows * p_.value_size};
     int64_t all = 0;
     for (int64_t size : sizes) all += round_up(size, kPadding);
     thread_local gemm_detail::Scratch memory;
     float* at = static_cast<float*>(memory.reserve(4 * all));
     auto take = [&, i = 0]() mutable { return std::exchange(at, at + round_up(sizes[i++], kPadding)); };
     Work w{};
-    for (float** part : {&w.scores, &w.flow, &w.grad_query, &w.grad_key, &w.grad_value, &w.out, &w.grad}) *part = take();
+    for (float** part : {&w.scores, &w.flow, &w.grad_query, &w.grad_key, &w.grad_value, &w.grad}) *part = take();
     std::fill_n(w.grad_key, p_.keys * p_.size, 0.0f);
     std::fill_n(w.grad_value, p_.keys * p_.value_size, 0.0f);
     for (int64_t h = key_head * p_.group; h < (key_head + 1) * p_.group; ++h)
@@ -88,14 +88,7 @@ class Backward {
   }
 
   void block_of_rows(const Work& w, int64_t batch, int64_t head, int64_t key_head, int64_t row, int64_t rows) const {
-    gemm_.load(row_at(b_.out, batch, head, row), storage_, b_.out.row_stride, 1, rows, p_.value_size, w.out, p_.value_size);
     gemm_.load(row_at(b_.grad, batch, head, row), storage_, b_.grad.row_stride, 1, rows, p_.value_size, w.grad, p_.value_size);
-    float mean[kRows];  // of what flows back to a row's weights
-    for (int64_t r = 0; r < rows; ++r) {
-      float sum = 0;
-      for (int64_t c = 0; c < p_.value_size; ++c) sum += w.out[r * p_.value_size + c] * w.grad[r * p_.value_size + c];
-      mean[r] = sum;
-    }
     std::fill_n(w.grad_query, rows * p_.size, 0.0f);
     const int64_t first = (batch * p_.heads + head) * p_.queries + row;
     const int64_t seen = p_.causal ? std::min(p_.keys, row + rows) : p_.keys;
@@ -109,7 +102,7 @@ class Backward {
         float* scores = w.scores + r * key_stride_;
         const int64_t visible = p_.causal ? std::clamp<int64_t>(row + r + 1 - key, 0, keys) : keys;
         add_mask(scores, batch, head, row + r, key, visible);
-        core_.weight_grad({scores, w.flow + r * key_stride_, visible, keys, b_.log_sums[first + r], mean[r]});
+        core_.weight_grad({scores, w.flow + r * key_stride_, visible, keys, b_.log_sums[first + r], b_.means[first + r]});
       }
       const GemmOperand weights{w.scores, key_stride_, 1}, flow{w.flow, key_stride_, 1};
       gemm(keys, p_.value_size, rows, transposed(weights), grad, {w.grad_value + key * p_.value_size, p_.value_size, 1},

@@ -1,5 +1,5 @@
 #pragma once
-// The gradients of attention on the CPU, from its result and the logarithms of its sums (AttentionProblem::log_sums): the
+// The gradients of attention on the CPU, from the logarithms of its sums (AttentionProblem::log_sums): the
 // weights are computed again block by block, so that they never lie in memory as a whole. f32, bf16 and f16 compute in f32 and
 // round once at the store. Results depend on the sizes and the instruction set, never on the number of threads.
 #include "sinter/runtime/cpu/attention/attention.h"
@@ -7,9 +7,11 @@
 namespace sinter::runtime {
 
 struct AttentionBackwardProblem {
-  AttentionProblem forward;     // its `out` and `log_sums` are not looked at
-  AttentionOperand out, grad;   // the result, and what flows back to it
-  const float* log_sums;        // [batch, heads, queries]
+  AttentionProblem forward;  // its `out` and `log_sums` are not looked at
+  AttentionOperand grad;     // what flows back to the result
+  // [batch, heads, queries]: as the forward left them; and the sum of gradient times result, which is the mean of what flows
+  // back to the weights of a row.
+  const float *log_sums, *means;
   // Row-major: [batch, heads, queries, size], and with heads / group heads [.., keys, size] and [.., keys, value_size].
   void *grad_query, *grad_key, *grad_value;
 };
