@@ -125,7 +125,7 @@ std::shared_ptr<Executable> compile_graph(Program program, const CompileOptions&
   TracerScope none(nullptr);
   if (bisection::Witness::current()) return bisection::Witness::watch(std::move(program));
   bool plans = options.backend == "sinter";
-  PipelineOptions pipeline = plans ? planning_pipeline(program.symbols) : PipelineOptions();
+  PipelineOptions pipeline = plans ? planning_pipeline(target_of(program.graph), program.symbols) : PipelineOptions();
   if (is_debugged())
     pipeline.on_stage = [label = program.name](std::string_view pass, const std::string& text) {
       write_debug_file(label, pass, text);

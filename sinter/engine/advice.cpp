@@ -107,7 +107,8 @@ class Run {
     if (out.ops < 2 || out.where.empty()) return std::nullopt;
     TracerScope untraced(nullptr);
     Graph graph = graph_of(region);
-    Graph fused = run_passes(std::move(graph), planning_pipeline());
+    PipelineOptions pipeline = planning_pipeline(target_of(graph));
+    Graph fused = run_passes(std::move(graph), pipeline);
     out.expected_seconds = kCallSeconds;
     for (auto& node : fused.nodes()) {
       Cost cost = cost_of(node);

@@ -41,7 +41,9 @@ double flops_of(const OpCall& call, std::span<const Type> results) {
   std::vector<Value> inputs;
   for (auto& type : call.inputs) inputs.push_back(whole.add_input(type));
   auto& node = whole.add(op, inputs, call.attrs);
-  whole.set_outputs({node.result()});
+  std::vector<Value> outputs;
+  for (size_t r = 0; r < node.types.size(); ++r) outputs.push_back(node.result(int(r)));
+  whole.set_outputs(std::move(outputs));
   Graph body = decompose(whole);
   // One that could not be taken apart stays, and would come here again.
   bool apart = std::none_of(body.nodes().begin(), body.nodes().end(),

@@ -1,7 +1,7 @@
 #pragma once
 // Schedule: how a nest is run on a device, as data beside it. It is made of the nest and of a few facts, so it can be printed
 // and tested alone; writers of text only write what nest and schedule say.
-#include "sinter/base/target.h"
+#include "sinter/tensor/target.h"
 #include "sinter/loops/loop_nest.h"
 
 namespace sinter {

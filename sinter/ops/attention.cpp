@@ -1,5 +1,6 @@
 #include "sinter/ops/matmul.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -248,6 +249,11 @@ struct AttentionForward : Composite {
 OpFamily attention_ops() {
   static const Op* const ops[] = {&op_of<ScaledDotProductAttention>, &op_of<AttentionForward>, &op_of<AttentionBackward>};
   return ops;
+}
+
+bool is_attention(const Op& op) {
+  auto ops = attention_ops();
+  return std::find(ops.begin(), ops.end(), &op) != ops.end();
 }
 
 // Whether a gradient is wanted that the op has: none is added up over leading dimensions.

@@ -45,6 +45,8 @@ struct AttentionAttrs {
   bool enable_gqa = false;
   SINTER_FIELDS(is_causal, scale, enable_gqa)
 };
+// Whether it is one of the ops of attention.cpp: what the kernels of attention take whole.
+bool is_attention(const Op& op);
 
 // Of conv.cpp, for the family's list.
 const Op& convolution_op();

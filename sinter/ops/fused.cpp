@@ -18,14 +18,24 @@ namespace {
 // What is wrong with a body for its kind; empty: nothing.
 std::string structure_fault(const FusedAttrs& attrs) {
   const bool contraction = attrs.is_contraction(), siblings = attrs.kind == FusedKind::kSiblings;
+  const bool attention = attrs.kind == FusedKind::kAttention;
   if ((attrs.tiles > 0) != (attrs.kind == FusedKind::kEpilogue)) return "tiles are what an epilogue works on";
   if (attrs.tiles > int64_t(attrs.body->inputs().size())) return "there are more tiles than operands";
-  int contractions = 0;
+  int contractions = 0, attentions = 0;
   for (auto& node : attrs.body->nodes()) {
+    if (node.op->kind == OpKind::kInput) continue;
+    if (attention && !is_attention(*node.op)) return "something stands beside attention";
     if (is_free(node)) continue;
     if (node.op == &fused_op()) {
       if (!contraction && !siblings) return "a kernel is inside another that holds none";
-      if (siblings && node.attrs.as<FusedAttrs>().kind > FusedKind::kCombination) return "a sibling is not a kernel by itself";
+      const bool follows = contraction && is_fused(node, FusedKind::kEpilogue);
+      if (!follows && !node.attrs.as<FusedAttrs>().is_one_nest())
+        return siblings ? "a sibling is not one nest" : "what is beside a contraction is not one nest";
+      continue;
+    }
+    if (is_attention(*node.op)) {
+      if (!attention) return "attention is inside a kernel of another kind";
+      ++attentions;
       continue;
     }
     if (siblings) return "an op stands among siblings";
@@ -35,6 +45,7 @@ std::string structure_fault(const FusedAttrs& attrs) {
   }
   if (contraction && contractions == 0) return "there is no contraction";
   if (attrs.kind == FusedKind::kConvolution && contractions > 1) return "convolutions run alone";
+  if (attention && attentions != 1) return "there is one attention, and nothing else";
   return {};
 }
 
@@ -91,16 +102,17 @@ bool is_contraction(const Node& node) {
   return node.op == &ops.mm || node.op == &ops.bmm || node.op == &convolution_op();
 }
 
-const Node& contraction_in(const FusedAttrs& attrs) {
+const Node& template_op_in(const FusedAttrs& attrs) {
   auto& nodes = attrs.body->nodes();
-  auto found = std::find_if(nodes.begin(), nodes.end(), [](auto& node) { return is_contraction(node); });
-  SINTER_INTERNAL_ASSERT(found != nodes.end(), "a kernel without contractions");
+  auto found = std::find_if(nodes.begin(), nodes.end(), [](auto& node) { return is_contraction(node) || is_attention(*node.op); });
+  SINTER_INTERNAL_ASSERT(found != nodes.end(), "a kernel without a template");
   return *found;
 }
 
 static constexpr std::pair<FusedKind, std::string_view> kKinds[] = {
-    {FusedKind::kRows, "rows"},               {FusedKind::kCombination, "combination"}, {FusedKind::kProduct, "product"},
-    {FusedKind::kConvolution, "convolution"}, {FusedKind::kEpilogue, "epilogue"},       {FusedKind::kSiblings, "siblings"}};
+    {FusedKind::kRows, "rows"},           {FusedKind::kCombination, "combination"}, {FusedKind::kProduct, "product"},
+    {FusedKind::kConvolution, "convolution"}, {FusedKind::kAttention, "attention"},   {FusedKind::kEpilogue, "epilogue"},
+    {FusedKind::kSiblings, "siblings"}};
 
 std::string field_text(FusedKind kind) {
   for (auto& [known, name] : kKinds)

@@ -17,6 +17,8 @@ enum class FusedKind : uint8_t {
   kProduct,
   // A convolution, and perhaps its epilogue.
   kConvolution,
+  // An op of attention, which reads the operands as they are; nothing else is in the body.
+  kAttention,
   // What follows contractions, inside one of these: the first operands are `tiles`, their results. Inner are the dimensions
   // that are columns of a tile.
   kEpilogue,
@@ -34,7 +36,10 @@ struct FusedAttrs {
   int64_t tiles = 0;
   SINTER_FIELDS(kind, body, domain, inner, tiles)
 
+  bool is_one_nest() const { return kind == FusedKind::kRows || kind == FusedKind::kCombination; }
   bool is_contraction() const { return kind == FusedKind::kProduct || kind == FusedKind::kConvolution; }
+  // Whether a template computes what is in the body, and chooses how results lie.
+  bool has_template() const { return is_contraction() || kind == FusedKind::kAttention; }
 };
 
 const Op& fused_op();
@@ -44,8 +49,8 @@ bool is_fused(const Node& node, FusedKind kind);
 
 // Matrix products and convolutions; other loops that combine (pools, gradients of weights) are not.
 bool is_contraction(const Node& node);
-// The first one of a body that has some.
-const Node& contraction_in(const FusedAttrs& attrs);
+// What the template of a kernel that has one computes: the attention, or the first contraction.
+const Node& template_op_in(const FusedAttrs& attrs);
 
 // Verifies the bodies of the graph's fused nodes, and that operands have their sizes; InternalError shows the graph that is
 // broken.

@@ -5,6 +5,7 @@
 #include "sinter/graph/rewrite.h"
 #include "sinter/graph/trace.h"
 #include "sinter/graph/verify.h"
+#include "sinter/passes/target_kernels.h"
 
 namespace sinter {
 
@@ -69,7 +70,7 @@ std::vector<Value> inlined(const Graph& body, const std::vector<Value>& inputs, 
 
 bool stays(const Node& node, const std::vector<Value>& inputs, const DecomposeOptions& options) {
   if (node.op->kind != OpKind::kComposite || options.keep.contains(node.op->name)) return true;
-  return options.has_own_kernel && options.has_own_kernel(OpCall{*node.op, types_of(inputs), node.attrs});
+  return takes_whole(options.target, OpCall{*node.op, types_of(inputs), node.attrs});
 }
 
 }  // namespace

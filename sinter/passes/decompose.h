@@ -1,17 +1,16 @@
 #pragma once
 // Replaces composite ops by their bodies, except those that a later stage takes whole.
-#include <functional>
 #include <set>
 #include <string>
 
 #include "sinter/graph/graph.h"
+#include "sinter/tensor/target.h"
 
 namespace sinter {
 
 struct DecomposeOptions {
-  std::set<std::string, std::less<>> keep = {};  // names of composite ops that stay
-  // Those that stay for operands of these types.
-  std::function<bool(const OpCall& call)> has_own_kernel = {};
+  std::set<std::string, std::less<>> keep = {};  // composite ops that stay, by name
+  Target target = {};                            // those that it takes whole stay too
 };
 
 // A composite whose body asks what symbolic sizes alone do not answer stays as well: it is run by its body when the

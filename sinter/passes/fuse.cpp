@@ -5,9 +5,11 @@
 #include <set>
 
 #include "sinter/base/error.h"
+#include "sinter/graph/verify.h"
 #include "sinter/ops/contract.h"
 #include "sinter/ops/fused.h"
 #include "sinter/passes/fuse_groups.h"
+#include "sinter/passes/target_kernels.h"
 #include "sinter/ops/known_ops.h"
 
 namespace sinter {
@@ -49,6 +51,7 @@ class Fuser : Groups {
       default:
         if (is_map(node) && joins_by_map(node)) return join(node, node.types[0].shape, 0);
         if (scattered_operand(node)) return join(node, domain_of(node), 0);
+        if (takes_whole(options_.target, OpCall{*node.op, types_of(node.inputs), node.attrs})) return stand_alone(node);
         if (!options_.fuses_contraction || !options_.fuses_contraction(node)) break;
         return begin_with(node);
     }
@@ -64,6 +67,16 @@ class Fuser : Groups {
       if (auto* g = group_of_[size_t(source(v.node)->id)]; g && g->order == latest && g->inner == g->domain.size())
         return g->inner > 0 && fits(*g, node, node.types[0].shape, 0);
     return false;
+  }
+
+  void stand_alone(const Node& node) {
+    Group& group = groups_.emplace_back();
+    group.order = ++orders_;
+    group.domain = node.types[0].shape;
+    group.closed = group.alone = true;
+    group.members.push_back(&node);
+    group_of_[size_t(node.id)] = &group;
+    note_readings(node);
   }
 
   void begin_with(const Node& contraction) {
@@ -224,7 +237,7 @@ class Fuser : Groups {
     for (auto& group : groups_)
       for (auto* member : group.members)
         for (auto& v : inlining_.operands(*member)) {
-          if (v.type().rank() == 0) continue;
+          if (v.type().rank() == 0 || group.alone) continue;
           auto& list = readers[source(v.node)->id];
           if (list.empty() || list.back() != &group) list.push_back(&group);
         }
@@ -233,7 +246,7 @@ class Fuser : Groups {
     std::map<std::string, std::vector<Group*>> small;
     for (auto& group : groups_)
       if (Dim numel = group.domain.numel(); numel.is_number() && numel.number() <= options_.small)
-        if (!group.members.empty()) small[to_string(group.domain)].push_back(&group);
+        if (!group.members.empty() && !group.alone) small[to_string(group.domain)].push_back(&group);
     for (auto& [domain, list] : small) merge_neighbours(list);
   }
 

@@ -10,6 +10,7 @@
 #include <functional>
 
 #include "sinter/graph/graph.h"
+#include "sinter/tensor/target.h"
 
 namespace sinter {
 
@@ -23,6 +24,8 @@ struct FuseOptions {
   size_t most_operands = 30, most_members = 64, most_products = 8;
   // Contractions whose kernel runs pointwise ops on each finished piece of its result; they join the group that follows.
   std::function<bool(const Node& node)> fuses_contraction = {};
+  // Attention that it takes whole is a kernel by itself.
+  Target target = {};
 };
 
 Graph fuse(const Graph& graph, const FuseOptions& options = {});

@@ -15,7 +15,7 @@ int Groups::order_of(const Node* node) const {
 
 bool Groups::is_fused(const Group& group) const {
   if (group.members.size() != 1) return group.members.size() > 1;
-  return !group.products.empty() || has_inlined(*group.members[0]) || group.members[0]->op->kind == OpKind::kScatter;
+  return group.alone || !group.products.empty() || has_inlined(*group.members[0]) || group.members[0]->op->kind == OpKind::kScatter;
 }
 
 bool Groups::has_inlined(const Node& node) const {
@@ -42,7 +42,9 @@ Graph Groups::rebuild() {
     if (node->op->kind == OpKind::kInput || node->op->kind == OpKind::kScalar)
       continue;  // numbers: where they are read
     auto* group = group_of_[size_t(node->id)];
-    if (group && is_fused(*group))
+    if (group && group->alone)
+      emit_alone(*node);
+    else if (group && is_fused(*group))
       emit(*group);
     else
       copy(*node);
@@ -167,6 +169,18 @@ void Groups::add_epilogue(const Group& group, std::span<const Product> products,
   for (auto& v : body.operands()) operands.push_back(kernel.body(v));
   const Node& node = kernel.body.graph().add_typed(fused_op(), std::move(operands), attrs, std::move(types), first->where);
   for (size_t r = 0; r < results.size(); ++r) kernel.body.set(results[r], node.result(int(r)));
+}
+
+void Groups::emit_alone(const Node& node) {
+  if (!needed_outside_[size_t(node.id)]) return;
+  Extraction body([](const Node&) { return false; });
+  body.copy(node);
+  std::vector<Value> results, operands;
+  for (size_t r = 0; r < node.types.size(); ++r) results.push_back(node.result(int(r)));
+  FusedAttrs attrs{.kind = FusedKind::kAttention, .body = SubGraph(body.finish(results))};
+  for (auto& v : body.operands()) operands.push_back(out_(v));
+  const Node& made = out_.graph().add_typed(fused_op(), std::move(operands), attrs, node.types, node.where);
+  for (size_t r = 0; r < results.size(); ++r) out_.set(results[r], made.result(int(r)));
 }
 
 void Groups::emit(const Group& group) {

@@ -26,6 +26,7 @@ struct Group {
   std::vector<Product> products;
   bool reads_several = false;  // a member does
   bool closed = false;         // a sink: nothing joins it
+  bool alone = false;          // an op that is a kernel by itself: nor is it merged
   bool pairs = false;          // some member keeps to lanes only with even and odd places apart
   std::vector<const Node*> members;
   std::vector<const Node*> readers;  // outside, behind views too
@@ -87,6 +88,7 @@ class Groups {
   FusedAttrs contraction_of(const Group& group, Kernel& kernel) const;
   void add_epilogue(const Group& group, std::span<const Product> products, Kernel& kernel) const;
   void emit(const Group& group);
+  void emit_alone(const Node& node);
 
   Extraction out_;
   std::vector<bool> needed_outside_;

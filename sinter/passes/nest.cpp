@@ -77,7 +77,7 @@ class Prologues {
     for (auto& each : graph_.nodes()) {
       const Node* node = &each;
       auto [count, host, i] = readers[size_t(node->id)];
-      if (node->op != &fused_op() || node->types.size() != 1 || count != 1 || attrs_of(*node).is_contraction()) continue;
+      if (node->op != &fused_op() || node->types.size() != 1 || count != 1 || !attrs_of(*node).is_one_nest()) continue;
       if (!host || !is_fused(*host, FusedKind::kProduct) || !is_left(*host, i) || hosts_.contains(host)) continue;
       // What a scatter leaves as it was, is in its result only where that has memory of its own.
       if (attrs_of(*node).body->outputs()[0].node->op->kind == OpKind::kScatter) continue;
@@ -153,7 +153,7 @@ class Siblings {
   }
 
   bool is_small(const Node& node) const {
-    if (!is_fused(node, FusedKind::kRows) && !is_fused(node, FusedKind::kCombination)) return false;
+    if (node.op != &fused_op() || !node.attrs.as<FusedAttrs>().is_one_nest()) return false;
     Dim count = node.attrs.as<FusedAttrs>().domain.numel();
     return count.is_number() && count.number() <= options_.small;
   }

@@ -7,6 +7,7 @@
 #include "sinter/graph/nodes.h"
 #include "sinter/graph/rewrite.h"
 #include "sinter/ops/fused.h"
+#include "sinter/passes/decompose.h"
 #include "sinter/passes/fuse.h"
 
 namespace sinter {
@@ -37,6 +38,7 @@ std::optional<Graph> without_prologue(const FusedAttrs& attrs) {
 // What the kernel becomes, as a graph of the same inputs and outputs; nothing: its body as it is.
 std::optional<Graph> smaller(const FusedAttrs& attrs) {
   if (attrs.kind == FusedKind::kSiblings) return std::nullopt;
+  if (attrs.kind == FusedKind::kAttention) return fuse(decompose(*attrs.body), {});
   if (attrs.is_contraction()) {
     auto apart = without_prologue(attrs);
     return apart ? std::move(apart) : fuse(without_kernels(*attrs.body), {});

@@ -32,7 +32,7 @@ TEST(HipTarget, LanesFollowTheArchitecture) {
 Graph graph_of(const NetworkBlock& block, bool simplified_only = false) {
   std::vector<Type> types;
   for (auto& t : block.inputs) types.push_back({t.dtype(), t.sizes(), hip()});
-  PipelineOptions pipeline = planning_pipeline();
+  PipelineOptions pipeline = planning_pipeline(gpu_target(64));
   if (simplified_only) pipeline.skip = {"fuse", "nest"};
   return run_passes(trace(block.run, types), pipeline);
 }

@@ -11,6 +11,7 @@
 #include "sinter/codegen/cuda/prelude.h"
 #include "sinter/codegen/cuda/tile.h"
 #include "sinter/codegen/gpu/emit.h"
+#include "sinter/engine/cpu/engine.h"
 #include "sinter/engine/cuda/nest_step.h"
 #include "sinter/engine/eager/eager.h"
 #include "sinter/engine/executable/ready_graph.h"
@@ -295,7 +296,7 @@ std::string kernels_of_gradient(const std::function<Tensor(const Tensor&)>& f) {
   };
   Graph graph =
       run_passes(trace(traced, std::vector<Type>{{kFloat32, {31, 18}, Device()}, {kFloat32, {18, 31}, Device()}}),
-                 planning_pipeline());
+                 planning_pipeline(cpu_engine().target()));
   std::vector<TensorList> values(graph.nodes().size());
   values[0] = {x};
   values[1] = {tangent};

@@ -8,7 +8,11 @@
 
 #include "sinter/autograd/autograd.h"
 #include "sinter/capture/compile.h"
+#include "sinter/capture/compiler.h"
+#include "sinter/engine/executable/plan.h"
+#include "sinter/engine/executable/ready_graph.h"
 #include "sinter/engine/profile.h"
+#include "sinter/engine/report.h"
 #include "sinter/graph/interpreter.h"
 #include "sinter/graph/trace.h"
 #include "sinter/ops/creation.h"
@@ -78,6 +82,14 @@ std::vector<Case> cases() {
       {"decode", {values({1, 2, 1, 8}), values({1, 2, 1100, 8}, 1), values({1, 2, 1100, 8}, 2)}},
       {"bf16", {q.to(kBFloat16), k.to(kBFloat16), v.to(kBFloat16)}},
       {"f16_masked", {q.to(kFloat16), k.to(kFloat16), v.to(kFloat16), values({9, 11}).to(kFloat16)}},
+      {"mask_of_bf16", {q, k, v, values({9, 11}).to(kBFloat16)}},
+      {"mask_of_floats_on_bf16", {q.to(kBFloat16), k.to(kBFloat16), v.to(kBFloat16), values({2, 1, 9, 11})}},
+      {"one_operand", {q, q, q}, true},
+      {"prefix_of_a_cache", {q, values({2, 4, 30, 8}, 1).slice(2, 0, 11), values({2, 4, 30, 5}, 2).slice(2, 0, 11)}},
+      {"part_of_a_cache", {q, values({2, 4, 30, 8}, 1).slice(2, 3, 14), values({2, 4, 30, 5}, 2).slice(2, 3, 14)}},
+      {"rows_apart", {q.transpose(2, 3).contiguous().transpose(2, 3), values({2, 4, 11, 16}, 1).slice(3, 0, 16, 2), v}},
+      {"rows_apart_of_bf16", {values({2, 4, 9, 16}).to(kBFloat16).slice(3, 0, 16, 2), k.to(kBFloat16), v.to(kBFloat16)}},
+      {"rows_of_one", {q.slice(3, 0, 1), k.slice(3, 0, 1), v.slice(3, 2, 3)}},
   };
 }
 
@@ -177,6 +189,61 @@ TEST(Attention, StaysWholeInACompiledFunction) {
   EXPECT_NE(ran.find("scaled_dot_product_attention 1"), std::string::npos) << ran;
   EXPECT_EQ(ran.find("mm"), std::string::npos) << ran;
   EXPECT_TRUE(is_close(got, want, 1e-5));
+}
+
+// In a plan it is a step with neighbours or without, on whatever operands; bit by bit what the eager call gives.
+TEST(Attention, IsAStepOfItsOwnKind) {
+  for (auto& c : cases()) {
+    SCOPED_TRACE(c.name);
+    Function f = [&](const TensorList& x) { return attend(x, c.causal, c.gqa); };
+    auto alone = compile(f);
+    auto among = compile([&](const TensorList& x) { return f(x).relu() + 1; });
+    Tensor want = f(c.inputs);
+    EXPECT_TRUE(is_close(alone(c.inputs), want, 0));
+    EXPECT_TRUE(is_close(among(c.inputs), want.relu() + 1, 1e-6));
+    auto kernels = compiler::explain(f, c.inputs).programs.at(0).reports.at(0)->kernels;
+    ASSERT_EQ(kernels.size(), 1u);
+    EXPECT_EQ(kernels[0].name, "scaled_dot_product_attention");
+    EXPECT_EQ(kernels[0].by, "attention");
+    EXPECT_GT(kernels[0].cost.flops, 0);
+  }
+}
+
+TEST(Attention, StepIsSharedByLayersAndWritesInPlace) {
+  auto plan = [](const char* text, std::vector<int> writes = {}) {
+    Program program{.graph = group_kernels(Graph::parse(text)), .symbols = {}, .writes = std::move(writes), .name = "test"};
+    return make_plan(program, {}, {});
+  };
+  auto layers = plan(R"(%0 = input : f32[2, 5, 8]
+                        %1 = scaled_dot_product_attention(%0, %0, %0) : f32[2, 5, 8]
+                        %2 = scaled_dot_product_attention(%1, %1, %1) : f32[2, 5, 8]
+                        return %2)");
+  ASSERT_EQ(layers->steps.size(), 2u);
+  for (auto& step : layers->steps) EXPECT_EQ(step.kind, Step::Kind::kFused);
+  EXPECT_EQ(layers->steps[0].code, layers->steps[1].code);
+  // What it reads stays: the result goes to the input's memory only where it is no operand.
+  auto apart = plan("%0 = input : f32[2, 5, 8]\n%1 = input : f32[2, 5, 8]\n"
+                    "%2 = scaled_dot_product_attention(%0, %0, %0) : f32[2, 5, 8]\nreturn %2", {1});
+  EXPECT_TRUE(apart->steps[0].in_place);
+  auto operand = plan("%0 = input : f32[2, 5, 8]\n%1 = scaled_dot_product_attention(%0, %0, %0) : f32[2, 5, 8]\nreturn %1", {0});
+  EXPECT_FALSE(operand->steps[0].in_place);
+}
+
+// A kernel that was made of attention on lengths that were not known, and are none.
+TEST(Attention, StepTakesItApartWhereNoKernelFits) {
+  Runner planned(kProgram, "sinter", {"s0"}), referee(kProgram, "interpreter", {"s0"});
+  std::vector<TensorArg> inputs = {values({1, 0, 3, 2, 8})};
+  EXPECT_TRUE(is_close(planned(inputs, {0})[0], referee(inputs, {0})[0], 0));
+  constexpr auto kNoKeys = R"(
+    %0 = input : f32[2, 3, 8] "q"
+    %1 = input : f32[2, s0, 8] "k"
+    %2 = input : bool[3, s0] "seen"
+    %3 = scaled_dot_product_attention(%0, %1, %1, %2) : f32[2, 3, 8]
+    return %3
+  )";
+  Runner no_keys(kNoKeys, "sinter", {"s0"});
+  Tensor got = no_keys({values({2, 3, 8}), values({2, 0, 8}), values({3, 0}) > 0.0}, {0})[0];
+  EXPECT_EQ(got.abs().sum().item<float>(), 0);
 }
 
 TEST(Attention, CompiledGradientsAreThoseOfItsBody) {

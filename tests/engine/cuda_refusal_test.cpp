@@ -99,6 +99,22 @@ TEST_F(CudaRefusal, ProductsGoToTheLibraryAndKeepTheRest) {
   });
 }
 
+TEST_F(CudaRefusal, AttentionBecomesItsBody) {
+  SINTER_EXPECT_ON_FAKE([] {
+    if (!runtime::nvrtc_problem().empty()) return;
+    lenient();
+    constexpr const char* kAttention = R"(%0 = input : bf16[2, 40, 32]@cuda:0
+                                          %1 = scaled_dot_product_attention(%0, %0, %0) : bf16[2, 40, 32]@cuda:0
+                                          return %1)";
+    {
+      RefuseTexts refuse("sinter_attention");
+      std::string apart = steps_of(kAttention);
+      SINTER_REQUIRE(apart.find("bmm") != std::string::npos && apart.find("attention") == std::string::npos);
+    }
+    SINTER_REQUIRE(steps_of(kAttention) == "fused(1)");
+  });
+}
+
 TEST_F(CudaRefusal, WhatTuningWouldTryIsLeftOut) {
   SINTER_EXPECT_ON_FAKE([] {
     if (!runtime::nvrtc_problem().empty()) return;

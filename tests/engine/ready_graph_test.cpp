@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "sinter/base/build_id.h"
+#include "sinter/engine/cpu/engine.h"
 #include "sinter/ops/custom.h"
 #include "sinter/ops/pointwise.h"
 #include "sinter/runtime/code_store.h"
@@ -38,9 +39,9 @@ TEST(ReadyGraph, SecondCaptureFindsItAndHasItsOwnLines) {
   OwnDirectory directory;
   runtime::CodeStore store(directory.path().string());
   Program first = program_of(captured("before.cpp")), second = program_of(captured("after.cpp"));
-  make_ready_graph(first, planning_pipeline(), store);
+  make_ready_graph(first, planning_pipeline(cpu_engine().target()), store);
   EXPECT_EQ(store.entries().size(), 1u);
-  make_ready_graph(second, planning_pipeline(), store);
+  make_ready_graph(second, planning_pipeline(cpu_engine().target()), store);
   EXPECT_EQ(store.entries().size(), 1u);
   EXPECT_TRUE(first.grouped && second.grouped);
   EXPECT_EQ(first.graph.text(), second.graph.text());
@@ -48,7 +49,7 @@ TEST(ReadyGraph, SecondCaptureFindsItAndHasItsOwnLines) {
   // What is left out is part of the key.
   for (auto& [skipped, entries] : {std::pair<std::string, size_t>{"fold", 2}, {"fuse", 3}, {"nest.siblings", 4}}) {
     Program other = program_of(captured("before.cpp"));
-    PipelineOptions options = planning_pipeline();
+    PipelineOptions options = planning_pipeline(cpu_engine().target());
     options.skip = {skipped};
     make_ready_graph(other, options, store);
     EXPECT_EQ(store.entries().size(), entries) << skipped;
@@ -60,8 +61,8 @@ TEST(ReadyGraph, WhichOpsShareALineIsPartOfTheKey) {
   OwnDirectory directory;
   runtime::CodeStore store(directory.path().string());
   Program apart = program_of(captured("two.cpp")), together = program_of(captured("one.cpp", true));
-  make_ready_graph(apart, planning_pipeline(), store);
-  make_ready_graph(together, planning_pipeline(), store);
+  make_ready_graph(apart, planning_pipeline(cpu_engine().target()), store);
+  make_ready_graph(together, planning_pipeline(cpu_engine().target()), store);
   EXPECT_EQ(store.entries().size(), 2u);
   EXPECT_EQ(together.graph.nodes().back().where, "one.cpp:1");
 }
@@ -77,7 +78,7 @@ TEST(ReadyGraph, OpsOfUsersAreNotKept) {
   Program program = program_of(std::move(graph));
   OwnDirectory directory;
   runtime::CodeStore store(directory.path().string());
-  make_ready_graph(program, planning_pipeline(), store);
+  make_ready_graph(program, planning_pipeline(cpu_engine().target()), store);
   EXPECT_TRUE(store.entries().empty());
 }
 

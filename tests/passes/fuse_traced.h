@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "sinter/autograd/autograd.h"
+#include "sinter/engine/cpu/engine.h"
 #include "sinter/engine/executable/ready_graph.h"
 #include "sinter/graph/interpreter.h"
 #include "sinter/graph/trace.h"
@@ -28,7 +29,7 @@ inline Fused fuse_traced(const Function& f, const TensorList& inputs, double tol
   std::vector<Type> types;
   for (auto& t : inputs) types.push_back({t.dtype(), t.sizes(), t.device()});
   Fused out;
-  PipelineOptions pipeline = planning_pipeline();
+  PipelineOptions pipeline = planning_pipeline(cpu_engine().target());
   pipeline.skip = {"fuse", "nest"};
   Graph simplified = run_passes(trace(f, types), pipeline);
   out.graph = fuse(simplified, pipeline.fuse);

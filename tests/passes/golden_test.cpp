@@ -8,6 +8,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "sinter/engine/cpu/engine.h"
 #include "sinter/engine/executable/ready_graph.h"
 #include "sinter/graph/rewrite.h"
 #include "tests/support/random_inputs.h"
@@ -30,7 +31,7 @@ std::vector<fs::path> all_cases() {
 
 // Contractions take epilogues as they do on this machine; composites are spelled out.
 std::vector<Pass> tested_passes() {
-  PipelineOptions options = planning_pipeline();
+  PipelineOptions options = planning_pipeline(cpu_engine().target());
   options.decompose = {};
   return all_passes(options);
 }

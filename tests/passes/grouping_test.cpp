@@ -6,6 +6,7 @@
 #include "sinter/base/log.h"
 #include "sinter/capture/compile.h"
 #include "sinter/capture/compiler.h"
+#include "sinter/engine/cpu/engine.h"
 #include "sinter/ops/matmul.h"
 #include "sinter/ops/pointwise.h"
 #include "sinter/ops/reduce.h"
@@ -28,7 +29,7 @@ TensorList inputs() { return {normal({2, 24}), normal({24, 50}), normal({50}), n
 std::string kernels_without(std::vector<std::string> skip) {
   std::vector<Type> types;
   for (auto& t : inputs()) types.push_back({t.dtype(), t.sizes(), t.device()});
-  PipelineOptions options = planning_pipeline();
+  PipelineOptions options = planning_pipeline(cpu_engine().target());
   options.skip = std::move(skip);
   Graph graph = run_passes(trace(block, types), options);
   std::string list;
@@ -49,7 +50,7 @@ class SkipVariable {
 TEST(Grouping, IsReportedAndShownLikeOtherPasses) {
   std::vector<PassReport> reports;
   std::map<std::string, std::string, std::less<>> stages;
-  PipelineOptions options = planning_pipeline();
+  PipelineOptions options = planning_pipeline(cpu_engine().target());
   options.on_stage = [&](std::string_view pass, const std::string& text) { stages[std::string(pass)] = text; };
   Graph graph = run_passes(
       Graph::parse("%0 = input : f32[4, 8]\n%1 = exp(%0) : f32[4, 8]\n%2 = tanh(%1) : f32[4, 8]\nreturn %2\n"), options,
@@ -75,7 +76,7 @@ TEST(Grouping, IsLogged) {
 }
 
 TEST(Grouping, OnlyWhereATargetTakesKernels) {
-  PipelineOptions options = planning_pipeline({"s0"});
+  PipelineOptions options = planning_pipeline(cpu_engine().target(), {"s0"});
   auto grouped = [&](const char* size) {
     std::vector<PassReport> reports;
     Graph graph = Graph::parse(
@@ -103,6 +104,17 @@ TEST(Grouping, RefusesBodiesOfAnotherKind) {
   EXPECT_PRED2(contains, fault("", mm), "a contraction is inside a kernel of another kind");
   EXPECT_PRED2(contains, fault("kind=product, ", exp), "an op stands beside a contraction");
   EXPECT_PRED2(contains, fault("kind=siblings, ", exp), "an op stands among siblings");
+  const std::string attention = "%1 = scaled_dot_product_attention(%0, %0, %0) : f32[3, 3]; ";
+  EXPECT_NO_THROW(parse("kind=attention, ", attention + "return %1"));
+  EXPECT_PRED2(contains, fault("", attention + "return %1"), "attention is inside a kernel of another kind");
+  EXPECT_PRED2(contains, fault("kind=attention, ", exp), "something stands beside attention");
+  EXPECT_PRED2(contains, fault("kind=attention, ", attention + "%2 = permute(%1) {dims=[1, 0]} : f32[3, 3]; return %2"),
+               "something stands beside attention");
+  EXPECT_PRED2(contains, fault("kind=attention, ", attention + "%2 = scaled_dot_product_attention(%1, %0, %0) : f32[3, 3]; return %2"),
+               "there is one attention, and nothing else");
+  EXPECT_PRED2(contains, fault("kind=product, ", "%1 = mm(%0, %0) : f32[3, 3]; %2 = fused(%1) {kind=attention, body={%0 = input : "
+                               "f32[3, 3]; " + attention + "return %1}} : f32[3, 3]; return %2"),
+               "what is beside a contraction is not one nest");
   EXPECT_PRED2(contains, fault("kind=epilogue, ", exp), "tiles are what an epilogue works on");
   EXPECT_PRED2(contains, fault("kind=column, ", exp), "'column' is no kind of fused kernel: there are rows, combination");
 }

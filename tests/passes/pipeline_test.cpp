@@ -124,7 +124,7 @@ TEST(Decompose, KeepsWhatItIsToldTo) {
       "%0 = input : f32[2, 4, 8]\n%1 = scaled_dot_product_attention(%0, %0, %0) : f32[2, 4, 8]\nreturn %1\n");
   EXPECT_EQ(decompose(graph, {.keep = {"scaled_dot_product_attention"}}).text(), graph.text());
   auto takes = [](DType dtype) {
-    return DecomposeOptions{.keep = {}, .has_own_kernel = [=](const OpCall& call) { return call.inputs[2].dtype == dtype; }};
+    return DecomposeOptions{.keep = {}, .target = {.attention = {.dtypes = {dtype}, .most_dimensions = 4}}};
   };
   EXPECT_EQ(decompose(graph, takes(kFloat32)).text(), graph.text());
   EXPECT_EQ(decompose(graph, takes(kFloat64)).text(), decompose(graph).text());

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "sinter/base/target.h"
+#include "sinter/tensor/target.h"
 #include "sinter/codegen/gpu/geometry.h"
 
 namespace sinter::testing {

@@ -2,7 +2,7 @@
 // What writers of kernels know of NVIDIA's GPUs, and the text that every program of CUDA kernels starts with.
 #include <string>
 
-#include "sinter/base/target.h"
+#include "sinter/tensor/target.h"
 
 namespace sinter::codegen {
 

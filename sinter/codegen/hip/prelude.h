@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "sinter/base/target.h"
+#include "sinter/tensor/target.h"
 
 namespace sinter::codegen {
 

@@ -32,7 +32,7 @@ Program program_of(const Trial& trial) {
 // Nothing of it goes into the store, and nothing is taken from there but kernels.
 void make_ready(Program& program, const Notes& on_stage) {
   TracerScope none(nullptr);
-  PipelineOptions pipeline = planning_pipeline(program.symbols);
+  PipelineOptions pipeline = planning_pipeline(target_of(program.graph), program.symbols);
   pipeline.on_stage = [&](std::string_view pass, const std::string& text) {
     if (on_stage) on_stage(pass, text);
   };

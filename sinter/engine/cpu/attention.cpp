@@ -1,6 +1,6 @@
-// Attention by the blocks of runtime/cpu/attention.
+// Attention as an eager call.
+#include "sinter/engine/cpu/attention_step.h"
 #include "sinter/engine/cpu/op_kernels.h"
-#include "sinter/engine/eager/attention.h"
 
 namespace sinter::eager {
 
@@ -9,14 +9,14 @@ namespace {
 bool attention(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor* given,
                TensorList& outputs) {
   AttentionCall call(op, inputs, attrs, given);
-  if (!call.taken()) return false;
-  runtime::attention(call.problem());
-  outputs = {call.out()};
+  if (!call.layout) return false;
+  run_cpu_attention(*call.layout, {call.addresses.data(), call.addresses.size()});
+  outputs = {call.out};
   return true;
 }
 
 const OpKernel kernels[] = {
-    {.op = "scaled_dot_product_attention", .run = attention, .name = "attention", .takes = takes_attention},
+    {.op = "scaled_dot_product_attention", .run = attention, .name = "attention"},
 };
 
 }  // namespace

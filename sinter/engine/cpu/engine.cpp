@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "sinter/engine/cpu/attention_step.h"
 #include "sinter/engine/cpu/convolution_step.h"
 #include "sinter/engine/cpu/nest_step.h"
 #include "sinter/engine/cpu/op_kernels.h"
@@ -16,6 +17,10 @@
 namespace sinter {
 
 namespace {
+
+constexpr Target kCpuTarget = {.attention = {.dtypes = {kFloat32, kBFloat16, kFloat16},
+                                             .masks = {kBool, kFloat32, kBFloat16, kFloat16},
+                                             .most_dimensions = 4}};
 
 class CpuEngine final : public DeviceEngine {
  public:
@@ -39,6 +44,7 @@ class CpuEngine final : public DeviceEngine {
     switch (attrs.kind) {
       case FusedKind::kProduct: return make_cpu_product(attrs, inputs, outputs);
       case FusedKind::kConvolution: return make_cpu_convolution(attrs, inputs, outputs);
+      case FusedKind::kAttention: return make_cpu_attention(attrs, inputs, outputs);
       case FusedKind::kSiblings: return make_cpu_siblings(attrs, inputs, outputs);
       default: return std::make_unique<CpuNestStep>(attrs, inputs, outputs);
     }

@@ -6,17 +6,11 @@
 #include "sinter/engine/cuda/op_kernels.h"
 #include "sinter/engine/cuda/tile_convolution.h"
 #include "sinter/ops/contract.h"
-#include "sinter/ops/known_ops.h"
 #include "sinter/tensor/memory_format.h"
 
 namespace sinter::eager {
 
 namespace {
-
-void copy(const Tensor& from, const Tensor& to) {
-  TensorArg source(from);
-  run_pointwise(known_ops().clone, {&source, 1}, {}, &to);
-}
 
 // In that order, and at an address that a library can be given.
 bool is_usable(const Tensor& t, MemoryFormat format) {

@@ -15,7 +15,6 @@
 #include "sinter/engine/step/contraction_parts.h"
 #include "sinter/graph/extract.h"
 #include "sinter/ops/creation.h"
-#include "sinter/ops/known_ops.h"
 #include "sinter/ops/pointwise.h"
 #include "sinter/ops/view.h"
 #include "sinter/tensor/memory_format.h"
@@ -24,6 +23,8 @@ namespace sinter {
 
 namespace {
 
+using eager::at_address;
+using eager::copy;
 using Geometry = IntrusivePtr<TensorImpl>;
 
 void* pointer(int64_t address) { return reinterpret_cast<void*>(uintptr_t(address)); }
@@ -41,19 +42,6 @@ Geometry formatted(DType dtype, const IntList& sizes, MemoryFormat format, Devic
   for (int64_t n : sizes) impl->numel *= n;
   impl->contiguous = has_format(sizes, impl->strides, MemoryFormat::kContiguous);
   return impl;
-}
-
-// A tensor over memory that somebody else keeps.
-Tensor at_address(const TensorImpl& geometry, int64_t address) {
-  auto impl = make_intrusive<TensorImpl>(geometry);
-  impl->buffer = make_intrusive<Buffer>(pointer(address), size_t(1) << 40, geometry.device, [] {});
-  impl->offset = 0;
-  return Tensor(std::move(impl));
-}
-
-void copy(const Tensor& from, const Tensor& to) {
-  TensorArg source(from);
-  eager::run_pointwise(known_ops().clone, {&source, 1}, {}, &to);
 }
 
 // Memory for the time of one launch.

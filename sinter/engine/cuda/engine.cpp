@@ -7,6 +7,7 @@
 
 #include "sinter/codegen/cuda/prelude.h"
 #include "sinter/engine/cuda/arguments.h"
+#include "sinter/engine/cuda/attention_step.h"
 #include "sinter/engine/cuda/convolution_step.h"
 #include "sinter/engine/cuda/loops.h"
 #include "sinter/engine/cuda/op_kernels.h"
@@ -24,11 +25,21 @@ namespace sinter {
 
 namespace {
 
+// The kernels of attention keep a row in registers: takes_cuda_attention.
+constexpr Target kTarget = [] {
+  Target target = codegen::kCudaTarget;
+  target.attention = {.dtypes = {kFloat32, kBFloat16, kFloat16},
+                      .masks = {kBool, kFloat32, kBFloat16, kFloat16},
+                      .most_dimensions = 4,
+                      .largest_row = 256};
+  return target;
+}();
+
 class CudaEngine final : public DeviceEngine {
  public:
   explicit CudaEngine(int index) : device_(cuda(index)) {}
 
-  const Target& target() const override { return codegen::kCudaTarget; }
+  const Target& target() const override { return kTarget; }
   std::string kind(const Graph& graph) const override {
     // Asking for cuDNN loads it: only where there may be a convolution to give to it.
     auto convolves = [](const Node& node) { return node.op == &convolution_op(); };
@@ -64,7 +75,7 @@ class CudaEngine final : public DeviceEngine {
       return format_strides("plan", sizes, cuda_convolution_format(node.types[0].dtype, sizes.size()));
     if (node.op == max_pool && x && eager::takes_channels_last_pool(*x, node.attrs))
       return format_strides("plan", sizes, MemoryFormat::kChannelsLast);
-    return eager::template_strides(*node.op, device_, sizes);
+    return is_attention(*node.op) ? eager::attention_strides(sizes) : contiguous_strides(sizes);
   }
 
   void synchronize() const override { runtime::cuda_synchronize(device_.index); }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "sinter/engine/cuda/attention_step.h"
 #include "sinter/engine/cuda/convolution_step.h"
 #include "sinter/engine/cuda/nest_step.h"
 #include "sinter/engine/cuda/product_step.h"
@@ -14,6 +15,7 @@ std::unique_ptr<CudaStep> make_cuda_step(const FusedAttrs& attrs, std::span<cons
   switch (attrs.kind) {
     case FusedKind::kProduct: return make_product_step(attrs, inputs, outputs, device);
     case FusedKind::kConvolution: return make_convolution_step(attrs, inputs, outputs, device);
+    case FusedKind::kAttention: return make_attention_step(attrs, inputs, outputs, device);
     case FusedKind::kSiblings: return make_sibling_step(attrs, inputs, outputs, device);
     default: return make_nest_step(emit_cuda_nest(attrs, inputs, outputs), device);
   }

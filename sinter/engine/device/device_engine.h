@@ -1,7 +1,7 @@
 #pragma once
 // What the engine asks of a device: all that differs from one kind to another. A kind of device is a folder (cpu/, cuda/,
 // hip/) that implements it.
-#include "sinter/base/target.h"
+#include "sinter/tensor/target.h"
 #include "sinter/engine/device/recording.h"
 #include "sinter/engine/eager/op_kernels.h"
 #include "sinter/engine/step/compiled_step.h"

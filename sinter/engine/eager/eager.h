@@ -1,7 +1,7 @@
 #pragma once
 // Eager execution, one function a kind of op. Inputs are eager tensors or plain numbers, already checked to be on one
 // device; results are fresh tensors, or `out` where one is given: of the result's dtype and shape, row-major but for
-// pointwise ops, which write any layout and convert to its dtype, and for templates (template_strides).
+// pointwise ops, which write any layout and convert to its dtype, and for templates (DeviceEngine::result_strides).
 #include <bit>
 #include <optional>
 #include <span>
@@ -19,10 +19,6 @@ Tensor run_view(const Op& op, std::span<const TensorArg> inputs, const Attrs& at
 // An op of any kind, by the best of these ways. `out` is for ops of one result; those that bring a kernel
 // of their own (`run_cpu`) and views pass over it.
 TensorList execute(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor* out = nullptr);
-
-// Compiles, on this thread, the kernel that the op's template would compile for operands and a result that lie so; their
-// memory is not touched. False where the template has nothing to prepare, or there is none.
-bool prepare(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor& out);
 
 // Where a view looks: sizes and strides, and its first element as seen from the operand's.
 struct ViewGeometry {
@@ -43,6 +39,11 @@ inline char* data_of(const TensorImpl& t) { return static_cast<char*>(t.buffer->
 inline int64_t slot_of(const TensorImpl& t) { return int64_t(reinterpret_cast<uintptr_t>(data_of(t))); }
 inline int64_t slot_of(const Scalar& s) { return s.is_floating() ? std::bit_cast<int64_t>(s.to_double()) : s.to_int(); }
 
+// A tensor over memory that somebody else keeps.
+Tensor at_address(const TensorImpl& geometry, int64_t address);
+// Into any layout.
+void copy(const TensorArg& from, const Tensor& to);
+
 // Whether two tensors reach over common memory.
 bool share_memory(const TensorImpl& a, const TensorImpl& b);
 
@@ -56,14 +57,9 @@ std::vector<Type> operand_types(std::span<const TensorArg> inputs);
 using Template = bool (*)(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor* out,
                           TensorList& outputs);
 Template find_template(const Op& op, Device device);
-using Preparation = void (*)(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor& out);
-// The strides that a fresh result of the op, of these sizes, has on the device: row-major but where its template writes
-// an order that suits what usually follows.
-IntList template_strides(const Op& op, Device device, const IntList& sizes);
 // "gemm", "attention", …; null where there is none.
 const char* template_name(const Op& op, Device device);
-// Whether a composite op has a template for all operands of these types, whatever their memory looks like: it need not
-// be taken apart.
+// Whether the device of its operands takes a composite op whole (passes/target_kernels.h).
 bool has_own_kernel(const OpCall& call);
 
 }  // namespace sinter::eager

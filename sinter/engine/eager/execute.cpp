@@ -3,6 +3,7 @@
 #include "sinter/base/error.h"
 #include "sinter/base/log.h"
 #include "sinter/engine/eager/op_kernels.h"
+#include "sinter/ops/known_ops.h"
 #include "sinter/ops/results.h"
 #include "sinter/runtime/refusal.h"
 
@@ -33,6 +34,15 @@ Device device_of(std::span<const TensorArg> inputs) {
     if (!arg.is_scalar() && !arg.tensor().impl().device.is_cpu()) return arg.tensor().impl().device;
   return {};
 }
+
+Tensor at_address(const TensorImpl& geometry, int64_t address) {
+  auto impl = make_intrusive<TensorImpl>(geometry);
+  impl->buffer = make_intrusive<Buffer>(reinterpret_cast<void*>(uintptr_t(address)), size_t(1) << 40, geometry.device, [] {});
+  impl->offset = 0;
+  return Tensor(std::move(impl));
+}
+
+void copy(const TensorArg& from, const Tensor& to) { run_pointwise(known_ops().clone, {&from, 1}, {}, &to); }
 
 TensorList execute(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor* out) {
   if (op.kind == OpKind::kPointwise) return {run_pointwise(op, inputs, attrs, out)};
@@ -75,13 +85,6 @@ TensorList execute(const Op& op, std::span<const TensorArg> inputs, const Attrs&
       break;
   }
   SINTER_INTERNAL_ASSERT(false, "{} has no eager form", op.name);
-}
-
-bool prepare(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor& out) {
-  auto* kernel = find_op_kernel(op, out.device().type);
-  if (!kernel || !kernel->prepare) return false;
-  kernel->prepare(op, inputs, attrs, out);
-  return true;
 }
 
 }  // namespace sinter::eager

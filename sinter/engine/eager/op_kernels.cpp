@@ -5,6 +5,7 @@
 
 #include "sinter/base/error.h"
 #include "sinter/engine/device/device_engine.h"
+#include "sinter/passes/target_kernels.h"
 
 namespace sinter::eager {
 
@@ -47,11 +48,6 @@ Template find_template(const Op& op, Device device) {
   return kernel ? kernel->run : nullptr;
 }
 
-IntList template_strides(const Op& op, Device device, const IntList& sizes) {
-  auto* kernel = find_op_kernel(op, device.type);
-  return kernel && kernel->strides ? kernel->strides(sizes) : contiguous_strides(sizes);
-}
-
 const char* template_name(const Op& op, Device device) {
   auto* kernel = find_op_kernel(op, device.type);
   return kernel ? kernel->name : nullptr;
@@ -61,8 +57,7 @@ bool has_own_kernel(const OpCall& call) {
   Device device;
   for (auto& type : call.inputs)
     if (!type.weak && type.device != Device()) device = type.device;
-  auto* kernel = find_op_kernel(call.op, device.type);
-  return kernel && kernel->takes && kernel->takes(call);
+  return takes_whole(engine_of(device).target(), call);
 }
 
 }  // namespace sinter::eager

@@ -6,7 +6,6 @@
 #include "sinter/base/error.h"
 #include "sinter/engine/eager/eager.h"
 #include "sinter/engine/kernel.h"
-#include "sinter/ops/known_ops.h"
 #include "sinter/runtime/refusal.h"
 #include "sinter/tensor/tracer.h"
 
@@ -14,12 +13,10 @@ namespace sinter {
 
 namespace {
 
-void copy(const TensorArg& from, const Tensor& to) { eager::run_pointwise(known_ops().clone, {&from, 1}, {}, &to); }
-
 // An op that no template takes after all brings memory of its own.
 void execute_into(const Step& step, std::span<const TensorArg> inputs, const Tensor& out) {
   TensorList results = eager::execute(*step.op, inputs, step.attrs, &out);
-  if (results[0].impl().buffer != out.impl().buffer) copy(TensorArg(results[0]), out);
+  if (results[0].impl().buffer != out.impl().buffer) eager::copy(TensorArg(results[0]), out);
 }
 
 bool runs_as_eager(const Step& step) {
@@ -58,7 +55,6 @@ void prepare(const Plan& plan, const Step& step) {
   TracerScope no_tracer(nullptr);
   runtime::StrictScope strict(plan.strict);
   try {
-    if (step.kind == Step::Kind::kKernel && eager::prepare(*step.op, inputs, step.attrs, out)) return;
     // A kernel by hand has nothing to compile, or may call ops of its own: that is left to the first run.
     if (step.kind == Step::Kind::kKernel && eager::find_template(*step.op, plan.device)) return;
     NoLaunches dry;
@@ -76,8 +72,8 @@ void run_eager_step(const Step& step, std::span<const TensorArg> inputs, const T
       eager::run_pointwise(*step.op, inputs, step.attrs, &out);
       return;
     case Step::Kind::kWrite:
-      if (!step.in_place) copy(inputs[0], out);
-      return copy(inputs[1], target);
+      if (!step.in_place) eager::copy(inputs[0], out);
+      return eager::copy(inputs[1], target);
     case Step::Kind::kKernel:
       // A view that comes here has no alias of this shape: its own loops copy.
       if (step.op->kind == OpKind::kView)

@@ -270,23 +270,23 @@ class Planner {
                         const std::vector<int>& readers, std::set<int>& taken_storages) {
     if (const Node* last = attrs.body->outputs()[size_t(r)].node; last->op->kind == OpKind::kScatter)
       return add_scattered(node, step, result, *attrs.body, *last, own, readers, taken_storages);
-    // A product writes partial sums where its result will be.
-    const bool product = attrs.is_contraction();
-    std::vector<bool> elsewhere = product ? std::vector<bool>(own.size(), true) : read_elsewhere(*attrs.body);
+    // A product writes partial sums where its result will be; other templates read operands more than once, too.
+    const bool by_template = attrs.has_template();
+    std::vector<bool> elsewhere = by_template ? std::vector<bool>(own.size(), true) : read_elsewhere(*attrs.body);
     std::vector<const TensorImpl*> followed;
     for (size_t n = 0; n < own.size(); ++n) {
       int slot = step.inputs[own[n]].slot;
       followed.push_back(slot < 0 || elsewhere[n] ? nullptr : &geometry(slot));
     }
     IntList sizes = node.types[size_t(result)].shape.numbers();
-    IntList strides = product        ? engine_of(plan_->device).result_strides(contraction_in(attrs), sizes, nullptr)
+    IntList strides = by_template    ? engine_of(plan_->device).result_strides(template_op_in(attrs), sizes, nullptr)
                       : attrs.inner ? contiguous_strides(sizes)
                                     : eager::pointwise_strides(followed, sizes);
     // What becomes the new value of an input lies as that does, if that has no gaps.
     if (int into = changed_input(node, result); into >= 0 && !product && !attrs.inner && geometry(into).sizes == sizes)
       if (auto& of = geometry(into).strides; preserved_strides(sizes, of) == of) strides = of;
     Tensor fresh = geometry_of(node.types[size_t(result)].dtype, sizes, strides, plan_->device);
-    // Elements are computed where they are stored, so an operand in the very same place may be overwritten; by a product none.
+    // Elements are computed where they are stored, so an operand in the very same place may be overwritten; by a template none.
     auto may_take = [&](int slot) {
       int storage = plan_->slots[size_t(slot)].storage;
       if (taken_storages.contains(storage) || !is_writable(slot, node.id) || !same_place_apart_from_start(slot, fresh.impl()))
@@ -300,7 +300,7 @@ class Planner {
       return true;
     };
     int taken = -1;
-    if (product || node.types[size_t(result)].shape.same_as(attrs.domain)) {
+    if (by_template || node.types[size_t(result)].shape.same_as(attrs.domain)) {
       taken = changed_input(node, result);
       if (taken >= 0 && !may_take(taken)) taken = -1;
       for (size_t i : own) {

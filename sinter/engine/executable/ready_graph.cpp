@@ -104,16 +104,18 @@ Graph run_all_passes(Program& program, const PipelineOptions& options) {
   return graph;
 }
 
-PipelineOptions planning_pipeline(std::vector<std::string> symbols) {
+Target target_of(const Graph& graph) { return engine_of(device_of(graph)).target(); }
+
+PipelineOptions planning_pipeline(const Target& target, std::vector<std::string> symbols) {
   PipelineOptions options;
-  options.decompose.has_own_kernel = eager::has_own_kernel;
+  options.decompose.target = options.fuse.target = target;
   options.takes_kernels = [symbols = std::move(symbols)](const Graph& graph) { return is_plannable(graph, symbols); };
   options.fuse.fuses_contraction = fuses_contraction;
   return options;
 }
 
 Graph group_kernels(Graph graph) {
-  PipelineOptions options = planning_pipeline();
+  PipelineOptions options = planning_pipeline(target_of(graph));
   options.takes_kernels = [](const Graph&) { return true; };
   return run_passes(std::move(graph), grouping_passes(options), options);
 }

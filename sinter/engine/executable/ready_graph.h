@@ -7,9 +7,12 @@
 
 namespace sinter {
 
+// The facts of the device that the graph's values are on.
+Target target_of(const Graph& graph);
+
 // The pipeline for the backend "sinter": ops are grouped into kernels where a plan can be made of the graph, whose symbolic
-// sizes these are. Ops and contractions that its kernels take whole stay whole.
-PipelineOptions planning_pipeline(std::vector<std::string> symbols = {});
+// sizes these are. Ops and contractions that kernels of the target take whole stay whole; that is target_of the graph.
+PipelineOptions planning_pipeline(const Target& target, std::vector<std::string> symbols = {});
 
 // Runs the passes over the program's graph; Program::grouped then says whether a plan can be made of it. `options` is a
 // planning_pipeline of the program. Nothing is taken from the store where somebody watches the passes (SINTER_LOGS,

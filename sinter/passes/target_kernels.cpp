@@ -1,0 +1,32 @@
+#include "sinter/passes/target_kernels.h"
+
+#include <algorithm>
+
+#include "sinter/ops/contract.h"
+
+namespace sinter {
+
+namespace {
+
+bool takes_attention(const Target::Attention& facts, const OpCall& call) {
+  if (!facts.dtypes.contains(call.inputs[0].dtype)) return false;
+  if (call.inputs.size() == 4 && !facts.masks.contains(call.inputs[3].dtype)) return false;
+  for (size_t i = 0; i < call.inputs.size(); ++i) {
+    auto& type = call.inputs[i];
+    if (type.weak || type.rank() > facts.most_dimensions) return false;
+    if (std::any_of(type.shape.begin(), type.shape.end(), [](const Dim& d) { return d.same_as(0); })) return false;
+    const bool is_mask = i == 3;
+    if (is_mask || facts.largest_row == 0) continue;
+    const Dim& row = type.shape.back();
+    if (!row.is_number() || row.number() > facts.largest_row) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool takes_whole(const Target& target, const OpCall& call) {
+  return is_attention(call.op) && takes_attention(target.attention, call);
+}
+
+}  // namespace sinter
