@@ -324,8 +324,8 @@ class FusedLowering {
 };
 
 LoopNest lower_places(const FusedAttrs& attrs, std::span<const Layout> layouts, const IntList& order) {
-  SINTER_INTERNAL_ASSERT(attrs.is_one_nest() || attrs.kind == FusedKind::kEpilogue, "a kernel of kind {} is not one nest",
-                         field_text(attrs.kind));
+  SINTER_INTERNAL_ASSERT(attrs.is_one_nest() || attrs.kind == FusedKind::kEpilogue,
+                         "a kernel of kind {} is not one nest", field_text(attrs.kind));
   if (attrs.kind == FusedKind::kCombination) return FusedLowering(attrs, layouts, false).one_combination();
   LoopNest nest = FusedLowering(attrs, layouts, false).rows_and_elements(order);
   // Where neighbours take turns, each of the two is regular by itself.

@@ -104,14 +104,16 @@ bool is_contraction(const Node& node) {
 
 const Node& template_op_in(const FusedAttrs& attrs) {
   auto& nodes = attrs.body->nodes();
-  auto found = std::find_if(nodes.begin(), nodes.end(), [](auto& node) { return is_contraction(node) || is_attention(*node.op); });
+  auto found = std::find_if(nodes.begin(), nodes.end(),
+                            [](auto& node) { return is_contraction(node) || is_attention(*node.op); });
   SINTER_INTERNAL_ASSERT(found != nodes.end(), "a kernel without a template");
   return *found;
 }
 
 static constexpr std::pair<FusedKind, std::string_view> kKinds[] = {
-    {FusedKind::kRows, "rows"},           {FusedKind::kCombination, "combination"}, {FusedKind::kProduct, "product"},
-    {FusedKind::kConvolution, "convolution"}, {FusedKind::kAttention, "attention"},   {FusedKind::kEpilogue, "epilogue"},
+    {FusedKind::kRows, "rows"},           {FusedKind::kCombination, "combination"},
+    {FusedKind::kProduct, "product"},     {FusedKind::kConvolution, "convolution"},
+    {FusedKind::kAttention, "attention"}, {FusedKind::kEpilogue, "epilogue"},
     {FusedKind::kSiblings, "siblings"}};
 
 std::string field_text(FusedKind kind) {

@@ -51,8 +51,9 @@ class Fuser : Groups {
       default:
         if (is_map(node) && joins_by_map(node)) return join(node, node.types[0].shape, 0);
         if (scattered_operand(node)) return join(node, domain_of(node), 0);
-        if (takes_whole(options_.target, OpCall{*node.op, types_of(node.inputs), node.attrs})) return stand_alone(node);
-        if (!options_.fuses_contraction || !options_.fuses_contraction(node)) break;
+        if (is_attention(*node.op) && takes_whole(options_.target, OpCall{*node.op, types_of(node.inputs), node.attrs}))
+          return stand_alone(node);
+        if (!takes_contraction(options_.target, node)) break;
         return begin_with(node);
     }
     if (!node.inputs.empty()) order_[size_t(node.id)] = ++orders_;  // what reads nothing is there from the beginning

@@ -7,8 +7,6 @@
 // group: the others then work on their results while they are hot. What is read at other coordinates than its own may be
 // inlined: see fuse_views.h. What is fused saves the bytes of every value that only the group reads, and of every operand
 // that its members share.
-#include <functional>
-
 #include "sinter/graph/graph.h"
 #include "sinter/tensor/target.h"
 
@@ -22,9 +20,7 @@ struct FuseOptions {
   // Whether copies and values at other coordinates are inlined, and whether groups that only read the same are merged.
   bool inlines = true, siblings = true;
   size_t most_operands = 30, most_members = 64, most_products = 8;
-  // Contractions whose kernel runs pointwise ops on each finished piece of its result; they join the group that follows.
-  std::function<bool(const Node& node)> fuses_contraction = {};
-  // Attention that it takes whole is a kernel by itself.
+  // What it takes becomes kernels: contractions with what follows them, attention by itself.
   Target target = {};
 };
 

@@ -15,7 +15,8 @@ int Groups::order_of(const Node* node) const {
 
 bool Groups::is_fused(const Group& group) const {
   if (group.members.size() != 1) return group.members.size() > 1;
-  return group.alone || !group.products.empty() || has_inlined(*group.members[0]) || group.members[0]->op->kind == OpKind::kScatter;
+  return group.alone || !group.products.empty() || has_inlined(*group.members[0]) ||
+         group.members[0]->op->kind == OpKind::kScatter;
 }
 
 bool Groups::has_inlined(const Node& node) const {

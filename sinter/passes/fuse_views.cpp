@@ -6,6 +6,7 @@
 #include "sinter/ops/define.h"
 #include "sinter/ops/fused.h"
 #include "sinter/ops/known_ops.h"
+#include "sinter/passes/target_kernels.h"
 
 namespace sinter {
 
@@ -377,8 +378,8 @@ bool Inlining::is_candidate(const Node& node, const std::vector<Use>& uses) cons
 }
 
 bool Inlining::follows_contraction(const Node& node) const {
-  return options_.fuses_contraction && std::any_of(node.inputs.begin(), node.inputs.end(), [&](auto& v) {
-    return options_.fuses_contraction(*source(v.node)) && keeps_columns(v);
+  return std::any_of(node.inputs.begin(), node.inputs.end(), [&](auto& v) {
+    return takes_contraction(options_.target, *source(v.node)) && keeps_columns(v);
   });
 }
 

@@ -39,7 +39,10 @@ std::vector<Pass> grouping_passes(const PipelineOptions& options) {
   FuseOptions fusing = options.fuse;
   fusing.inlines = fusing.inlines && keeps("fuse.inline");
   fusing.siblings = fusing.siblings && keeps("fuse.siblings");
-  if (!keeps("fuse.products")) fusing.fuses_contraction = {};
+  if (!keeps("fuse.products")) {
+    fusing.target.products = {};
+    fusing.target.convolutions = {};
+  }
   NestOptions nesting = options.nest;
   nesting.prologues = nesting.prologues && keeps("nest.prologues");
   nesting.siblings = nesting.siblings && keeps("nest.siblings");

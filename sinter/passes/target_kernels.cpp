@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sinter/ops/contract.h"
+#include "sinter/ops/fused.h"
 
 namespace sinter {
 
@@ -27,6 +27,22 @@ bool takes_attention(const Target::Attention& facts, const OpCall& call) {
 
 bool takes_whole(const Target& target, const OpCall& call) {
   return is_attention(call.op) && takes_attention(target.attention, call);
+}
+
+bool takes_convolution(const Target::Convolutions& facts, DType dtype, const ConvolutionAttrs& attrs) {
+  const size_t spatial = attrs.stride.size();
+  return facts.dtypes.contains(dtype) && spatial >= facts.least_spatial && spatial <= facts.most_spatial &&
+         (facts.transposed || !attrs.transposed) && (facts.grouped || attrs.groups == 1);
+}
+
+bool takes_contraction(const Target& target, const Node& node) {
+  if (!is_contraction(node)) return false;
+  const DType dtype = node.types[0].dtype;
+  if (node.op != &convolution_op()) return target.products.contains(dtype);
+  // No taps: nothing to multiply.
+  auto& weight = node.inputs[1].type().shape;
+  const bool empty = std::any_of(weight.begin(), weight.end(), [](const Dim& d) { return d.same_as(0); });
+  return !empty && takes_convolution(target.convolutions, dtype, node.attrs.as<ConvolutionAttrs>());
 }
 
 }  // namespace sinter

@@ -1,7 +1,8 @@
 #pragma once
 // Which ops a target takes whole, by kernels by hand or by libraries: passes leave them together, and fusion makes kernels of
 // them.
-#include "sinter/graph/op.h"
+#include "sinter/graph/graph.h"
+#include "sinter/ops/contract.h"
 #include "sinter/tensor/target.h"
 
 namespace sinter {
@@ -9,5 +10,11 @@ namespace sinter {
 // Whether there is a kernel for this composite on all operands of these types, whatever their memory looks like: it need not be
 // taken apart.
 bool takes_whole(const Target& target, const OpCall& call);
+
+// Whether the node is a contraction whose kernel runs pointwise ops on each finished piece of its result: it joins the group that
+// follows.
+bool takes_contraction(const Target& target, const Node& node);
+// Of any size.
+bool takes_convolution(const Target::Convolutions& facts, DType dtype, const ConvolutionAttrs& attrs);
 
 }  // namespace sinter

@@ -1,6 +1,7 @@
 #pragma once
 // What passes, schedules and writers of kernels may know of a kind of device: facts, and nothing that runs. What a device does
 // (memory, steps, launches) is asked of its engine, engine/device/device_engine.h.
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 
@@ -27,6 +28,16 @@ struct Target {
   int block_threads = 1;  // the most threads that a block may have; at most the square of lane_width
 
   // --- ops that kernels by hand, or libraries, take whole; passes/target_kernels.h asks for them
+  // Products of these dtypes run pointwise ops on each finished piece of their result.
+  DTypeSet products = {};
+  // So do these convolutions.
+  struct Convolutions {
+    DTypeSet dtypes = {};
+    size_t least_spatial = 1, most_spatial = 3;  // dimensions
+    bool transposed = false, grouped = false;
+    bool operator==(const Convolutions&) const = default;
+  };
+  Convolutions convolutions = {};
   struct Attention {
     DTypeSet dtypes = {};  // of query, key and value
     DTypeSet masks = {};

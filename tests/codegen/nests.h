@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "sinter/codegen/gpu/emit.h"
+#include "sinter/engine/cpu/engine.h"
 #include "sinter/engine/step/kernel_parameters.h"
 #include "sinter/graph/trace.h"
 #include "sinter/loops/lower.h"
@@ -58,7 +59,7 @@ inline LoopNest nest_of(std::string_view op, std::string_view text, DType dtype)
 // The nest of a program that fuses into one kernel, of its epilogue where that has one, with names for its sizes.
 inline LoopNest fused_nest(const std::function<TensorList(const TensorList&)>& f, const std::vector<Type>& types) {
   FuseOptions options;
-  options.fuses_contraction = [](const Node& node) { return is_contraction(node); };
+  options.target = cpu_engine().target();
   Graph graph = fuse(run_passes(trace(f, types), PipelineOptions()), options);
   for (auto& node : graph.nodes()) {
     if (node.op != &fused_op()) continue;

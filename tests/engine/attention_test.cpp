@@ -88,7 +88,8 @@ std::vector<Case> cases() {
       {"prefix_of_a_cache", {q, values({2, 4, 30, 8}, 1).slice(2, 0, 11), values({2, 4, 30, 5}, 2).slice(2, 0, 11)}},
       {"part_of_a_cache", {q, values({2, 4, 30, 8}, 1).slice(2, 3, 14), values({2, 4, 30, 5}, 2).slice(2, 3, 14)}},
       {"rows_apart", {q.transpose(2, 3).contiguous().transpose(2, 3), values({2, 4, 11, 16}, 1).slice(3, 0, 16, 2), v}},
-      {"rows_apart_of_bf16", {values({2, 4, 9, 16}).to(kBFloat16).slice(3, 0, 16, 2), k.to(kBFloat16), v.to(kBFloat16)}},
+      {"rows_apart_of_bf16",
+       {values({2, 4, 9, 16}).to(kBFloat16).slice(3, 0, 16, 2), k.to(kBFloat16), v.to(kBFloat16)}},
       {"rows_of_one", {q.slice(3, 0, 1), k.slice(3, 0, 1), v.slice(3, 2, 3)}},
   };
 }
@@ -211,7 +212,8 @@ TEST(Attention, IsAStepOfItsOwnKind) {
 
 TEST(Attention, StepIsSharedByLayersAndWritesInPlace) {
   auto plan = [](const char* text, std::vector<int> writes = {}) {
-    Program program{.graph = group_kernels(Graph::parse(text)), .symbols = {}, .writes = std::move(writes), .name = "test"};
+    Program program{
+        .graph = group_kernels(Graph::parse(text)), .symbols = {}, .writes = std::move(writes), .name = "test"};
     return make_plan(program, {}, {});
   };
   auto layers = plan(R"(%0 = input : f32[2, 5, 8]
@@ -222,10 +224,13 @@ TEST(Attention, StepIsSharedByLayersAndWritesInPlace) {
   for (auto& step : layers->steps) EXPECT_EQ(step.kind, Step::Kind::kFused);
   EXPECT_EQ(layers->steps[0].code, layers->steps[1].code);
   // What it reads stays: the result goes to the input's memory only where it is no operand.
-  auto apart = plan("%0 = input : f32[2, 5, 8]\n%1 = input : f32[2, 5, 8]\n"
-                    "%2 = scaled_dot_product_attention(%0, %0, %0) : f32[2, 5, 8]\nreturn %2", {1});
+  auto apart = plan(
+      "%0 = input : f32[2, 5, 8]\n%1 = input : f32[2, 5, 8]\n"
+      "%2 = scaled_dot_product_attention(%0, %0, %0) : f32[2, 5, 8]\nreturn %2",
+      {1});
   EXPECT_TRUE(apart->steps[0].in_place);
-  auto operand = plan("%0 = input : f32[2, 5, 8]\n%1 = scaled_dot_product_attention(%0, %0, %0) : f32[2, 5, 8]\nreturn %1", {0});
+  auto operand =
+      plan("%0 = input : f32[2, 5, 8]\n%1 = scaled_dot_product_attention(%0, %0, %0) : f32[2, 5, 8]\nreturn %1", {0});
   EXPECT_FALSE(operand->steps[0].in_place);
 }
 

@@ -5,7 +5,7 @@
 
 #include <functional>
 
-#include "sinter/engine/device/make_step.h"
+#include "sinter/engine/cpu/engine.h"
 #include "sinter/engine/step/contraction_parts.h"
 #include "sinter/graph/trace.h"
 #include "sinter/loops/fused.h"
@@ -40,7 +40,7 @@ Found find(DType dtype, const std::function<Tensor(const TensorList&)>& f) {
   for (auto& shape : shapes()) types.push_back({dtype, shape, Device()});
   Graph graph = run_passes(trace([&](const TensorList& x) { return TensorList{f(x)}; }, types));
   FuseOptions options;
-  options.fuses_contraction = fuses_contraction;
+  options.target = cpu_engine().target();
   Graph fused = fuse(graph, options);
   for (auto& node : fused.nodes()) {
     if (node.op != &fused_op()) continue;

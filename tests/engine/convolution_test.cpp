@@ -5,6 +5,7 @@
 
 #include "sinter/autograd/autograd.h"
 #include "sinter/base/thread_pool.h"
+#include "sinter/engine/cpu/engine.h"
 #include "sinter/engine/executable.h"
 #include "sinter/engine/device/make_step.h"
 #include "sinter/engine/report.h"
@@ -47,7 +48,7 @@ int kernels(const Function& f, const TensorList& inputs, double tolerance = 1e-4
   }
   Graph simplified = run_passes(trace(f, types));
   FuseOptions options;
-  options.fuses_contraction = fuses_contraction;
+  options.target = cpu_engine().target();
   Graph fused = fuse(simplified, options);
   fused.verify();
   int count = 0;
@@ -164,7 +165,7 @@ Compiled compile_group(const Function& f, const TensorList& inputs) {
   std::vector<Type> types;
   for (auto& t : inputs) types.push_back({t.dtype(), t.sizes(), t.device()});
   FuseOptions options;
-  options.fuses_contraction = fuses_contraction;
+  options.target = cpu_engine().target();
   Graph fused = fuse(run_passes(trace(f, types)), options);
   const Node& node = *fused.outputs()[0].node;
   Compiled out;

@@ -110,10 +110,15 @@ TEST(Grouping, RefusesBodiesOfAnotherKind) {
   EXPECT_PRED2(contains, fault("kind=attention, ", exp), "something stands beside attention");
   EXPECT_PRED2(contains, fault("kind=attention, ", attention + "%2 = permute(%1) {dims=[1, 0]} : f32[3, 3]; return %2"),
                "something stands beside attention");
-  EXPECT_PRED2(contains, fault("kind=attention, ", attention + "%2 = scaled_dot_product_attention(%1, %0, %0) : f32[3, 3]; return %2"),
-               "there is one attention, and nothing else");
-  EXPECT_PRED2(contains, fault("kind=product, ", "%1 = mm(%0, %0) : f32[3, 3]; %2 = fused(%1) {kind=attention, body={%0 = input : "
-                               "f32[3, 3]; " + attention + "return %1}} : f32[3, 3]; return %2"),
+  EXPECT_PRED2(
+      contains,
+      fault("kind=attention, ", attention + "%2 = scaled_dot_product_attention(%1, %0, %0) : f32[3, 3]; return %2"),
+      "there is one attention, and nothing else");
+  EXPECT_PRED2(contains,
+               fault("kind=product, ",
+                     "%1 = mm(%0, %0) : f32[3, 3]; %2 = fused(%1) {kind=attention, body={%0 = input : "
+                     "f32[3, 3]; " +
+                         attention + "return %1}} : f32[3, 3]; return %2"),
                "what is beside a contraction is not one nest");
   EXPECT_PRED2(contains, fault("kind=epilogue, ", exp), "tiles are what an epilogue works on");
   EXPECT_PRED2(contains, fault("kind=column, ", exp), "'column' is no kind of fused kernel: there are rows, combination");

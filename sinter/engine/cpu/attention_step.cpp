@@ -8,7 +8,8 @@ namespace {
 
 class CpuAttentionStep final : public CompiledStep {
  public:
-  CpuAttentionStep(const FusedAttrs& attrs, std::span<const TensorImpl* const> inputs, std::span<const TensorImpl* const> outputs)
+  CpuAttentionStep(const FusedAttrs& attrs, std::span<const TensorImpl* const> inputs,
+                   std::span<const TensorImpl* const> outputs)
       : parts_(read_attention(attrs, inputs, outputs)), layout_(eager::attention_layout(parts_)) {
     name_ = fused_name(*attrs.body);
     made_by_ = "attention";

@@ -10,15 +10,15 @@
 #include "sinter/engine/cpu/nest_step.h"
 #include "sinter/engine/cpu/op_kernels.h"
 #include "sinter/engine/cpu/product_step.h"
-#include "sinter/engine/eager/gemm_operand.h"
-#include "sinter/engine/device/make_step.h"
-#include "sinter/ops/contract.h"
 
 namespace sinter {
 
 namespace {
 
-constexpr Target kCpuTarget = {.attention = {.dtypes = {kFloat32, kBFloat16, kFloat16},
+constexpr DTypeSet kFloats = {kFloat32, kFloat64, kBFloat16, kFloat16};
+constexpr Target kCpuTarget = {.products = kFloats,
+                               .convolutions = {.dtypes = kFloats, .transposed = true, .grouped = true},
+                               .attention = {.dtypes = {kFloat32, kBFloat16, kFloat16},
                                              .masks = {kBool, kFloat32, kBFloat16, kFloat16},
                                              .most_dimensions = 4}};
 
@@ -29,10 +29,6 @@ class CpuEngine final : public DeviceEngine {
   int64_t cache_bytes() const override {
     static const int64_t bytes = std::max<int64_t>(sysconf(_SC_LEVEL3_CACHE_SIZE), int64_t(32) << 20);
     return bytes;
-  }
-
-  bool fuses_contraction(const Node& node) const override {
-    return node.op == &convolution_op() ? is_fusable_convolution(node) : eager::gemm_type(node.types[0].dtype).has_value();
   }
 
   std::vector<eager::OpKernel> op_kernels() const override {

@@ -66,8 +66,8 @@ runtime::CudaAttention problem_of(const eager::AttentionLayout& layout, const ru
 
 class AttentionStep final : public CudaStep {
  public:
-  AttentionStep(const FusedAttrs& attrs, std::span<const TensorImpl* const> inputs, std::span<const TensorImpl* const> outputs,
-                Device device)
+  AttentionStep(const FusedAttrs& attrs, std::span<const TensorImpl* const> inputs,
+                std::span<const TensorImpl* const> outputs, Device device)
       : CudaStep(device), parts_(read_attention(attrs, inputs, outputs)), layout_(eager::attention_layout(parts_)) {
     name_ = fused_name(*attrs.body);
     made_by_ = "attention";
@@ -80,7 +80,7 @@ class AttentionStep final : public CudaStep {
     loaded_ = true;
   }
   bool is_loaded() const override { return loaded_; }
-  size_t code_length() const override { return kCodeLength; }
+  size_t code_length() const override { return layout_ ? kCodeLength : 0; }
 
   void launch(const StepArguments& arguments) const override {
     if (!layout_) return eager::run_attention_op(parts_, arguments);

@@ -277,10 +277,6 @@ class ConvolutionStep final : public CudaStep {
 
 }  // namespace
 
-bool is_fusable_on_cuda(const Node& node) {
-  return has_cuda_convolution(node.types[0].dtype, node.attrs.as<ConvolutionAttrs>());
-}
-
 MemoryFormat cuda_convolution_format(DType dtype, size_t rank) {
   return rank == 4 && item_size(dtype) == 2 ? MemoryFormat::kChannelsLast : MemoryFormat::kContiguous;
 }

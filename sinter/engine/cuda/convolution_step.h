@@ -8,9 +8,6 @@
 
 namespace sinter {
 
-// Whether a fusable convolution is one that cuDNN, or our own product, is asked for.
-bool is_fusable_on_cuda(const Node& convolution);
-
 // The memory order that a convolution of this type with `rank` dimensions works in: tensor cores want channels last.
 MemoryFormat cuda_convolution_format(DType dtype, size_t rank);
 

@@ -13,8 +13,7 @@
 #include "sinter/engine/cuda/op_kernels.h"
 #include "sinter/engine/cuda/pooling.h"
 #include "sinter/engine/cuda/replay.h"
-#include "sinter/engine/device/make_step.h"
-#include "sinter/engine/eager/gemm_operand.h"
+#include "sinter/engine/cuda/tile_convolution.h"
 #include "sinter/ops/known_ops.h"
 #include "sinter/runtime/cuda/device.h"
 #include "sinter/runtime/cuda/memory.h"
@@ -25,9 +24,17 @@ namespace sinter {
 
 namespace {
 
+// Asking for cuDNN loads it: only where there may be a convolution to give to it, perhaps in a composite of the user's.
+bool convolves(const Graph& graph) {
+  return std::any_of(graph.nodes().begin(), graph.nodes().end(), [](auto& node) {
+    return node.op == &convolution_op() || (node.op->kind == OpKind::kComposite && !is_attention(*node.op));
+  });
+}
+
 // The kernels of attention keep a row in registers: takes_cuda_attention.
 constexpr Target kTarget = [] {
   Target target = codegen::kCudaTarget;
+  target.products = {kFloat32, kFloat64, kBFloat16, kFloat16};
   target.attention = {.dtypes = {kFloat32, kBFloat16, kFloat16},
                       .masks = {kBool, kFloat32, kBFloat16, kFloat16},
                       .most_dimensions = 4,
@@ -40,11 +47,13 @@ class CudaEngine final : public DeviceEngine {
   explicit CudaEngine(int index) : device_(cuda(index)) {}
 
   const Target& target() const override { return kTarget; }
+  Target target_for(const Graph& graph) const override {
+    Target out = kTarget;
+    if (convolves(graph)) out.convolutions = cuda_convolutions();
+    return out;
+  }
   std::string kind(const Graph& graph) const override {
-    // Asking for cuDNN loads it: only where there may be a convolution to give to it.
-    auto convolves = [](const Node& node) { return node.op == &convolution_op(); };
-    if (std::none_of(graph.nodes().begin(), graph.nodes().end(), convolves)) return "cuda";
-    return runtime::cudnn_problem().empty() ? "cuda with cuDNN" : "cuda";
+    return convolves(graph) && runtime::cudnn_problem().empty() ? "cuda with cuDNN" : "cuda";
   }
   std::string machine() const override { return runtime::cuda_device_info(device_.index).name; }
   int64_t cache_bytes() const override { return runtime::cuda_device_info(device_.index).l2_bytes; }
@@ -53,11 +62,6 @@ class CudaEngine final : public DeviceEngine {
   std::shared_ptr<const DeviceKernel> compile_loops(const LoopNest& nest, const std::string& name,
                                                     const GpuFacts& facts) const override {
     return compile_cuda_loops(nest, name, device_, facts);
-  }
-
-  bool fuses_contraction(const Node& node) const override {
-    if (node.op == &convolution_op()) return is_fusable_convolution(node) && is_fusable_on_cuda(node);
-    return eager::gemm_type(node.types[0].dtype).has_value();
   }
 
   std::vector<eager::OpKernel> op_kernels() const override {
@@ -71,7 +75,7 @@ class CudaEngine final : public DeviceEngine {
 
   IntList result_strides(const Node& node, const IntList& sizes, const TensorImpl* x) const override {
     const Op* max_pool = &known_ops().max_pool;
-    if (node.op == &convolution_op() && is_fusable_on_cuda(node))
+    if (node.op == &convolution_op() && has_cuda_convolution(node.types[0].dtype, node.attrs.as<ConvolutionAttrs>()))
       return format_strides("plan", sizes, cuda_convolution_format(node.types[0].dtype, sizes.size()));
     if (node.op == max_pool && x && eager::takes_channels_last_pool(*x, node.attrs))
       return format_strides("plan", sizes, MemoryFormat::kChannelsLast);

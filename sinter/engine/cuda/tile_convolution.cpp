@@ -11,6 +11,7 @@
 #include "sinter/codegen/cuda/prelude.h"
 #include "sinter/codegen/cuda/tile.h"
 #include "sinter/engine/cuda/arguments.h"
+#include "sinter/passes/target_kernels.h"
 #include "sinter/runtime/cuda/device.h"
 #include "sinter/runtime/refusal.h"
 
@@ -127,10 +128,13 @@ bool by_library(int device, const CudaConvolution& p) {
 
 }  // namespace
 
+Target::Convolutions cuda_convolutions() {
+  if (runtime::cudnn_problem().empty()) return {.dtypes = {kFloat32, kBFloat16, kFloat16}, .grouped = true};
+  return {.dtypes = {kBFloat16, kFloat16}, .least_spatial = 2, .most_spatial = 2};
+}
+
 bool has_cuda_convolution(DType dtype, const ConvolutionAttrs& attrs) {
-  if (attrs.transposed || attrs.stride.size() > 3) return false;
-  if (runtime::cudnn_problem().empty()) return is_half(dtype) || dtype == kFloat32;
-  return is_half(dtype) && attrs.stride.size() == 2 && attrs.groups == 1;
+  return takes_convolution(cuda_convolutions(), dtype, attrs);
 }
 
 bool prepare_convolution(int device, const CudaConvolution& problem) {

@@ -3,10 +3,13 @@
 // image in place of its left operand.
 #include "sinter/ops/contract.h"
 #include "sinter/runtime/cuda/cudnn.h"
+#include "sinter/tensor/target.h"
 
 namespace sinter {
 
-// Whether convolutions of this kind are worth asking for; some sizes may still be refused.
+// Those that are worth asking for, with cuDNN or without; some sizes may still be refused.
+Target::Convolutions cuda_convolutions();
+// Whether this is one of them.
 bool has_cuda_convolution(DType dtype, const ConvolutionAttrs& attrs);
 
 // As runtime::prepare_cuda_convolution and runtime::cuda_convolution.

@@ -21,6 +21,9 @@ class DeviceEngine {
   // --- what it is
   // What passes, schedules and writers of kernels may know of it.
   virtual const Target& target() const = 0;
+  // The same with what is found out only for a graph that asks for it: the convolutions that a library takes, which has to be
+  // loaded first.
+  virtual Target target_for(const Graph& /*graph*/) const { return target(); }
   // The kind and what may change the kernels it takes, in the keys of what is kept: "cpu", "cuda with cuDNN".
   virtual std::string kind(const Graph& graph) const = 0;
   // Whose times a tuned choice is of, beside the host's; empty for the host itself.
@@ -38,8 +41,6 @@ class DeviceEngine {
   }
 
   // --- steps
-  // Whether the contraction is the first of a group, whose other members work on its result.
-  virtual bool fuses_contraction(const Node& node) const = 0;
   // Kernels by hand, and libraries, that take single ops.
   virtual std::vector<eager::OpKernel> op_kernels() const = 0;
   // As make_step.

@@ -11,9 +11,4 @@ namespace sinter {
 std::unique_ptr<CompiledStep> make_step(const FusedAttrs& attrs, std::span<const TensorImpl* const> inputs,
                                         std::span<const TensorImpl* const> outputs, Device device);
 
-// Whether the kernel of this contraction takes an epilogue.
-bool fuses_contraction(const Node& node);
-// Whether a node is a convolution of a type that has kernels, in either direction.
-bool is_fusable_convolution(const Node& node);
-
 }  // namespace sinter

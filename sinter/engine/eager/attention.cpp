@@ -47,7 +47,8 @@ int64_t padded_bytes(const TensorImpl& t) { return (t.numel * item_size(t.dtype)
 
 }  // namespace
 
-AttentionLayout::AttentionLayout(const AttentionAttrs& attrs, std::span<const TensorImpl* const> inputs, const TensorImpl& out)
+AttentionLayout::AttentionLayout(const AttentionAttrs& attrs, std::span<const TensorImpl* const> inputs,
+                                 const TensorImpl& out)
     : dtype_(out.dtype) {
   std::vector<const TensorImpl*> dense(inputs.begin(), inputs.end());
   for (size_t i = 0; i < 3; ++i) {
@@ -113,7 +114,9 @@ SmallVector<int64_t, 8> attention_addresses(const AttentionParts& parts, const S
 }
 
 void run_attention_op(const AttentionParts& parts, const StepArguments& arguments) {
-  auto tensor = [&](const IntrusivePtr<TensorImpl>& geometry, int at) { return at_address(*geometry, arguments[size_t(at)]); };
+  auto tensor = [&](const IntrusivePtr<TensorImpl>& geometry, int at) {
+    return at_address(*geometry, arguments[size_t(at)]);
+  };
   std::vector<TensorArg> operands;
   for (size_t i = 0; i < parts.operands.size(); ++i)
     operands.push_back(TensorArg(tensor(parts.operand_geometries[i], parts.operands[i])));

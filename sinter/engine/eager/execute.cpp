@@ -37,7 +37,8 @@ Device device_of(std::span<const TensorArg> inputs) {
 
 Tensor at_address(const TensorImpl& geometry, int64_t address) {
   auto impl = make_intrusive<TensorImpl>(geometry);
-  impl->buffer = make_intrusive<Buffer>(reinterpret_cast<void*>(uintptr_t(address)), size_t(1) << 40, geometry.device, [] {});
+  impl->buffer =
+      make_intrusive<Buffer>(reinterpret_cast<void*>(uintptr_t(address)), size_t(1) << 40, geometry.device, [] {});
   impl->offset = 0;
   return Tensor(std::move(impl));
 }

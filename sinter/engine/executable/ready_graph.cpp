@@ -12,9 +12,7 @@
 #include "sinter/base/stage_times.h"
 #include "sinter/engine/bisect/witness.h"
 #include "sinter/engine/device/device_engine.h"
-#include "sinter/engine/eager/eager.h"
 #include "sinter/engine/executable/specialize.h"
-#include "sinter/engine/device/make_step.h"
 #include "sinter/graph/subgraph.h"
 #include "sinter/runtime/cpu/cpu_features.h"
 
@@ -104,13 +102,12 @@ Graph run_all_passes(Program& program, const PipelineOptions& options) {
   return graph;
 }
 
-Target target_of(const Graph& graph) { return engine_of(device_of(graph)).target(); }
+Target target_of(const Graph& graph) { return engine_of(device_of(graph)).target_for(graph); }
 
 PipelineOptions planning_pipeline(const Target& target, std::vector<std::string> symbols) {
   PipelineOptions options;
   options.decompose.target = options.fuse.target = target;
   options.takes_kernels = [symbols = std::move(symbols)](const Graph& graph) { return is_plannable(graph, symbols); };
-  options.fuse.fuses_contraction = fuses_contraction;
   return options;
 }
 

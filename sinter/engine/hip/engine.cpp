@@ -110,7 +110,6 @@ class HipEngine final : public DeviceEngine {
   }
 
   // Products, convolutions and attention run by their own loops: there are no templates for matrix cores, nor libraries.
-  bool fuses_contraction(const Node&) const override { return false; }
   std::vector<eager::OpKernel> op_kernels() const override { return {}; }
 
   std::unique_ptr<CompiledStep> make_step(const FusedAttrs& attrs, std::span<const TensorImpl* const> inputs,

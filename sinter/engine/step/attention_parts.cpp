@@ -7,8 +7,12 @@ namespace sinter {
 AttentionParts read_attention(const FusedAttrs& attrs, std::span<const TensorImpl* const> inputs,
                               std::span<const TensorImpl* const> outputs) {
   const Graph& body = *attrs.body;
-  AttentionParts out{.body = attrs.body, .node = &template_op_in(attrs), .operands = {}, .results = {},
-                     .operand_geometries = {}, .result_geometries = {}};
+  AttentionParts out{.body = attrs.body,
+                     .node = &template_op_in(attrs),
+                     .operands = {},
+                     .results = {},
+                     .operand_geometries = {},
+                     .result_geometries = {}};
   auto position = [](const std::vector<Value>& values, Value v) {
     return size_t(std::find(values.begin(), values.end(), v) - values.begin());
   };
