@@ -1,5 +1,8 @@
 #pragma once
-// Everything of optim: the optimisers, and schedules of the learning rate.
+// Everything of optim: the optimisers, and schedules of the learning rate. Names, defaults and arithmetic are PyTorch's, but
+// for Lion, which it does not have.
+#include <array>
+#include <optional>
 #include <utility>
 
 #include "sinter/base/api.h"
@@ -72,6 +75,198 @@ extern template class AdamBase<AdamOptions>;
 extern template class AdamBase<AdamWOptions>;
 using Adam = AdamBase<AdamOptions>;
 using AdamW = AdamBase<AdamWOptions>;
+
+// Adam that looks ahead along its momentum, which grows from step to step.
+struct NAdamOptions {
+  NAdamOptions(double lr = 2e-3) : lr_(lr) {}
+  SINTER_OPTION(double, lr);
+  SINTER_OPTION(Betas, betas) = {0.9, 0.999};
+  SINTER_OPTION(double, eps) = 1e-8;
+  SINTER_OPTION(double, weight_decay) = 0;
+  SINTER_OPTION(double, momentum_decay) = 4e-3;
+  SINTER_OPTION(bool, decoupled_weight_decay) = false;
+  SINTER_OPTION(bool, maximize) = false;
+};
+
+class NAdam final : public GroupedOptimizer<NAdamOptions> {
+ public:
+  NAdam(const TensorList& params, const NAdamOptions& options = {});
+  explicit NAdam(std::vector<Group> groups);
+  void step() override;
+
+ private:
+  void check_options();
+  std::vector<const char*> state_names() const override { return {"exp_avg", "exp_avg_sq", "mu_product"}; }
+  Shape state_sizes(std::string_view name, const Tensor& param) const override;
+};
+
+// Adam without its denominator until the variance of that is small enough.
+struct RAdamOptions {
+  RAdamOptions(double lr = 1e-3) : lr_(lr) {}
+  SINTER_OPTION(double, lr);
+  SINTER_OPTION(Betas, betas) = {0.9, 0.999};
+  SINTER_OPTION(double, eps) = 1e-8;
+  SINTER_OPTION(double, weight_decay) = 0;
+  SINTER_OPTION(bool, decoupled_weight_decay) = false;
+  SINTER_OPTION(bool, maximize) = false;
+};
+
+class RAdam final : public GroupedOptimizer<RAdamOptions> {
+ public:
+  RAdam(const TensorList& params, const RAdamOptions& options = {});
+  explicit RAdam(std::vector<Group> groups);
+  void step() override;
+
+ private:
+  void check_options();
+  std::vector<const char*> state_names() const override { return {"exp_avg", "exp_avg_sq"}; }
+};
+
+// --- rates of their own for every element
+
+// The gradient over the root of a running mean of its squares; less the square of its mean where `centered`.
+struct RMSpropOptions {
+  RMSpropOptions(double lr = 1e-2) : lr_(lr) {}
+  SINTER_OPTION(double, lr);
+  SINTER_OPTION(double, alpha) = 0.99;
+  SINTER_OPTION(double, eps) = 1e-8;
+  SINTER_OPTION(double, weight_decay) = 0;
+  SINTER_OPTION(double, momentum) = 0;
+  SINTER_OPTION(bool, centered) = false;
+  SINTER_OPTION(bool, maximize) = false;
+};
+
+class RMSprop final : public GroupedOptimizer<RMSpropOptions> {
+ public:
+  RMSprop(const TensorList& params, const RMSpropOptions& options = {});
+  explicit RMSprop(std::vector<Group> groups);
+  void step() override;
+
+ private:
+  void check_options();
+  std::vector<const char*> state_names() const override { return {"square_avg", "grad_avg", "momentum_buffer"}; }
+};
+
+// The gradient over the root of the sum of all its squares.
+struct AdagradOptions {
+  AdagradOptions(double lr = 1e-2) : lr_(lr) {}
+  SINTER_OPTION(double, lr);
+  SINTER_OPTION(double, lr_decay) = 0;
+  SINTER_OPTION(double, weight_decay) = 0;
+  SINTER_OPTION(double, initial_accumulator_value) = 0;
+  SINTER_OPTION(double, eps) = 1e-10;
+  SINTER_OPTION(bool, maximize) = false;
+};
+
+class Adagrad final : public GroupedOptimizer<AdagradOptions> {
+ public:
+  Adagrad(const TensorList& params, const AdagradOptions& options = {});
+  explicit Adagrad(std::vector<Group> groups);
+  void step() override;
+
+ private:
+  void check_options();
+  std::vector<const char*> state_names() const override { return {"sum"}; }
+};
+
+// Running means of squares of gradients and of steps set the rate.
+struct AdadeltaOptions {
+  AdadeltaOptions(double lr = 1) : lr_(lr) {}
+  SINTER_OPTION(double, lr);
+  SINTER_OPTION(double, rho) = 0.9;
+  SINTER_OPTION(double, eps) = 1e-6;
+  SINTER_OPTION(double, weight_decay) = 0;
+  SINTER_OPTION(bool, maximize) = false;
+};
+
+class Adadelta final : public GroupedOptimizer<AdadeltaOptions> {
+ public:
+  Adadelta(const TensorList& params, const AdadeltaOptions& options = {});
+  explicit Adadelta(std::vector<Group> groups);
+  void step() override;
+
+ private:
+  void check_options();
+  std::vector<const char*> state_names() const override { return {"square_avg", "acc_delta"}; }
+};
+
+// Of a matrix it keeps the mean squares of rows and columns alone, and has no momentum. Without a first eps, that of the dtype.
+using AdafactorEps = std::pair<std::optional<double>, double>;
+
+struct AdafactorOptions {
+  AdafactorOptions(double lr = 1e-2) : lr_(lr) {}
+  SINTER_OPTION(double, lr);
+  SINTER_OPTION(double, beta2_decay) = -0.8;
+  SINTER_OPTION(AdafactorEps, eps) = {std::nullopt, 1e-3};
+  SINTER_OPTION(double, d) = 1;
+  SINTER_OPTION(double, weight_decay) = 0;
+  SINTER_OPTION(bool, maximize) = false;
+};
+
+class Adafactor final : public GroupedOptimizer<AdafactorOptions> {
+ public:
+  Adafactor(const TensorList& params, const AdafactorOptions& options = {});
+  explicit Adafactor(std::vector<Group> groups);
+  void step() override;
+
+ private:
+  void check_options();
+  std::vector<const char*> state_names() const override { return {"row_var", "col_var", "variance"}; }
+  Shape state_sizes(std::string_view name, const Tensor& param) const override;
+};
+
+// --- steps of one size
+
+// The sign of a mix of gradient and momentum (Chen et al., "Symbolic discovery of optimization algorithms").
+struct LionOptions {
+  LionOptions(double lr = 1e-4) : lr_(lr) {}
+  SINTER_OPTION(double, lr);
+  SINTER_OPTION(Betas, betas) = {0.9, 0.99};
+  SINTER_OPTION(double, weight_decay) = 0;
+  SINTER_OPTION(bool, maximize) = false;
+};
+
+class Lion final : public GroupedOptimizer<LionOptions> {
+ public:
+  Lion(const TensorList& params, const LionOptions& options = {});
+  explicit Lion(std::vector<Group> groups);
+  void step() override;
+
+ private:
+  void check_options();
+  std::vector<const char*> state_names() const override { return {"exp_avg"}; }
+};
+
+// How Muon's rate follows from the sizes of a matrix: times sqrt(max(1, rows / columns)); 0.2 sqrt(max(rows, columns)), so
+// that rates of AdamW fit; sqrt(rows / columns).
+enum class MuonRate : uint8_t { kOriginal, kMatchRmsAdamw, kSpectralUnclamped };
+
+// The momentum of a matrix made nearly orthogonal by a few steps of Newton and Schulz. For matrices only: give biases,
+// norms and tables to another optimiser. ns_dtype is no option of PyTorch's, which computes those steps in bf16.
+struct MuonOptions {
+  using Coefficients = std::array<double, 3>;
+  MuonOptions(double lr = 1e-3) : lr_(lr) {}
+  SINTER_OPTION(double, lr);
+  SINTER_OPTION(double, weight_decay) = 0.1;
+  SINTER_OPTION(double, momentum) = 0.95;
+  SINTER_OPTION(bool, nesterov) = true;
+  SINTER_OPTION(Coefficients, ns_coefficients) = {3.4445, -4.775, 2.0315};
+  SINTER_OPTION(double, eps) = 1e-7;
+  SINTER_OPTION(int64_t, ns_steps) = 5;
+  SINTER_OPTION(MuonRate, adjust_lr_fn) = MuonRate::kOriginal;
+  SINTER_OPTION(DType, ns_dtype) = kBFloat16;
+};
+
+class Muon final : public GroupedOptimizer<MuonOptions> {
+ public:
+  Muon(const TensorList& params, const MuonOptions& options = {});
+  explicit Muon(std::vector<Group> groups);
+  void step() override;
+
+ private:
+  void check_options();
+  std::vector<const char*> state_names() const override { return {"momentum_buffer"}; }
+};
 
 }  // namespace optim
 }  // namespace sinter

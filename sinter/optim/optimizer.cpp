@@ -91,6 +91,15 @@ const Tensor& Optimizer::begin_with(State& state, const char* name, const Tensor
   return begin_zero(state, name, param).copy_(value);
 }
 
+const Tensor& Optimizer::begin_full(State& state, const char* name, const Tensor& param, const Shape& sizes, double value) {
+  TracerScope scope(param.is_traced() ? Tracer::current() : nullptr);
+  // Like the parameter in memory too, where it can be.
+  bool alike = sizes.same_as(param.sizes());
+  return state[name] = alike ? full_like(param, value) : full(sizes, value, param.options());
+}
+
+Shape Optimizer::state_sizes(std::string_view, const Tensor& param) const { return param.sizes(); }
+
 void Optimizer::zero_grad(bool set_to_none) {
   for (size_t g = 0; g < num_groups(); ++g) autograd::zero_grad(params(g), set_to_none);
 }
@@ -151,7 +160,8 @@ void Optimizer::load_state_dict(const NamedTensors& state) {
     auto names = state_names();
     auto known = std::find(names.begin(), names.end(), std::string_view(name));
     check(known != names.end(), "optim: this optimiser keeps no '{}', which the state holds for parameter {}", name, i);
-    check(value.sizes().same_as(all[i].sizes()), "optim: state '{}' is {}, its parameter {}", key, value.sizes(),
+    Shape sizes = state_sizes(name, all[i]);
+    check(value.sizes().same_as(sizes), "optim: state '{}' is {} and not {}, its parameter is {}", key, value.sizes(), sizes,
           all[i].sizes());
     loaded[i][*known] = value.to(all[i].options()).clone();
   }

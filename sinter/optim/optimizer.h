@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sinter/base/api.h"
@@ -81,12 +82,17 @@ class Optimizer {
   // A tensor of a state that begins as zeros, or as this value, like the parameter in all else.
   static const Tensor& begin_zero(State& state, const char* name, const Tensor& param);
   static const Tensor& begin_with(State& state, const char* name, const Tensor& param, const Tensor& value);
+  // One of these sizes with every element this number; of the parameter's dtype and device.
+  static const Tensor& begin_full(State& state, const char* name, const Tensor& param, const Shape& sizes,
+                                  double value);
   // An Error unless every one is a floating-point leaf, and none comes twice.
   void check_params() const;
 
  private:
   // Names of the tensors this optimiser keeps.
   virtual std::vector<const char*> state_names() const = 0;
+  // The sizes of such a tensor: the parameter's, unless told otherwise.
+  virtual Shape state_sizes(std::string_view name, const Tensor& param) const;
   friend class LRScheduler;
   class Watched;
   const IntrusivePtr<capture::HostState>& rates_state() const;

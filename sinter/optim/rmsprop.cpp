@@ -1,0 +1,50 @@
+#include "sinter/optim/optim.h"
+
+#include "sinter/autograd/autograd.h"
+#include "sinter/base/error.h"
+#include "sinter/ops/pointwise.h"
+
+namespace sinter::optim {
+
+RMSprop::RMSprop(const TensorList& params, const RMSpropOptions& options) : GroupedOptimizer(params, options) {
+  check_options();
+}
+RMSprop::RMSprop(std::vector<Group> groups) : GroupedOptimizer(std::move(groups)) { check_options(); }
+
+void RMSprop::check_options() {
+  for (auto& [params, o] : groups_) {
+    check(o.lr() >= 0 && o.eps() >= 0 && o.weight_decay() >= 0,
+          "RMSprop: lr {}, eps {} and weight_decay {} must not be negative", o.lr(), o.eps(), o.weight_decay());
+    check(o.alpha() >= 0 && o.momentum() >= 0, "RMSprop: alpha {} and momentum {} must not be negative", o.alpha(),
+          o.momentum());
+  }
+}
+
+void RMSprop::step() {
+  NoGradGuard no_grad;
+  for_each_gradient([](const Tensor& param, Tensor grad, State& state, const RMSpropOptions& o) {
+    if (o.maximize()) grad = -grad;
+    if (o.weight_decay() != 0) grad = add(grad, param, o.weight_decay());
+    for (auto [name, wanted] :
+         {std::pair("square_avg", true), {"grad_avg", o.centered()}, {"momentum_buffer", o.momentum() > 0}})
+      if (wanted && !state[name].defined()) begin_zero(state, name, param);
+    Tensor square = state["square_avg"];
+    square.mul_(o.alpha()).addcmul_(grad, grad, 1 - o.alpha());
+    Tensor average;
+    if (o.centered()) {
+      Tensor mean = state["grad_avg"];
+      mean.lerp_(grad, 1 - o.alpha());
+      average = sqrt(addcmul(square, mean, mean, -1));
+    } else {
+      average = sqrt(square);
+    }
+    average.add_(o.eps());
+    Scalar rate = number([&o] { return -o.lr(); });
+    if (o.momentum() > 0)
+      param.add_(state["momentum_buffer"].mul_(o.momentum()).addcdiv_(grad, average), rate);
+    else
+      param.addcdiv_(grad, average, rate);
+  });
+}
+
+}  // namespace sinter::optim
