@@ -131,7 +131,6 @@ SCHEDULES = {
     "warm_restarts_growing": lambda o: S.CosineAnnealingWarmRestarts(o, 5, 2, 0.01),
     "lambda": lambda o: S.LambdaLR(o, lambda n: 1 / (n + 1)),
     "lambdas": lambda o: S.LambdaLR(o, [lambda n: 1 / (n + 1), lambda n: 0.9**n]),
-    "multiplicative": lambda o: S.MultiplicativeLR(o, lambda n: 0.9 if n % 3 else 1.02),
     "one_cycle": lambda o: S.OneCycleLR(o, 0.8, total_steps=STEPS + 1),
     "one_cycle_linear": lambda o: S.OneCycleLR(o, [0.8, 0.4], epochs=11, steps_per_epoch=10, pct_start=0.2,
                                                anneal_strategy="linear", base_momentum=0.7, max_momentum=0.99,

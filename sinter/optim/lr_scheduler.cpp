@@ -1,11 +1,9 @@
 #include "sinter/optim/lr_scheduler.h"
 
-#include <cmath>
-#include <numbers>
-
 #include "sinter/base/error.h"
 #include "sinter/base/host_effects.h"
 #include "sinter/capture/function.h"
+#include "sinter/optim/schedule_state.h"
 #include "sinter/tensor/tracer.h"
 
 namespace sinter::optim {
@@ -25,7 +23,10 @@ LRScheduler::~LRScheduler() {
 }
 
 LRScheduler::LRScheduler(Optimizer& optimizer) : optimizer_(optimizer) {
-  for (size_t g = 0; g < optimizer.num_groups(); ++g) base_lrs_.push_back(optimizer.lr(g));
+  // A schedule that was made before may have moved the rates already.
+  auto& initial = optimizer.initial_lrs_;
+  for (size_t g = initial.size(); g < optimizer.num_groups(); ++g) initial.push_back(optimizer.lr(g));
+  base_lrs_ = initial;
 }
 
 void LRScheduler::step() { move(true, 1); }
@@ -46,48 +47,49 @@ void LRScheduler::move(bool relative, int64_t steps) {
   if (!state_) state_ = make_intrusive<Watched>();
   capture::depend_on(state_);
   optimizer_.watch();
-  std::vector<double> rates;
+  if (moves_momentum()) note_host_change("a schedule of the momentum");
+  std::vector<std::pair<double, std::optional<double>>> rates;
   {
     TracerScope none(nullptr);
-    for (size_t g = 0; g < base_lrs_.size(); ++g) rates.push_back(optimizer_.lr(g));
+    for (size_t g = 0; g < base_lrs_.size(); ++g) rates.emplace_back(optimizer_.lr(g), optimizer_.momentum(g));
   }
   perform_on_host("a schedule's step()", apply, [this, rates, before = epoch_] {
     epoch_ = before;
-    for (size_t g = 0; g < rates.size(); ++g) optimizer_.set_lr(g, rates[g]);
+    for (size_t g = 0; g < rates.size(); ++g) {
+      optimizer_.set_lr(g, rates[g].first);
+      if (rates[g].second) optimizer_.set_momentum(g, *rates[g].second);
+    }
   });
   // The rate follows from the steps taken so far, which are not guarded: a schedule would never fit twice.
   capture::changes_unforeseen(optimizer_.rates_state());
 }
 
 void LRScheduler::set_epoch(int64_t epoch) {
+  for (size_t g = 0; g < base_lrs_.size(); ++g) {
+    optimizer_.set_lr(g, lr_at(epoch, g));
+    if (auto momentum = momentum_at(epoch, g)) optimizer_.set_momentum(g, *momentum);
+  }
   epoch_ = epoch;
-  for (size_t g = 0; g < base_lrs_.size(); ++g) optimizer_.set_lr(g, lr_at(epoch, base_lrs_[g]));
 }
 
-StepLR::StepLR(Optimizer& optimizer, int64_t step_size, double gamma)
-    : LRScheduler(optimizer), step_size_(step_size), gamma_(gamma) {
-  check(step_size > 0, "StepLR: step_size {} is not positive", step_size);
+NamedTensors LRScheduler::state_dict() const {
+  note_host_change("state_dict()");
+  return {{"last_epoch", tensor(epoch_)}, {"base_lrs", from_data(base_lrs_, Shape(int64_t(base_lrs_.size())))}};
 }
 
-double StepLR::lr_at(int64_t epoch, double base_lr) const {
-  return base_lr * std::pow(gamma_, double(epoch / step_size_));
+void LRScheduler::load_state_dict(const NamedTensors& state) {
+  note_host_change("load_state_dict()");
+  auto rates = state_of(state, "base_lrs").to_vector<double>();
+  check(rates.size() == base_lrs_.size(), "LRScheduler: the state is of {} groups and not of {}", rates.size(),
+        base_lrs_.size());
+  base_lrs_ = rates;
+  set_epoch(state_of(state, "last_epoch").item<int64_t>());
 }
 
-CosineAnnealingLR::CosineAnnealingLR(Optimizer& optimizer, int64_t T_max, double eta_min)
-    : LRScheduler(optimizer), t_max_(T_max), eta_min_(eta_min) {
-  check(T_max > 0, "CosineAnnealingLR: T_max {} is not positive", T_max);
+const Tensor& state_of(const NamedTensors& state, std::string_view name) {
+  for (auto& [key, value] : state)
+    if (key == name) return value;
+  throw Error(format("a schedule's state has no '{}'", name));
 }
-
-double CosineAnnealingLR::lr_at(int64_t epoch, double base_lr) const {
-  double phase = std::numbers::pi * double(epoch) / double(t_max_);
-  return eta_min_ + (base_lr - eta_min_) * (1 + std::cos(phase)) / 2;
-}
-
-LambdaLR::LambdaLR(Optimizer& optimizer, std::function<double(int64_t)> factor)
-    : LRScheduler(optimizer), factor_(std::move(factor)) {
-  set_last_epoch(0);
-}
-
-double LambdaLR::lr_at(int64_t epoch, double base_lr) const { return base_lr * factor_(epoch); }
 
 }  // namespace sinter::optim

@@ -65,6 +65,8 @@ void Optimizer::perform(const char* what, const std::function<void()>& apply, co
   perform_on_host(what, apply, undo);
 }
 
+void Optimizer::refuse_momentum() { throw Error("optim: this optimiser has no momentum to set"); }
+
 uint64_t Optimizer::hash_options(const char* begin, const char* end, uint64_t seed) {
   return hash_bytes(begin, size_t(end - begin), seed);
 }

@@ -9,6 +9,7 @@
 // step, rates and counts, is read in each call and is no part of the program; the other options are, and are watched.
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,6 +43,10 @@ class Optimizer {
   virtual void set_lr(size_t group, double lr) = 0;
   // The same for all groups.
   void set_lr(double lr);
+  // The momentum, or the first of the betas; nothing where there is neither, and then setting it is an Error. Compiled
+  // functions rest on it: another one is another program.
+  virtual std::optional<double> momentum(size_t group = 0) const = 0;
+  virtual void set_momentum(size_t group, double momentum) = 0;
 
   // What the optimiser remembers of each parameter, "0.exp_avg" for the first one: a safetensors file's worth. The
   // options are the program's own and not part of it. Loading is into an optimiser of the same parameters.
@@ -61,6 +66,7 @@ class Optimizer {
   static void call_every_time(const char* what);
   static void serve_once(const char* what);
   static void perform(const char* what, const std::function<void()>& apply, const std::function<void()>& undo);
+  [[noreturn]] static void refuse_momentum();
   // Bytes of options, for fingerprints.
   static uint64_t hash_options(const char* begin, const char* end, uint64_t seed);
   // The groups or the tensors kept for parameters are other ones from now on.
@@ -97,6 +103,7 @@ class Optimizer {
   class Watched;
   const IntrusivePtr<capture::HostState>& rates_state() const;
   std::vector<State> states_;
+  std::vector<double> initial_lrs_;  // by group, before any schedule moved them
   uint64_t version_ = 0;
   mutable IntrusivePtr<capture::HostState> options_state_, rates_state_;  // null until a capture needs them
 };
@@ -129,6 +136,26 @@ class GroupedOptimizer : public Optimizer {
     double before = groups_.at(group).options.lr();
     auto set = [this, group](double rate) { groups_.at(group).options.lr(rate); };
     perform("set_lr()", [=] { set(lr); }, [=] { set(before); });
+  }
+  std::optional<double> momentum(size_t group = 0) const override {
+    watch();
+    [[maybe_unused]] auto& options = groups_.at(group).options;
+    if constexpr (kHasBetas)
+      return options.betas().first;
+    else if constexpr (kHasMomentum)
+      return options.momentum();
+    else
+      return {};
+  }
+  void set_momentum(size_t group, double momentum) override {
+    call_every_time("set_momentum()");
+    [[maybe_unused]] auto& options = groups_.at(group).options;
+    if constexpr (kHasBetas)
+      options.betas({momentum, options.betas().second});
+    else if constexpr (kHasMomentum)
+      options.momentum(momentum);
+    else
+      refuse_momentum();
   }
 
  protected:
@@ -177,6 +204,10 @@ class GroupedOptimizer : public Optimizer {
   }
 
   std::vector<Group> groups_;
+
+ private:
+  static constexpr bool kHasBetas = requires(Options o) { o.betas().second; };
+  static constexpr bool kHasMomentum = requires(Options o) { o.momentum(0.5); };
 };
 
 }  // namespace optim
