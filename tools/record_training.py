@@ -184,9 +184,9 @@ def plateau(name, options, tensors):
 def average(tensors):
     """The exponential average of parameters that move by plain descent."""
     problem = Problem()
-    model = torch.nn.ParameterList([problem.w, problem.v, problem.b])
+    model = torch.nn.ParameterList([problem.w, problem.v, problem.b])  # on the same memory
     averaged = torch.optim.swa_utils.AveragedModel(model, multi_avg_fn=torch.optim.swa_utils.get_ema_multi_avg_fn(0.9))
-    optimizer = O.SGD(model.parameters(), 0.1)
+    optimizer = O.SGD([problem.w, problem.v, problem.b], 0.1)
     for step in range(1, STEPS + 1):
         optimizer.zero_grad()
         problem.loss().backward()

@@ -3,24 +3,13 @@
 #include "sinter/base/error.h"
 #include "sinter/base/host_effects.h"
 #include "sinter/capture/function.h"
-#include "sinter/optim/schedule_state.h"
+#include "sinter/optim/existence.h"
+#include "sinter/optim/state_of.h"
 #include "sinter/tensor/tracer.h"
 
 namespace sinter::optim {
 
-// That a schedule exists: captured programs step it.
-class LRScheduler::Watched final : public capture::HostState {
- public:
-  std::optional<uint64_t> fingerprint() const override { return exists ? std::optional<uint64_t>(1) : std::nullopt; }
-  std::string name() const override { return "a schedule of learning rates"; }
-  std::atomic<bool> exists{true};
-};
-
-LRScheduler::~LRScheduler() {
-  if (!state_) return;
-  static_cast<Watched&>(*state_).exists = false;
-  capture::HostState::clock.fetch_add(1, std::memory_order_relaxed);
-}
+LRScheduler::~LRScheduler() { Existence::end(state_); }
 
 LRScheduler::LRScheduler(Optimizer& optimizer) : optimizer_(optimizer) {
   // A schedule that was made before may have moved the rates already.
@@ -44,8 +33,7 @@ void LRScheduler::set_last_epoch(int64_t epoch) {
 void LRScheduler::move(bool relative, int64_t steps) {
   auto apply = [=, this] { set_epoch(relative ? epoch_ + steps : steps); };
   if (!capture::is_capturing()) return apply();
-  if (!state_) state_ = make_intrusive<Watched>();
-  capture::depend_on(state_);
+  Existence::watch(state_, "a schedule of learning rates");
   optimizer_.watch();
   if (moves_momentum()) note_host_change("a schedule of the momentum");
   std::vector<std::pair<double, std::optional<double>>> rates;
@@ -89,7 +77,7 @@ void LRScheduler::load_state_dict(const NamedTensors& state) {
 const Tensor& state_of(const NamedTensors& state, std::string_view name) {
   for (auto& [key, value] : state)
     if (key == name) return value;
-  throw Error(format("a schedule's state has no '{}'", name));
+  throw Error(format("the state has no '{}'", name));
 }
 
 }  // namespace sinter::optim

@@ -53,7 +53,6 @@ class LRScheduler {
   void move(bool relative, int64_t steps);
   void set_epoch(int64_t epoch);
 
-  class Watched;
   Optimizer& optimizer_;
   std::vector<double> base_lrs_;
   int64_t epoch_ = 0;

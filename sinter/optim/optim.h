@@ -1,5 +1,5 @@
 #pragma once
-// Everything of optim: the optimisers, and schedules of the learning rate. Names, defaults and arithmetic are PyTorch's, but
+// Everything of optim: the optimisers, averages of parameters, and schedules of the learning rate. Names, defaults and arithmetic are PyTorch's, but
 // for Lion, which it does not have.
 #include <array>
 #include <optional>
@@ -266,6 +266,43 @@ class Muon final : public GroupedOptimizer<MuonOptions> {
  private:
   void check_options();
   std::vector<const char*> state_names() const override { return {"momentum_buffer"}; }
+};
+
+// --- averages
+
+// A running average of parameters, average += (1 - decay) * (parameter - average), for evaluation: PyTorch's AveragedModel
+// with get_ema_multi_avg_fn. It averages what it is given, in this order: net->parameters(), or these and net->buffers(),
+// of which those that are no floating-point numbers are taken as they are. All but averages(), num_averaged() and the state
+// may be called inside a compiled function.
+class ExponentialMovingAverage {
+ public:
+  explicit ExponentialMovingAverage(const TensorList& params, double decay = 0.999);
+  ~ExponentialMovingAverage();
+  ExponentialMovingAverage(const ExponentialMovingAverage&) = delete;
+
+  // Call it after each step of the optimiser. The first time the parameters are taken as they are.
+  void update();
+  const TensorList& averages() const { return averages_; }
+  int64_t num_averaged() const;
+
+  // The averages into the parameters, or into tensors of the same sizes.
+  void copy_to() const { copy_to(params_); }
+  void copy_to(const TensorList& params) const;
+  // Remembers the parameters as they are; gives them back.
+  void store();
+  void restore() const;
+  // The averages into the parameters, and these into the averages; a second time undoes it.
+  void swap() const;
+
+  // "n_averaged", and "0", "1", … of each parameter.
+  NamedTensors state_dict() const;
+  void load_state_dict(const NamedTensors& state);
+
+ private:
+  TensorList params_, averages_, stored_;
+  const double decay_;
+  int64_t count_ = 0;
+  IntrusivePtr<capture::HostState> state_;  // null until a capture needs it
 };
 
 }  // namespace optim

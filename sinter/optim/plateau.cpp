@@ -4,7 +4,7 @@
 #include "sinter/base/error.h"
 #include "sinter/base/host_effects.h"
 #include "sinter/optim/lr_scheduler.h"
-#include "sinter/optim/schedule_state.h"
+#include "sinter/optim/state_of.h"
 #include "sinter/tensor/tracer.h"
 
 namespace sinter::optim {

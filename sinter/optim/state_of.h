@@ -1,5 +1,5 @@
 #pragma once
-// Reading the state dict of a schedule.
+// Reading a state dict.
 #include <string_view>
 
 #include "sinter/io/safetensors.h"
