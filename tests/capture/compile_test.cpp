@@ -357,5 +357,18 @@ TEST(Compile, CallsRunConcurrently) {
   EXPECT_TRUE(meeting.met);
 }
 
+// Their epilogue reads pieces of both, and stores neither as it is.
+TEST(Compile, ProductsOfOneOperandInDouble) {
+  Tensor w = wave({3, 4}).to(kFloat64), u = wave({3, 4}, 1).to(kFloat64), b = wave({4}, 2).to(kFloat64);
+  auto f = [&](const Tensor& x) { return std::tuple(matmul(x, w) + b, matmul(x, u) + b * 2); };
+  for (int64_t rows : {2, 20}) {
+    Tensor x = wave({rows, 3}).to(kFloat64);
+    auto [a, c] = compile(f)(x);
+    auto [want_a, want_c] = f(x);
+    EXPECT_TRUE(close(a, want_a, 1e-12));
+    EXPECT_TRUE(close(c, want_c, 1e-12));
+  }
+}
+
 }  // namespace
 }  // namespace sinter

@@ -33,7 +33,9 @@ class CpuProductStep final : public CompiledStep {
     add_left(read, inputs);
     for (auto& part : read.parts) {
       const TensorImpl& right = *inputs[size_t(part.right)];
-      parts_.push_back({part.columns(), operand(right), {}, part.right, -1, 0});
+      // Pieces that are read and not stored have a type all the same: double, or what is multiplied in float.
+      auto type = operand(right).type == runtime::GemmType::f64 ? runtime::GemmType::f64 : runtime::GemmType::f32;
+      parts_.push_back({part.columns(), operand(right), {nullptr, 0, 0, type}, part.right, -1, 0});
       if (m_ > kFewRows && right.sizes.size() == 2) parts_.back().packed_bytes = packed_bytes(parts_.back());
     }
     auto store = [&](size_t p, int slot) {
