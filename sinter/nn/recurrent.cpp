@@ -1,0 +1,234 @@
+#include "sinter/nn/recurrent.h"
+
+#include <cmath>
+
+#include "sinter/base/error.h"
+#include "sinter/nn/init.h"
+#include "sinter/ops/creation.h"
+#include "sinter/ops/matmul.h"
+#include "sinter/ops/pointwise.h"
+#include "sinter/ops/view.h"
+
+namespace sinter::nn {
+
+// --- one step; `input` is the input times its weights
+
+static Tensor rnn_step(const Tensor& input, const Tensor& h, const RecurrentWeights& w, bool is_relu) {
+  Tensor sum = input + linear(h, w.hh, w.bias_hh);
+  return is_relu ? relu(sum) : tanh(sum);
+}
+
+static TensorList lstm_step(const Tensor& input, const Tensor& h, const Tensor& c, const RecurrentWeights& w) {
+  TensorList gates = (input + linear(h, w.hh, w.bias_hh)).chunk(4, -1);
+  Tensor cell = sigmoid(gates[1]) * c + sigmoid(gates[0]) * tanh(gates[2]);
+  Tensor result = sigmoid(gates[3]) * tanh(cell);
+  return {w.hr.defined() ? linear(result, w.hr) : result, cell};
+}
+
+static Tensor gru_step(const Tensor& input, const Tensor& h, const RecurrentWeights& w) {
+  TensorList in = input.chunk(3, -1), own = linear(h, w.hh, w.bias_hh).chunk(3, -1);
+  Tensor reset = sigmoid(in[0] + own[0]), update = sigmoid(in[1] + own[1]);
+  Tensor fresh = tanh(in[2] + reset * own[2]);
+  return (h - fresh) * update + fresh;
+}
+
+static bool is_relu(const Module& module, const std::string& nonlinearity) {
+  check(nonlinearity == "tanh" || nonlinearity == "relu",
+        "nn::{}: nonlinearity \"{}\" is neither \"tanh\" nor \"relu\"", module.name(), nonlinearity);
+  return nonlinearity == "relu";
+}
+
+static void fill_uniformly(const Module& module, int64_t hidden_size) {
+  double bound = hidden_size > 0 ? 1 / std::sqrt(double(hidden_size)) : 0;
+  for (auto& parameter : module.parameters(false)) init::uniform_(parameter, -bound, bound);
+}
+
+// --- layers
+
+RecurrentImpl::RecurrentImpl(const RecurrentOptions& given, int64_t gates) : options(given) {
+  int64_t hidden = options.hidden_size(), result = options.proj_size() > 0 ? options.proj_size() : hidden;
+  check(options.input_size() > 0 && hidden > 0 && options.num_layers() > 0,
+        "nn: a recurrent layer of input_size {}, hidden_size {} and num_layers {}", options.input_size(), hidden,
+        options.num_layers());
+  check(options.proj_size() >= 0 && options.proj_size() < hidden, "nn: proj_size {} is not below hidden_size {}",
+        options.proj_size(), hidden);
+  check(options.dropout() >= 0 && options.dropout() <= 1, "nn: dropout {} is no probability", options.dropout());
+  int directions = options.bidirectional() ? 2 : 1;
+  for (int64_t layer = 0; layer < options.num_layers(); ++layer)
+    for (int direction = 0; direction < directions; ++direction) {
+      int64_t in = layer == 0 ? options.input_size() : result * directions;
+      auto parameter = [&](const char* name, const Shape& shape) {
+        return register_parameter(format("{}_l{}{}", name, layer, direction ? "_reverse" : ""), new_parameter(shape));
+      };
+      RecurrentWeights one;
+      one.ih = parameter("weight_ih", {gates * hidden, in});
+      one.hh = parameter("weight_hh", {gates * hidden, result});
+      if (options.bias()) {
+        one.bias_ih = parameter("bias_ih", {gates * hidden});
+        one.bias_hh = parameter("bias_hh", {gates * hidden});
+      }
+      if (options.proj_size() > 0) one.hr = parameter("weight_hr", {result, hidden});
+      weights.push_back(one);
+    }
+  if (initialises_parameters()) reset_parameters();
+}
+
+void RecurrentImpl::reset_parameters() { fill_uniformly(*this, options.hidden_size()); }
+
+// x at every position. Halves of halves: the gradient of a part is as large as what it was taken from, so that positions
+// taken one by one would cost the square of their number.
+static void take_apart(const Tensor& x, TensorList& positions) {
+  int64_t count = x.size(0);
+  if (count == 1) return positions.push_back(x.select(0, 0));
+  take_apart(x.slice(0, 0, count / 2), positions);
+  take_apart(x.slice(0, count / 2), positions);
+}
+
+TensorList RecurrentImpl::walk(const Tensor& x, const TensorList& states, const RecurrentWeights& w,
+                               bool reverse) const {
+  TensorList inputs, now = states;
+  take_apart(linear(x, w.ih, w.bias_ih), inputs);
+  TensorList outputs(inputs.size());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    size_t at = reverse ? inputs.size() - 1 - i : i;
+    now = step(inputs[at], now, w);
+    outputs[at] = now[0];
+  }
+  TensorList results{stack(outputs)};
+  results.insert(results.end(), now.begin(), now.end());
+  return results;
+}
+
+TensorList RecurrentImpl::run(const TensorArg& arg, TensorList states) {
+  UserPosition here(arg.where());
+  Tensor x = arg.tensor();
+  check(x.dim() == 2 || x.dim() == 3, "nn::{}: expected [l, n, {}] or [l, {}], got {}", name(), options.input_size(),
+        options.input_size(), x.sizes());
+  bool is_batched = x.dim() == 3, swaps = is_batched && options.batch_first();
+  if (!is_batched) x = x.unsqueeze(1);
+  if (swaps) x = x.transpose(0, 1);
+  check(x.size(2) == options.input_size() && x.size(0) > 0, "nn::{}: expected positions of {} features, got {}", name(),
+        options.input_size(), arg.sizes());
+  int64_t directions = options.bidirectional() ? 2 : 1;
+  for (size_t s = 0; s < states.size(); ++s) {
+    int64_t size = s == 0 ? weights[0].hh.size(1) : Dim(options.hidden_size());
+    Shape expected{Dim(int64_t(weights.size())), x.size(1), Dim(size)};
+    if (!states[s].defined()) states[s] = zeros(expected, x.options());
+    if (!is_batched && states[s].dim() == 2) states[s] = states[s].unsqueeze(1);
+    check(states[s].sizes().same_as(expected), "nn::{}: a state is {} and not {}", name(), states[s].sizes(), expected);
+  }
+
+  std::vector<TensorList> after(states.size());
+  for (size_t first = 0; first < weights.size(); first += size_t(directions)) {
+    if (first > 0 && options.dropout() > 0) x = dropout(x, options.dropout(), is_training());
+    TensorList sides;
+    for (size_t i = first; i < first + size_t(directions); ++i) {
+      TensorList own;
+      for (auto& state : states) own.push_back(state.select(0, int64_t(i)));
+      TensorList side = walk(x, own, weights[i], i > first);
+      sides.push_back(side[0]);
+      for (size_t s = 0; s < states.size(); ++s) after[s].push_back(side[s + 1]);
+    }
+    x = sides.size() == 1 ? sides[0] : cat(sides, -1);
+  }
+  TensorList results{swaps ? x.transpose(0, 1) : is_batched ? x : x.squeeze(1)};
+  for (auto& state : after) results.push_back(is_batched ? stack(state) : stack(state).squeeze(1));
+  return results;
+}
+
+std::string RecurrentImpl::extra_repr() const {
+  std::string text = format("{}, {}", options.input_size(), options.hidden_size());
+  if (options.proj_size() != 0) text += format(", proj_size={}", options.proj_size());
+  if (options.num_layers() != 1) text += format(", num_layers={}", options.num_layers());
+  if (!options.bias()) text += ", bias=false";
+  if (options.batch_first()) text += ", batch_first=true";
+  if (options.dropout() != 0) text += format(", dropout={}", options.dropout());
+  if (options.bidirectional()) text += ", bidirectional=true";
+  return text;
+}
+
+RNNImpl::RNNImpl(const RNNOptions& options) : RecurrentImpl(options, 1) {
+  check(options.proj_size() == 0, "nn::RNN: proj_size is for an LSTM");
+}
+TensorList RNNImpl::step(const Tensor& input, const TensorList& states, const RecurrentWeights& w) const {
+  return {rnn_step(input, states[0], w, is_relu(*this, options.nonlinearity()))};
+}
+std::tuple<Tensor, Tensor> RNNImpl::forward(const TensorArg& x, const Tensor& h_0) {
+  TensorList results = run(x, {h_0});
+  return {results[0], results[1]};
+}
+
+LSTMImpl::LSTMImpl(const LSTMOptions& options) : RecurrentImpl(options, 4) {}
+TensorList LSTMImpl::step(const Tensor& input, const TensorList& states, const RecurrentWeights& w) const {
+  return lstm_step(input, states[0], states[1], w);
+}
+std::tuple<Tensor, LSTMImpl::State> LSTMImpl::forward(const TensorArg& x, const State& state) {
+  TensorList results = run(x, {std::get<0>(state), std::get<1>(state)});
+  return {results[0], {results[1], results[2]}};
+}
+
+GRUImpl::GRUImpl(const GRUOptions& options) : RecurrentImpl(options, 3) {
+  check(options.proj_size() == 0, "nn::GRU: proj_size is for an LSTM");
+}
+TensorList GRUImpl::step(const Tensor& input, const TensorList& states, const RecurrentWeights& w) const {
+  return {gru_step(input, states[0], w)};
+}
+std::tuple<Tensor, Tensor> GRUImpl::forward(const TensorArg& x, const Tensor& h_0) {
+  TensorList results = run(x, {h_0});
+  return {results[0], results[1]};
+}
+
+// --- cells
+
+RecurrentCellImpl::RecurrentCellImpl(const RecurrentCellOptions& given, int64_t gates) : options(given) {
+  int64_t in = options.input_size(), hidden = options.hidden_size();
+  check(in > 0 && hidden > 0, "nn: a recurrent cell of input_size {} and hidden_size {}", in, hidden);
+  weights.ih = register_parameter("weight_ih", new_parameter({gates * hidden, in}));
+  weights.hh = register_parameter("weight_hh", new_parameter({gates * hidden, hidden}));
+  if (options.bias()) {
+    weights.bias_ih = register_parameter("bias_ih", new_parameter({gates * hidden}));
+    weights.bias_hh = register_parameter("bias_hh", new_parameter({gates * hidden}));
+  }
+  if (initialises_parameters()) reset_parameters();
+}
+
+void RecurrentCellImpl::reset_parameters() { fill_uniformly(*this, options.hidden_size()); }
+
+Tensor RecurrentCellImpl::input_of(const TensorArg& x) const {
+  check(x.dim() == 1 || x.dim() == 2, "nn::{}: expected [n, {}] or [{}], got {}", name(), options.input_size(),
+        options.input_size(), x.sizes());
+  return linear(x, weights.ih, weights.bias_ih);
+}
+
+Tensor RecurrentCellImpl::or_zeros(const Tensor& state, const Tensor& input) const {
+  if (state.defined()) return state;
+  Shape sizes = input.sizes();
+  sizes[sizes.size() - 1] = options.hidden_size();
+  return zeros(sizes, input.options());
+}
+
+std::string RecurrentCellImpl::extra_repr() const {
+  return format("{}, {}{}", options.input_size(), options.hidden_size(), options.bias() ? "" : ", bias=false");
+}
+
+Tensor RNNCellImpl::forward(const TensorArg& x, const Tensor& h) {
+  UserPosition here(x.where());
+  Tensor input = input_of(x);
+  return rnn_step(input, or_zeros(h, input), weights, is_relu(*this, options.nonlinearity()));
+}
+
+LSTMCellImpl::State LSTMCellImpl::forward(const TensorArg& x, const State& state) {
+  UserPosition here(x.where());
+  Tensor input = input_of(x);
+  TensorList after =
+      lstm_step(input, or_zeros(std::get<0>(state), input), or_zeros(std::get<1>(state), input), weights);
+  return {after[0], after[1]};
+}
+
+Tensor GRUCellImpl::forward(const TensorArg& x, const Tensor& h) {
+  UserPosition here(x.where());
+  Tensor input = input_of(x);
+  return gru_step(input, or_zeros(h, input), weights);
+}
+
+}  // namespace sinter::nn
