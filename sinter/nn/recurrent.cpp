@@ -75,20 +75,9 @@ RecurrentImpl::RecurrentImpl(const RecurrentOptions& given, int64_t gates) : opt
 
 void RecurrentImpl::reset_parameters() { fill_uniformly(*this, options.hidden_size()); }
 
-// x at every position. Halves of halves: the gradient of a part is as large as what it was taken from, so that positions
-// taken one by one would cost the square of their number.
-static void take_apart(const Tensor& x, TensorList& positions) {
-  int64_t count = x.size(0);
-  if (count == 1) return positions.push_back(x.select(0, 0));
-  take_apart(x.slice(0, 0, count / 2), positions);
-  take_apart(x.slice(0, count / 2), positions);
-}
-
 TensorList RecurrentImpl::walk(const Tensor& x, const TensorList& states, const RecurrentWeights& w,
                                bool reverse) const {
-  TensorList inputs, now = states;
-  take_apart(linear(x, w.ih, w.bias_ih), inputs);
-  TensorList outputs(inputs.size());
+  TensorList inputs = linear(x, w.ih, w.bias_ih).unbind(0), outputs(inputs.size()), now = states;
   for (size_t i = 0; i < inputs.size(); ++i) {
     size_t at = reverse ? inputs.size() - 1 - i : i;
     now = step(inputs[at], now, w);

@@ -346,13 +346,24 @@ TensorList chunk(const TensorArg& x, int64_t chunks, int64_t dim) {
   if (total == 0) return TensorList(size_t(chunks), alias(x));
   return split(x, (total + (chunks - 1)) / chunks, dim);
 }
+// Halves of halves: the gradient of a part is as large as what it was taken from, so that positions taken one by one would
+// cost the square of their number.
+static void take_apart(const Tensor& x, int64_t dim, int64_t size, TensorList& out) {
+  if (size == 1) return out.push_back(x.select(dim, 0));
+  take_apart(x.slice(dim, 0, size / 2), dim, size / 2, out);
+  take_apart(x.slice(dim, size / 2), dim, size - size / 2, out);
+}
+
 TensorList unbind(const TensorArg& x, int64_t dim) {
   UserPosition here(x.where());
   check(x.dim() > 0, "unbind: a 0-d tensor has no dimension to take apart");
   dim = wrap_dim("unbind", dim, x.dim());
   int64_t size = x.size(dim).to_int(x.where());
   TensorList out;
-  for (int64_t i = 0; i < size; ++i) out.push_back(select(x, dim, i));
+  if (size > 0 && x.tensor().requires_grad())
+    take_apart(x.tensor(), dim, size, out);
+  else
+    for (int64_t i = 0; i < size; ++i) out.push_back(select(x, dim, i));
   return out;
 }
 
