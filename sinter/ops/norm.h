@@ -91,6 +91,15 @@ Tensor kl_div(const TensorArg& x, const TensorArg& target, Reduction reduction =
               bool log_target = false);
 // The cosine of the angle between vectors along dim.
 Tensor cosine_similarity(const TensorArg& a, const TensorArg& b, int64_t dim = 1, double eps = 1e-8);
+// Connectionist temporal classification: -log of the probability of a target over all its alignments with a longer input, in
+// which classes may be repeated and blanks stand between them. log_probs is [t, n, classes], as log_softmax gives them;
+// targets [n, s], or all of them joined, 1-d (which reads the lengths on the host); lengths integers, [n]. Without n: [t,
+// classes], [s], and lengths of one element. The mean is over the batch, of losses over the length of their target.
+// A target that no alignment fits has an infinite loss, or with zero_infinity none; its gradient is zero. Gradients are those
+// of log_probs themselves; PyTorch's take into account already that they are normalised, which log_softmax does in turn. A
+// step for each position of the input: about ten ops.
+Tensor ctc_loss(const TensorArg& log_probs, const Tensor& targets, const Tensor& input_lengths, const Tensor& target_lengths,
+                int64_t blank = 0, Reduction reduction = Reduction::kMean, bool zero_infinity = false);
 // x where target is 1, max(0, margin - x) where it is -1.
 Tensor hinge_embedding_loss(const TensorArg& x, const TensorArg& target, double margin = 1,
                             Reduction reduction = Reduction::kMean);
