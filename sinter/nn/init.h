@@ -41,16 +41,23 @@ const Tensor& orthogonal_(const Tensor& tensor, double gain = 1, Where where = W
 }  // namespace nn::init
 }  // namespace sinter
 
-// Bounds on gradients, applied between backward() and the optimiser's step.
+// Bounds on gradients, applied between backward() and the optimiser's step, and parameters as one vector.
 namespace sinter SINTER_API {
 namespace nn::utils {
 
+// The norm of all elements together, as f32; 0 for none.
+Tensor get_total_norm(const TensorList& tensors, double norm_type = 2, bool error_if_nonfinite = false,
+                      Where where = Where::current());
 // Scales all gradients by one factor so that their common norm is at most max_norm; gives the norm they had. Tensors
 // without a gradient are passed over. Nothing is read on the host unless error_if_nonfinite.
 Tensor clip_grad_norm_(const TensorList& parameters, double max_norm, double norm_type = 2,
                        bool error_if_nonfinite = false, Where where = Where::current());
 // Holds every element of every gradient within [-clip_value, clip_value].
 void clip_grad_value_(const TensorList& parameters, double clip_value, Where where = Where::current());
+
+// All elements one after another, 1-d and recorded; and back, unrecorded and in place.
+Tensor parameters_to_vector(const TensorList& parameters, Where where = Where::current());
+void vector_to_parameters(const Tensor& vector, const TensorList& parameters, Where where = Where::current());
 
 }  // namespace nn::utils
 }  // namespace sinter

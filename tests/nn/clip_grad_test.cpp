@@ -34,5 +34,30 @@ TEST(ClipGrad, ValueBoundsEveryElement) {
   expect_values(params[1].grad(), {-3.5});
 }
 
+TEST(ClipGrad, TotalNormIsOfAllElements) {
+  expect_values(nn::utils::get_total_norm({tensor({3.0, 0.0}), tensor({-4.0})}), {5});
+  expect_values(nn::utils::get_total_norm({tensor({3.0, 0.0}), tensor({-4.0})}, INFINITY), {4});
+  expect_values(nn::utils::get_total_norm({}), {0});
+  EXPECT_THROW(nn::utils::get_total_norm({tensor({INFINITY})}, 2, /*error_if_nonfinite=*/true), Error);
+}
+
+TEST(Parameters, AsAVectorAndBack) {
+  nn::Linear layer(2, 1);
+  {
+    NoGradGuard no_grad;
+    layer->weight.copy_(tensor({{1.0, 2.0}}));
+    layer->bias.fill_(3);
+  }
+  Tensor all = nn::utils::parameters_to_vector(layer->parameters());
+  expect_values(all, {1, 2, 3});
+  (all * tensor({1.0, 10.0, 100.0})).sum().backward();
+  expect_values(layer->weight.grad(), {1, 10});
+  nn::utils::vector_to_parameters(tensor({4.0, 5.0, 6.0}), layer->parameters());
+  expect_values(layer->weight, {4, 5});
+  expect_values(layer->bias, {6});
+  EXPECT_TRUE(layer->bias.is_leaf() && layer->bias.requires_grad());
+  EXPECT_THROW(nn::utils::vector_to_parameters(ones({4}), layer->parameters()), Error);
+}
+
 }  // namespace
 }  // namespace sinter

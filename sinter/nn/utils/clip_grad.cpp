@@ -17,12 +17,24 @@ static TensorList gradients_of(const TensorList& parameters) {
   return grads;
 }
 
-// Of all elements together. The usual one adds up squares and takes one root.
-static Tensor total_norm(const TensorList& grads, double norm_type) {
+static Tensor total_norm(const char* function, const TensorList& tensors, double norm_type, bool error_if_nonfinite) {
+  if (tensors.empty()) return tensor(0.0);
+  NoGradGuard no_grad;
+  // The usual one adds up squares and takes one root.
   TensorList parts;
-  for (auto& grad : grads)
-    parts.push_back(norm_type == 2 ? square(grad.to(kFloat32)).sum() : norm(grad, norm_type).to(kFloat32));
-  return norm_type == 2 ? stack(parts).sum().sqrt() : norm(stack(parts), norm_type);
+  for (auto& one : tensors)
+    parts.push_back(norm_type == 2 ? square(one.to(kFloat32)).sum() : norm(one, norm_type).to(kFloat32));
+  Tensor total = norm_type == 2 ? stack(parts).sum().sqrt() : norm(stack(parts), norm_type);
+  if (error_if_nonfinite) {
+    double value = total.item<double>();
+    check(std::isfinite(value), "{}: the norm of the gradients is {}, so they cannot be clipped", function, value);
+  }
+  return total;
+}
+
+Tensor get_total_norm(const TensorList& tensors, double norm_type, bool error_if_nonfinite, Where where) {
+  UserPosition here(where);
+  return total_norm("get_total_norm", tensors, norm_type, error_if_nonfinite);
 }
 
 Tensor clip_grad_norm_(const TensorList& parameters, double max_norm, double norm_type, bool error_if_nonfinite,
@@ -30,12 +42,7 @@ Tensor clip_grad_norm_(const TensorList& parameters, double max_norm, double nor
   UserPosition here(where);
   NoGradGuard no_grad;
   TensorList grads = gradients_of(parameters);
-  if (grads.empty()) return tensor(0.0);
-  Tensor total = total_norm(grads, norm_type);
-  if (error_if_nonfinite) {
-    double value = total.item<double>();
-    check(std::isfinite(value), "clip_grad_norm_: the norm of the gradients is {}, so they cannot be clipped", value);
-  }
+  Tensor total = total_norm("clip_grad_norm_", grads, norm_type, error_if_nonfinite);
   // Multiplying even when the factor is 1 keeps the host from waiting for the norm.
   Tensor factor = clamp_max(max_norm / (total + 1e-6), 1.0);
   for (auto& grad : grads) grad.mul_(factor.to(grad.dtype()));
