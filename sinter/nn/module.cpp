@@ -130,6 +130,12 @@ void Module::unregister_module(const std::string& name) {
   touch();
 }
 
+void Module::unregister_parameter(const std::string& name) {
+  auto removed = std::erase_if(parameters_, [&](auto& slot) { return slot.name == name; });
+  check(removed == 1, "unregister_parameter: {} has no parameter '{}'", this->name(), name);
+  touch();
+}
+
 // --- walking
 
 void Module::walk(const std::string& prefix, const std::function<void(const std::string&, Module&)>& f) {

@@ -86,6 +86,8 @@ class Module {
     return module;
   }
   void unregister_module(const std::string& name);
+  // The tensor itself stays as it is; who holds it goes on using it.
+  void unregister_parameter(const std::string& name);
 
   // --- walking the tree; a tensor or module reached twice is listed once, under its first name
   TensorList parameters(bool recurse = true) const;
