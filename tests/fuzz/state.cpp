@@ -64,6 +64,14 @@ const std::vector<OptimizerForm>& optimizer_forms() {
       OPTIMIZER(optim::Adam, optim::AdamOptions(0.02).amsgrad(true).weight_decay(0.05).betas({0.8, 0.95})),
       OPTIMIZER(optim::AdamW, optim::AdamWOptions(0.01)),
       OPTIMIZER(optim::AdamW, optim::AdamWOptions(0.02).maximize(true).eps(1e-4)),
+      // None whose steps jump with the sign of a gradient, as Lion's do.
+      OPTIMIZER(optim::NAdam, optim::NAdamOptions(0.01).eps(1e-4)),
+      OPTIMIZER(optim::RAdam, optim::RAdamOptions(0.01).betas({0.8, 0.9}).eps(1e-4).weight_decay(0.1)),
+      OPTIMIZER(optim::RMSprop, optim::RMSpropOptions(0.01).eps(1e-3).momentum(0.5)),
+      OPTIMIZER(optim::RMSprop, optim::RMSpropOptions(0.01).eps(1e-2).centered(true).weight_decay(0.05)),
+      OPTIMIZER(optim::Adagrad, optim::AdagradOptions(0.02).lr_decay(0.1).initial_accumulator_value(0.1)),
+      OPTIMIZER(optim::Adadelta, optim::AdadeltaOptions(0.5).eps(1e-3)),
+      OPTIMIZER(optim::Adafactor, optim::AdafactorOptions(0.02).eps({1e-3, 1e-3}).weight_decay(0.1)),
   };
   return all;
 }
@@ -72,6 +80,11 @@ const std::vector<ScheduleForm>& schedule_forms() {
   static const std::vector<ScheduleForm> all = {
       SCHEDULE(optim::StepLR, 2, 0.5),
       SCHEDULE(optim::CosineAnnealingLR, 4),
+      SCHEDULE(optim::MultiStepLR, std::vector<int64_t>{1, 3}, 0.5),
+      SCHEDULE(optim::LinearLR, 0.25, 1.0, 3),
+      SCHEDULE(optim::ExponentialLR, 0.9),
+      SCHEDULE(optim::CosineAnnealingWarmRestarts, 2, 2),
+      SCHEDULE(optim::OneCycleLR, optim::OneCycleLROptions(0.05, 100).cycle_momentum(false)),
       SCHEDULE(optim::LambdaLR, [](int64_t epoch) { return 1.0 / double(1 + epoch); }),
   };
   return all;

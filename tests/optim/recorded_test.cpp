@@ -122,6 +122,22 @@ TEST_P(Recorded, GoesOnFromACheckpoint) {
   expect_recorded(second.params(), GetParam().name, kRecordedSteps, 1e-9);
 }
 
+TEST_P(Recorded, HalfParametersStayHalf) {
+  RecordedProblem one(kBFloat16), other(kBFloat16);
+  auto fast = GetParam().make(one.params()), plain = GetParam().make(other.params());
+  auto step = compile([&] { return one.step(*fast); });
+  for (int i = 0; i < 4; ++i) {
+    step();
+    other.step(*plain);
+  }
+  for (size_t p = 0; p < 3; ++p) {
+    EXPECT_EQ(other.params()[p].dtype(), kBFloat16);
+    EXPECT_TRUE(one.params()[p].allclose(other.params()[p], 0.1, 0.1)) << one.params()[p] << other.params()[p];
+  }
+  for (auto& [name, value] : plain->state_dict())
+    EXPECT_EQ(value.dtype(), name.ends_with(".step") ? kInt64 : kBFloat16) << name;
+}
+
 INSTANTIATE_TEST_SUITE_P(Optimizers, Recorded, ::testing::ValuesIn(cases()),
                          [](auto& info) { return std::string(info.param.name); });
 
