@@ -43,8 +43,8 @@ Tensor log_of_sum(const Tensor& a, const Tensor& b, const Tensor& c) {
 Tensor losses(const Tensor& log_probs, const Tensor& given, const Tensor& input_lengths, const Tensor& target_lengths,
               int64_t blank) {
   Dim batch = log_probs.size(1), longest = given.size(1), states = longest * 2 + 1;
-  Device device = log_probs.device();
-  Tensor is_target = arange_of_size(longest, TensorOptions(kInt64).device(device)) < target_lengths.unsqueeze(1);
+  auto count = [&](const Dim& size) { return arange_of_size(size, TensorOptions(kInt64).device(log_probs.device())); };
+  Tensor is_target = count(longest) < target_lengths.unsqueeze(1);
   Tensor targets = where(is_target, given.to(kInt64), blank);
 
   // Blank, first class, blank, second class, …, blank.
@@ -55,11 +55,13 @@ Tensor losses(const Tensor& log_probs, const Tensor& given, const Tensor& input_
   Tensor index = labels.unsqueeze(0).expand({log_probs.size(0), batch, states});
   TensorList steps = gather(log_probs, 2, index).unbind(0);
 
-  Tensor first = arange_of_size(states, TensorOptions(kInt64).device(device)) < 2;
+  // A tensor and no comparison with t: steps that differ in a number would be kernels of their own.
+  TensorList goes_on = (count(log_probs.size(0)).view({-1, 1, 1}) < input_lengths.unsqueeze(1)).unbind(0);
+  Tensor first = count(states) < 2;
   Tensor alpha = where(first, steps[0], kNever);
   for (size_t t = 1; t < steps.size(); ++t) {
     Tensor next = log_of_sum(alpha, moved(alpha, 1), where(may_skip, moved(alpha, 2), kNever)) + steps[t];
-    alpha = where((input_lengths > int64_t(t)).unsqueeze(1), next, alpha);
+    alpha = where(goes_on[t], next, alpha);
   }
   // It ends with the last class or the blank behind it. An empty target has the blank alone.
   Tensor last = (target_lengths * 2).unsqueeze(1);
