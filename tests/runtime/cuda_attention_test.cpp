@@ -115,6 +115,24 @@ TEST(CudaAttention, ChoosesItsKernelByTheShape) {
   EXPECT_EQ(cuda_attention_sources(shifted, device_of(8))[0].name, "attention_plain_bf16_64");
 }
 
+TEST(CudaAttention, GivesLogarithmsOfSumsByTwoOfItsKernels) {
+  float lse;
+  const auto source = [&](const Case& c, DType dtype) {
+    CudaAttention p = shape_of(c, dtype);
+    p.lse = &lse;
+    EXPECT_EQ(cuda_attention_workspace(p, device_of(8)), 0);
+    return cuda_attention_sources(p, device_of(9))[0];
+  };
+  const CudaSource one = source({1, 32, 8, 1, 1024, 64, 64, false, kShown, false}, kBFloat16);
+  EXPECT_EQ(one.name, "attention_prefill_bf16_64_rows64_mask_bool_lse");
+  const CudaSource few = source({1, 4, 4, 3, 512, 32, 32, true}, kFloat32);
+  EXPECT_EQ(few.name, "attention_plain_f32_32_causal_lse");
+  EXPECT_EQ(source({1, 8, 8, 200, 200, 64, 64, true}, kFloat16).name,
+            "attention_prefill_f16_64_rows64_groups2_causal_lse");
+  if (!nvrtc_problem().empty()) GTEST_SKIP() << nvrtc_problem();
+  EXPECT_FALSE(compile_cuda(one.text + few.text, "attention_lse", "sm_80").empty());
+}
+
 TEST(CudaAttention, TakesWhatItHasKernelsFor) {
   EXPECT_TRUE(takes_cuda_attention(shape_of({1, 8, 8, 9, 9, 256, 1}, kFloat32)));
   EXPECT_FALSE(takes_cuda_attention(shape_of({1, 8, 8, 9, 9, 257, 64}, kFloat32)));

@@ -7,6 +7,7 @@
 
 #include "sinter/base/error.h"
 #include "sinter/base/format.h"
+#include "sinter/runtime/cuda/attention/attention_text.h"
 #include "sinter_embedded.h"
 
 namespace sinter::runtime {
@@ -41,24 +42,10 @@ struct Kernel {
   bool same_mask;        // decode: the rows have one row of the mask in common
   bool eager;            // cluster: keys are read before the mask
   int mask;
-  bool causal;
+  bool causal, lse;
 
   auto operator<=>(const Kernel&) const = default;
 };
-
-// Every row of the operand begins at a multiple of 16 bytes.
-bool has_whole_vectors(const AttentionOperand& operand, int64_t item, bool indirect) {
-  const auto whole = [&](int64_t elements) { return elements * item % 16 == 0; };
-  return whole(operand.batch_stride) && whole(operand.head_stride) && whole(operand.row_stride) &&
-         (indirect || reinterpret_cast<uintptr_t>(operand.data) % 16 == 0);
-}
-
-int rounded_size(int64_t size, std::initializer_list<int> sizes) {
-  for (int s : sizes)
-    if (size <= s) return s;
-  SINTER_INTERNAL_ASSERT(false, "attention: no kernel for rows of {}", size);
-  return 0;
-}
 
 // The layouts below follow the structs of that name in the texts.
 int64_t rows_ahead(const Kernel& k) {
@@ -102,22 +89,23 @@ void choose_cluster(Kernel& kernel, const CudaAttention& p, const CudaDeviceInfo
   const int64_t round = ClusterLayout(k).round, keys = seen_keys(p), blocks = units_of(p, k) * kClusterBlocks;
   if (keys > kMostRounds * round || blocks > kClustersPerProcessor * device.multiprocessors) return;
   k.kind = Kind::kCluster;
-  const int64_t row = (p.size + p.value_size) * (p.dtype == kFloat32 ? 4 : 2);
+  const int64_t row = (p.size + p.value_size) * item_size(p.dtype);
   k.eager = p.mask.type != AttentionMaskType::kBool ||
             p.batch * (p.heads / p.group) * std::min(keys, round) * row <= kEagerBytes;
   kernel = k;
 }
 
 Kernel kernel_of(const CudaAttention& p, const CudaDeviceInfo& device) {
-  const int64_t item = p.dtype == kFloat32 ? 4 : 2;
+  const int64_t item = item_size(p.dtype);
   const AttentionOperand out{p.out, p.out_batch_stride, p.out_head_stride, p.out_row_stride};
   const bool vectors = p.size % 8 == 0 && p.value_size % 8 == 0 &&
                        has_whole_vectors(p.query, item, p.indirect & kIndirectQuery) &&
                        has_whole_vectors(p.key, item, p.indirect & kIndirectKey) &&
                        has_whole_vectors(p.value, item, p.indirect & kIndirectValue) &&
                        has_whole_vectors(out, item, p.indirect & kIndirectOut);
-  Kernel k{Kind::kPlain, p.dtype, 0, 0, 0, 0, 0, false, false, int(p.mask.type), p.causal};
-  if (vectors && p.queries <= kDecodeQueries) {
+  Kernel k{Kind::kPlain, p.dtype, 0, 0, 0, 0, 0, false, false, int(p.mask.type), p.causal,
+           p.lse != nullptr};
+  if (vectors && p.queries <= kDecodeQueries && !k.lse) {
     k.kind = Kind::kDecode;
     k.size = k.value_size = rounded_size(std::max(p.size, p.value_size), {32, 64, 128, 256});
     k.rows = rounded_size(std::min<int64_t>(p.group * p.queries, 8), {1, 2, 4, 8});
@@ -173,10 +161,6 @@ struct Splits {
   }
 };
 
-const char* type_name(DType dtype) {
-  return dtype == kFloat32 ? "float" : dtype == kBFloat16 ? "sinter_attention::Bf16" : "sinter_attention::Half";
-}
-
 int64_t threads_of(const Kernel& k) {
   return k.kind == Kind::kCluster ? kClusterThreads : k.kind == Kind::kPrefill ? k.rows * 2 * k.groups : kThreads;
 }
@@ -188,58 +172,50 @@ int least_blocks(const Kernel& k) {
 
 std::string kernel_name(const Kernel& k) {
   static const char* const kinds[] = {"decode", "cluster", "prefill", "plain"};
-  static const char* const masks[] = {"", "_bool", "_f32", "_bf16", "_f16"};
-  std::string name = format("attention_{}_{}", kinds[int(k.kind)],
-                            k.dtype == kFloat32 ? "f32" : k.dtype == kBFloat16 ? "bf16" : "f16");
+  std::string name = format("attention_{}_{}", kinds[int(k.kind)], attention_suffix(k.dtype));
   if (k.size != 0 && k.size != k.value_size) name += format("_{}", k.size);
   name += format("_{}", k.value_size);
   if (k.rows != 0) name += format("_rows{}", k.rows);
   if (k.groups > 1) name += format("_groups{}", k.groups);
   if (k.eager) name += "_eager";
   if (k.same_mask && k.mask != 0) name += "_same";
-  if (k.mask != 0) name += format("_mask{}", masks[k.mask]);
-  return name + (k.causal ? "_causal" : "");
+  return name + attention_suffix(k.mask, k.causal) + (k.lse ? "_lse" : "");
 }
 
 CudaSource source_of(const Kernel& k) {
   CudaSource source{.name = kernel_name(k), .text = "", .shared_bytes = 0};
-  // Several of these texts may meet in one program.
-  const auto add = [&](const char* guard, std::initializer_list<const char*> texts) {
-    source.text += format("#ifndef SINTER_ATTENTION_{}\n#define SINTER_ATTENTION_{}\n", guard, guard);
-    source.text += "namespace sinter_attention {\n";
-    for (const char* text : texts) source.text += text;
-    source.text += "}\n#endif\n";
-  };
-  add("SUPPORT", {embedded::cuda_attention_params, embedded::cuda_attention_support});
+  const auto add = [&](const char* name, const char* text) { add_attention_text(source.text, name, {text}); };
+  add_attention_support(source.text);
   std::string call, bounds = format("__launch_bounds__({}, {})", threads_of(k), least_blocks(k));
   switch (k.kind) {
     case Kind::kDecode:
-      add("DECODE", {embedded::cuda_attention_decode});
-      call = format("decode<{}, {}, {}, {}", type_name(k.dtype), k.size, k.rows, k.same_mask ? "true" : "false");
+      add("DECODE", embedded::cuda_attention_decode);
+      call = format("decode<{}, {}, {}, {}", attention_type(k.dtype), k.size, k.rows, k.same_mask ? "true" : "false");
       source.shared_bytes = int(DecodeLayout(k).bytes);
       break;
     case Kind::kCluster:
-      add("CLUSTER", {embedded::cuda_attention_cluster});
+      add("CLUSTER", embedded::cuda_attention_cluster);
       bounds += format(" __cluster_dims__({}, 1, 1)", kClusterBlocks);
-      call = format("cluster<{}, {}, {}, {}, {}, {}, {}", type_name(k.dtype), k.size, k.rows, kClusterBlocks,
+      call = format("cluster<{}, {}, {}, {}, {}, {}, {}", attention_type(k.dtype), k.size, k.rows, kClusterBlocks,
                     kClusterThreads, k.same_mask ? "true" : "false", k.eager ? "true" : "false");
       source.shared_bytes = int(ClusterLayout(k).bytes);
       break;
     case Kind::kPrefill:
-      add("PREFILL", {embedded::cuda_attention_prefill});
-      call = format("prefill<{}, {}, {}, {}, {}, {}", type_name(k.dtype), k.size, k.value_size, k.rows, k.groups,
+      add("PREFILL", embedded::cuda_attention_prefill);
+      call = format("prefill<{}, {}, {}, {}, {}, {}", attention_type(k.dtype), k.size, k.value_size, k.rows, k.groups,
                     k.keys);
       source.shared_bytes = int(prefill_bytes(k));
       break;
     case Kind::kPlain:
-      add("PLAIN", {embedded::cuda_attention_plain});
-      call = format("plain<{}, {}", type_name(k.dtype), k.value_size);
+      add("PLAIN", embedded::cuda_attention_plain);
+      call = format("plain<{}, {}", attention_type(k.dtype), k.value_size);
       source.shared_bytes = int(plain_bytes(kLargestSize, k.value_size));
       break;
   }
   source.text += format("extern \"C\" __global__ void {} {}", bounds, source.name);
   source.text += "(const __grid_constant__ sinter_attention::Params p) {\n";
-  source.text += format("  sinter_attention::attention_{}, {}, {}>(p);\n", call, k.mask, k.causal ? "true" : "false");
+  source.text += format("  sinter_attention::attention_{}, {}, {}", call, k.mask, k.causal ? "true" : "false");
+  source.text += k.lse ? ", true>(p);\n" : ">(p);\n";
   source.text += "}\n";
   return source;
 }
@@ -261,7 +237,7 @@ CudaFunction function_of(const Kernel& kernel, int device) {
 Params params_of(const CudaAttention& p) {
   Params x{};
   x.query = p.query.data, x.key = p.key.data, x.value = p.value.data, x.mask = p.mask.data;
-  x.out = p.out, x.workspace = p.workspace;
+  x.out = p.out, x.workspace = p.workspace, x.lse = p.lse;
   x.query_batch = p.query.batch_stride, x.query_head = p.query.head_stride, x.query_row = p.query.row_stride;
   x.key_batch = p.key.batch_stride, x.key_head = p.key.head_stride, x.key_row = p.key.row_stride;
   x.value_batch = p.value.batch_stride, x.value_head = p.value.head_stride, x.value_row = p.value.row_stride;

@@ -6,6 +6,7 @@
 // cluster for the keys of a head. Few queries else: the keys are split over the multiprocessors and joined in the same
 // launch, and splits that a bool mask hides cost a look at the mask. Many queries of bf16 or f16: tensor cores, the
 // weights rounded to the type of the values. All else, f32 above all: f32 arithmetic throughout. Sums are f32 always.
+// For training the last two, which serve any number of queries, also give the logarithm of each row's sum.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -25,6 +26,7 @@ enum CudaAttentionIndirect : uint32_t {
   kIndirectValue = 4,
   kIndirectMask = 8,
   kIndirectOut = 16,
+  kIndirectLse = 32,
 };
 
 // As AttentionProblem, with device memory. Pointers that are given indirectly lead to multiples of 16 bytes.
@@ -39,6 +41,9 @@ struct CudaAttention {
   float scale = 1;
   void* out = nullptr;  // [batch, heads, queries, value_size]; the strides count elements, rows lie side by side
   int64_t out_batch_stride = 0, out_head_stride = 0, out_row_stride = 0;
+  // [batch, heads, queries], dense: log(sum over the keys of exp(score)), what attention_backward.h asks for; infinity
+  // for a row to which a mask leaves no key. Null: not wanted.
+  float* lse = nullptr;
   uint32_t indirect = 0;
   // cuda_attention_workspace bytes. Its first kCudaAttentionCounters bytes are zero before the first launch, and again
   // after every one: launches of one stream may share it, whatever their problems, and may be recorded and replayed.
@@ -54,7 +59,8 @@ bool takes_cuda_attention(const CudaAttention& problem);
 int64_t cuda_attention_workspace(const CudaAttention& problem, const CudaDeviceInfo& device);
 // The kernel of this problem on such a device, a text that can be compiled behind any prelude together with others.
 // Many problems share one: it depends on the types, the sizes of rows, causality, whether rows are whole vectors (of 16
-// bytes), on the number of queries up to eight of them, and on how well the problem fills the device.
+// bytes) and whether `lse` is wanted, on the number of queries up to eight of them, and on how well the problem fills the
+// device.
 std::vector<CudaSource> cuda_attention_sources(const CudaAttention& problem, const CudaDeviceInfo& device);
 // Compiles and loads that kernel on the device, where it stays.
 void prepare_cuda_attention(int device, const CudaAttention& problem);
