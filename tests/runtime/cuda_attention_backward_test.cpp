@@ -1,0 +1,367 @@
+// Gradients of attention on the GPU: the texts compile, give what the formulas do when they run on the host, and do so on a GPU.
+#include "sinter/runtime/cuda/attention/attention_backward.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "sinter/runtime/cuda/device.h"
+#include "sinter/runtime/cuda/memory.h"
+#include "sinter/runtime/cuda/stream.h"
+#include "tests/runtime/attention_gradients.h"
+#include "tests/runtime/attention_on_host.h"
+
+namespace sinter::runtime {
+namespace {
+
+constexpr auto kNone = AttentionMaskType::kNone;
+constexpr auto kShown = AttentionMaskType::kBool;
+constexpr auto kAdded = AttentionMaskType::kFloat32;
+constexpr AttentionMaskType kMasks[] = {kNone, kShown, kAdded, AttentionMaskType::kBFloat16, AttentionMaskType::kFloat16};
+
+CudaAttentionBackward shape_of(DType dtype, int64_t size, int64_t value_size, bool causal = false,
+                               AttentionMaskType mask = kNone) {
+  CudaAttentionBackward p{.batch = 2, .heads = 4, .queries = 100, .keys = 100, .size = size, .value_size = value_size,
+                          .group = 2, .dtype = dtype};
+  p.causal = causal;
+  p.mask.type = mask;
+  return p;
+}
+
+TEST(CudaAttentionBackward, TextsCompileForEveryArchitecture) {
+  if (!nvrtc_problem().empty()) GTEST_SKIP() << nvrtc_problem();
+  // Rows of 24 suit the tensor cores, those of 17 do not; small ones compile fast. Half of all for each architecture.
+  for (auto [dtype, size] : {std::pair(kFloat32, 17), {kBFloat16, 17}, {kBFloat16, 24}, {kFloat16, 24}}) {
+    std::string programs[2];
+    for (bool causal : {false, true})
+      for (AttentionMaskType mask : kMasks) {
+        if (mask > kAdded && (dtype != kBFloat16 || size != 24)) continue;  // numbers of another width, nothing else
+        for (auto& source : cuda_attention_backward_sources(shape_of(dtype, size, size, causal, mask)))
+          programs[(int(mask) + causal) % 2] += source.text;
+      }
+    EXPECT_FALSE(compile_cuda(programs[0], "attention_backward", "sm_80").empty());
+    EXPECT_FALSE(compile_cuda(programs[1], "attention_backward", "sm_90").empty());
+  }
+}
+
+TEST(CudaAttentionBackward, ChoosesItsKernelsByTheShape) {
+  const auto names = [](const CudaAttentionBackward& p) {
+    auto sources = cuda_attention_backward_sources(p);
+    return sources[0].name + " " + sources[1].name;
+  };
+  EXPECT_EQ(names(shape_of(kBFloat16, 64, 64, true)),
+            "attention_backward_queries_bf16_64_causal attention_backward_keys_bf16_64_causal");
+  EXPECT_EQ(names(shape_of(kFloat16, 80, 24, false, kShown)),
+            "attention_backward_queries_f16_96_32_mask_bool attention_backward_keys_f16_96_32_mask_bool");
+  EXPECT_EQ(names(shape_of(kFloat32, 80, 80)),
+            "attention_backward_plain_queries_f32_128 attention_backward_plain_keys_f32_128");
+  // Rows that are no whole vectors.
+  const std::string plain = "attention_backward_plain_queries_bf16_64 attention_backward_plain_keys_bf16_64";
+  EXPECT_EQ(names(shape_of(kBFloat16, 60, 64)), plain);
+  CudaAttentionBackward shifted = shape_of(kBFloat16, 64, 64);
+  shifted.grad_value.row_stride = 65;
+  EXPECT_EQ(names(shifted), plain);
+  shifted = shape_of(kBFloat16, 64, 64);
+  shifted.out.head_stride = 4;
+  EXPECT_EQ(names(shifted), plain);
+  shifted = shape_of(kBFloat16, 64, 64);
+  shifted.key.data = reinterpret_cast<void*>(8);
+  EXPECT_EQ(names(shifted), plain);
+  shifted.indirect = kIndirectKey;  // leads to a multiple of 16
+  EXPECT_NE(names(shifted), plain);
+}
+
+TEST(CudaAttentionBackward, TakesWhatItHasKernelsFor) {
+  EXPECT_TRUE(takes_cuda_attention_backward(shape_of(kFloat32, 128, 1)));
+  EXPECT_FALSE(takes_cuda_attention_backward(shape_of(kFloat32, 129, 64)));
+  EXPECT_FALSE(takes_cuda_attention_backward(shape_of(kFloat32, 64, 0)));
+  EXPECT_FALSE(takes_cuda_attention_backward(shape_of(kFloat64, 64, 64)));
+  CudaAttentionBackward p = shape_of(kFloat32, 64, 64);
+  p.group = 3;
+  EXPECT_FALSE(takes_cuda_attention_backward(p));
+  EXPECT_EQ(cuda_attention_backward_workspace(p), 2 * 4 * 100 * 4);
+}
+
+TEST(CudaAttentionBackward, SharedMemoryFitsTheSmallestArchitecture) {
+  for (DType dtype : {kFloat32, kBFloat16})
+    for (int64_t size = 32; size <= 128; size += 32)
+      for (int64_t value_size = 32; value_size <= 128; value_size += 32)
+        for (auto& source : cuda_attention_backward_sources(shape_of(dtype, size, value_size)))
+          EXPECT_LE(source.shared_bytes, 99 * 1024) << source.name;
+}
+
+// Errors of 16-bit types are those of the result, its gradient's sum, the weights and their gradients, rounded once each.
+double tolerance(DType dtype) { return dtype == kFloat32 ? 2e-6 : dtype == kBFloat16 ? 6e-3 : 8e-4; }
+constexpr double kWorst = 12;  // how much farther off one element of many may be
+
+void expect_near(HostRows& got, const Expected& want, const GradientProblem& x, const char* what) {
+  got.read();
+  const Distance d = distance(got.values, want.values, want.magnitude);
+  EXPECT_LT(d.all, tolerance(x.dtype)) << what << ": " << x.c << " " << to_string(x.dtype);
+  EXPECT_LT(d.worst, kWorst * tolerance(x.dtype)) << what << ": " << x.c << " " << to_string(x.dtype);
+  EXPECT_TRUE(got.gaps_are_untouched()) << what << ": " << x.c << " " << to_string(x.dtype);
+}
+
+using Layout = GradientCase;
+
+// What the forward kernels give.
+void expect_sums(const GradientProblem& x, HostRows& out, const std::vector<float>& lse) {
+  out.read();
+  EXPECT_LT(distance(out.values, x.out.values, x.out.values).all, 2 * tolerance(x.dtype)) << x.c;
+  EXPECT_TRUE(out.gaps_are_untouched()) << x.c;
+  for (size_t i = 0; i < lse.size(); ++i) {
+    if (std::isinf(x.lse[i]))
+      EXPECT_EQ(lse[i], INFINITY) << x.c << " row " << i;
+    else
+      EXPECT_NEAR(lse[i], x.lse[i], 1e-5 * (1 + std::abs(x.lse[i]))) << x.c << " row " << i;
+  }
+}
+
+#include "sinter/runtime/cuda/attention/cuda_attention_params.embed"
+
+// The forward kernels, with the logarithms of their sums.
+TEST(AttentionOnHost, GivesTheLogarithmsOfItsSums) {
+  const std::pair<GradientCase, DType> problems[] = {
+      {{1, 2, 1, 130, 70, 64, 64, true}, kBFloat16},  // two groups of warps
+      {{1, 2, 1, 5, 70, 24, 40, false, kShown, Layout::kHeadsOutside, true, true, {3}}, kFloat16},
+      {{2, 2, 2, 40, 33, 17, 24, true, kAdded, Layout::kHeadsInside, false, true, {0, 39}}, kFloat32},
+  };
+  CudaDeviceInfo device;
+  device.major = 9, device.multiprocessors = 132;
+  for (auto& [c, dtype] : problems) {
+    GradientProblem x(c, dtype);
+    const CudaAttentionBackward b = x.shape();
+    HostRows out(c, dtype, c.heads, c.queries, c.value_size);
+    std::vector<float> lse(x.lse.size(), NAN);
+    const CudaAttention p{.batch = b.batch, .heads = b.heads, .queries = b.queries, .keys = b.keys, .size = b.size,
+                          .value_size = b.value_size, .group = b.group, .dtype = dtype, .query = b.query, .key = b.key,
+                          .value = b.value, .mask = b.mask, .causal = b.causal, .lse = lse.data()};
+    const auto sources = cuda_attention_sources(p, device);
+    Params q{};
+    q.query = x.query.data(), q.key = x.key.data(), q.value = x.value.data(), q.mask = x.mask.data();
+    q.out = out.data(), q.lse = lse.data();
+    q.query_batch = b.query.batch_stride, q.query_head = b.query.head_stride, q.query_row = b.query.row_stride;
+    q.key_batch = b.key.batch_stride, q.key_head = b.key.head_stride, q.key_row = b.key.row_stride;
+    q.value_batch = b.value.batch_stride, q.value_head = b.value.head_stride, q.value_row = b.value.row_stride;
+    q.mask_batch = b.mask.batch_stride, q.mask_head = b.mask.head_stride;
+    q.mask_row = b.mask.row_stride, q.mask_key = b.mask.key_stride;
+    q.out_batch = b.out.batch_stride, q.out_head = b.out.head_stride, q.out_row = b.out.row_stride;
+    q.heads = int(c.heads), q.queries = int(c.queries), q.keys = int(c.keys), q.group = int(b.group);
+    q.size = int(c.size), q.value_size = int(c.value_size), q.scale = x.scale;
+    const bool groups = sources[0].name.find("groups2") != std::string::npos;
+    const unsigned rows = dtype == kFloat32 ? 32 : 64;
+    const CudaGrid grid{.blocks = {unsigned(c.batch * c.heads), (unsigned(c.queries) + rows - 1) / rows, 1},
+                        .threads = {groups ? 256u : 128u, 1, 1},
+                        .shared_bytes = unsigned(sources[0].shared_bytes)};
+    EXPECT_EQ(AttentionOnHost(sources).run(0, grid, std::as_bytes(std::span(&q, 1)),
+                                           AttentionOnHost::Order::kLateCopies), "");
+    expect_sums(x, out, lse);
+  }
+}
+
+class AttentionBackwardOnHost : public testing::Test {
+ protected:
+  static void compare(const GradientCase& c, DType dtype) {
+    GradientProblem x(c, dtype);
+    std::vector<float> lse(x.lse.begin(), x.lse.end()), workspace(lse.size(), NAN);
+    CudaAttentionBackward p = x.shape();
+    p.query.data = x.query.data(), p.key.data = x.key.data(), p.value.data = x.value.data();
+    p.out.data = x.out.data(), p.grad_out.data = x.grad_out.data(), p.mask.data = x.mask.data();
+    p.lse = lse.data(), p.workspace = workspace.data();
+    const AttentionOnHost kernels(cuda_attention_backward_sources(p));
+    for (auto order : {AttentionOnHost::Order::kLateCopies, AttentionOnHost::Order::kEarlyCopies}) {
+      HostRows grad_query = x.empty_grad_query(), grad_key = x.empty_grad_key(), grad_value = x.empty_grad_value();
+      p.grad_query.data = grad_query.data(), p.grad_key.data = grad_key.data(), p.grad_value.data = grad_value.data();
+      const CudaAttentionBackwardLaunch launch = cuda_attention_backward_launch(p);
+      for (size_t i = 0; i < 2; ++i) ASSERT_EQ(kernels.run(i, launch.grids[i], launch.params, order), "") << c;
+      expect_near(grad_query, x.grad_query, x, "queries");
+      expect_near(grad_key, x.grad_key, x, "keys");
+      expect_near(grad_value, x.grad_value, x, "values");
+    }
+  }
+};
+
+TEST_F(AttentionBackwardOnHost, TensorCoresWithRowsInRegisters) {
+  compare({1, 2, 1, 130, 70, 64, 64, true}, kBFloat16);
+  compare({2, 1, 1, 17, 130, 24, 40, false, kShown, Layout::kHeadsOutside, true, true, {3}}, kFloat16);
+}
+TEST_F(AttentionBackwardOnHost, TensorCoresWithRowsInSharedMemory) {
+  compare({1, 2, 2, 70, 100, 80, 128, true, kAdded, Layout::kHeadsInside, false, true, {0, 69}}, kBFloat16);
+  compare({1, 3, 1, 65, 40, 128, 32}, kFloat16);
+}
+TEST_F(AttentionBackwardOnHost, PlainArithmetic) {
+  compare({1, 4, 2, 40, 33, 64, 24, true}, kFloat32);
+  compare({2, 2, 1, 33, 70, 17, 80, false, kShown, Layout::kOddRows, false, true, {5}}, kFloat32);
+  compare({1, 2, 1, 5, 40, 24, 24, false, AttentionMaskType::kFloat16, Layout::kOddRows, true, false}, kBFloat16);
+}
+
+class DeviceCopy {
+ public:
+  DeviceCopy(const void* data, size_t bytes) : bytes_(bytes), data_(cuda_allocator(0).allocate(bytes)) {
+    cuda_copy(data_, cuda(), data, cpu(), bytes_);
+  }
+  explicit DeviceCopy(const HostRows& x) : DeviceCopy(x.memory.data(), x.memory.size()) {}
+  explicit DeviceCopy(const std::vector<float>& x) : DeviceCopy(x.data(), x.size() * sizeof(float)) {}
+  DeviceCopy(const DeviceCopy&) = delete;
+  ~DeviceCopy() { cuda_allocator(0).release(data_, bytes_); }
+  template <class T = uint8_t>
+  T* data() const {
+    return static_cast<T*>(data_);
+  }
+  void* rows() const { return data<>() + HostRows::kMargin; }
+  void copy_to(void* to) const { cuda_copy(to, cpu(), data_, cuda(), bytes_); }
+
+ private:
+  size_t bytes_;
+  void* data_;
+};
+
+// All of a problem in device memory.
+struct OnDevice {
+  GradientProblem& x;
+  std::vector<float> lse;
+  HostRows grad_query, grad_key, grad_value;
+  DeviceCopy query, key, value, out, grad_out, mask, lse_copy, workspace, grad_query_copy, grad_key_copy, grad_value_copy;
+
+  explicit OnDevice(GradientProblem& of)
+      : x(of),
+        lse(of.lse.begin(), of.lse.end()),
+        grad_query(of.empty_grad_query()),
+        grad_key(of.empty_grad_key()),
+        grad_value(of.empty_grad_value()),
+        query(x.query),
+        key(x.key),
+        value(x.value),
+        out(x.out),
+        grad_out(x.grad_out),
+        mask(x.mask.empty() ? x.query.memory.data() : x.mask.data(), x.mask.empty() ? 1 : x.mask.size()),
+        lse_copy(lse),
+        workspace(std::vector<float>(lse.size(), NAN)),
+        grad_query_copy(grad_query),
+        grad_key_copy(grad_key),
+        grad_value_copy(grad_value) {}
+
+  CudaAttentionBackward problem() const {
+    CudaAttentionBackward p = x.shape();
+    p.query.data = query.rows(), p.key.data = key.rows(), p.value.data = value.rows();
+    p.out.data = out.rows(), p.grad_out.data = grad_out.rows(), p.mask.data = mask.data();
+    p.lse = lse_copy.data<float>(), p.workspace = workspace.data<float>();
+    p.grad_query.data = grad_query_copy.rows(), p.grad_key.data = grad_key_copy.rows();
+    p.grad_value.data = grad_value_copy.rows();
+    return p;
+  }
+  void compare() {
+    grad_query_copy.copy_to(grad_query.memory.data());
+    grad_key_copy.copy_to(grad_key.memory.data());
+    grad_value_copy.copy_to(grad_value.memory.data());
+    cuda_synchronize(0);
+    expect_near(grad_query, x.grad_query, x, "queries");
+    expect_near(grad_key, x.grad_key, x, "keys");
+    expect_near(grad_value, x.grad_value, x, "values");
+  }
+};
+
+class GpuAttentionBackward : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!cuda_is_available()) GTEST_SKIP() << cuda_problem();
+  }
+  static void compare(const GradientCase& c, std::initializer_list<DType> dtypes = {kFloat32, kBFloat16, kFloat16}) {
+    for (DType dtype : dtypes) {
+      GradientProblem x(c, dtype);
+      compare_sums(x);
+      OnDevice device(x);
+      cuda_attention_backward(0, device.problem());
+      device.compare();
+    }
+  }
+  // The forward kernels' logarithms, and that their result is the same beside them.
+  static void compare_sums(GradientProblem& x) {
+    OnDevice device(x);
+    const CudaAttentionBackward b = device.problem();
+    HostRows out(x.c, x.dtype, x.c.heads, x.c.queries, x.c.value_size);
+    std::vector<float> lse(x.lse.size(), NAN);
+    DeviceCopy out_copy(out), lse_copy(lse);
+    CudaAttention p{.batch = b.batch, .heads = b.heads, .queries = b.queries, .keys = b.keys, .size = b.size,
+                    .value_size = b.value_size, .group = b.group, .dtype = b.dtype, .query = b.query, .key = b.key,
+                    .value = b.value, .mask = b.mask, .causal = b.causal, .scale = b.scale, .out = out_copy.rows(),
+                    .out_batch_stride = b.out.batch_stride, .out_head_stride = b.out.head_stride,
+                    .out_row_stride = b.out.row_stride, .lse = lse_copy.data<float>()};
+    EXPECT_EQ(cuda_attention_workspace(p, cuda_device_info(0)), 0);
+    cuda_attention(0, p);
+    out_copy.copy_to(out.memory.data());
+    lse_copy.copy_to(lse.data());
+    cuda_synchronize(0);
+    expect_sums(x, out, lse);
+  }
+};
+
+TEST_F(GpuAttentionBackward, EverySize) {
+  for (int64_t size : {24, 64, 80, 128}) compare({1, 2, 2, 130, 257, size, size});
+  compare({1, 2, 1, 66, 67, 64, 128});
+  compare({1, 2, 1, 66, 67, 128, 24});
+  compare({1, 2, 2, 130, 100, 32, 96, true});
+}
+
+TEST_F(GpuAttentionBackward, EveryNumberOfRows) {
+  for (int64_t queries : {1, 17, 64, 130})
+    for (int64_t keys : {1, 33, 64, 257})
+      for (bool causal : {false, true}) compare({1, 2, 2, queries, keys, 64, 64, causal});
+  compare({1, 1, 1, 300, 300, 128, 128, true});
+}
+
+TEST_F(GpuAttentionBackward, HeadsThatShareKeys) {
+  compare({2, 6, 2, 129, 129, 64, 64, true});
+  compare({2, 4, 1, 65, 200, 64, 64, true});
+  compare({1, 8, 2, 200, 65, 80, 128, true});
+  compare({3, 4, 1, 70, 40, 24, 24});
+}
+
+TEST_F(GpuAttentionBackward, EveryMask) {
+  for (AttentionMaskType mask : kMasks)
+    for (bool causal : {false, true})
+      for (bool by_head : {false, true})
+        for (bool by_query : {false, true})
+          compare({2, 4, 2, 67, 143, 64, 64, causal, mask, Layout::kHeadsInside, by_head, by_query});
+  compare({1, 2, 2, 70, 160, 128, 80, false, kShown});
+  compare({1, 2, 2, 70, 160, 128, 128, true, kAdded});
+}
+
+TEST_F(GpuAttentionBackward, RowsThatSeeNothing) {
+  for (AttentionMaskType mask : {kShown, kAdded}) {
+    compare({2, 2, 1, 130, 70, 64, 64, false, mask, Layout::kHeadsInside, false, true, {0, 17, 129}});
+    compare({1, 2, 2, 17, 33, 128, 128, true, mask, Layout::kHeadsOutside, true, true, {3}});
+  }
+}
+
+TEST_F(GpuAttentionBackward, EveryLayout) {
+  for (auto layout : {Layout::kHeadsInside, Layout::kHeadsOutside, Layout::kOddRows}) {
+    compare({2, 4, 2, 130, 70, 64, 64, true, kNone, layout});
+    compare({2, 4, 2, 33, 70, 24, 80, false, kShown, layout});
+  }
+  compare({1, 2, 2, 33, 45, 17, 35, true});
+}
+
+// With pointers that the kernels read from memory, and overlapping what is queued before.
+TEST_F(GpuAttentionBackward, FindsItsPointersInMemory) {
+  for (DType dtype : {kFloat32, kBFloat16}) {
+    GradientProblem x({2, 4, 2, 130, 70, 64, 64, true, kShown}, dtype);
+    OnDevice device(x);
+    CudaAttentionBackward p = device.problem();
+    std::vector<const void*> addresses = {p.query.data,      p.key.data,      p.value.data,      p.mask.data,
+                                          p.out.data,        p.lse,           p.grad_out.data,   p.grad_query.data,
+                                          p.grad_key.data,   p.grad_value.data, p.workspace};
+    DeviceCopy cells(addresses.data(), addresses.size() * sizeof(void*));
+    const auto cell = [&](int i) { return cells.data<>() + size_t(i) * sizeof(void*); };
+    p.query.data = cell(0), p.key.data = cell(1), p.value.data = cell(2), p.mask.data = cell(3), p.out.data = cell(4);
+    p.lse = reinterpret_cast<float*>(cell(5)), p.grad_out.data = cell(6), p.grad_query.data = cell(7);
+    p.grad_key.data = cell(8), p.grad_value.data = cell(9), p.workspace = reinterpret_cast<float*>(cell(10));
+    p.indirect = (1u << addresses.size()) - 1;
+    p.overlaps_previous = true;
+    for (int round = 0; round < 2; ++round) cuda_attention_backward(0, p);
+    device.compare();
+  }
+}
+
+}  // namespace
+}  // namespace sinter::runtime
