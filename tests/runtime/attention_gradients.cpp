@@ -76,7 +76,7 @@ bool HostRows::gaps_are_untouched() const {
 GradientProblem::GradientProblem(const GradientCase& of, DType type)
     : c(of),
       dtype(type),
-      scale(float(1 / std::sqrt(double(of.size)))),
+      scale(float(of.scale != 0 ? of.scale : 1 / std::sqrt(double(of.size)))),
       query(of, type, of.heads, of.queries, of.size),
       key(of, type, of.key_heads, of.keys, of.size),
       value(of, type, of.key_heads, of.keys, of.value_size),
@@ -209,14 +209,13 @@ Distance distance(const std::vector<double>& got, const std::vector<double>& wan
                   const std::vector<double>& magnitude) {
   double error = 0, worst = 0, size = 0;
   for (size_t i = 0; i < want.size(); ++i) {
-    const double e = std::abs(got[i] - want[i]);
-    error += e * e;
-    worst = std::max(worst, e);
+    error += (got[i] - want[i]) * (got[i] - want[i]);
     size += magnitude[i] * magnitude[i];
   }
-  const auto count = double(want.size());
-  const double root = size == 0 ? 1 : std::sqrt(size / count);
-  return {std::sqrt(error / count) / root, worst / root};
+  const double count = double(want.size()), root = size == 0 ? 1 : std::sqrt(size / count);
+  for (size_t i = 0; i < want.size(); ++i)
+    worst = std::max(worst, std::abs(got[i] - want[i]) / (std::abs(magnitude[i]) + root));
+  return {std::sqrt(error / count) / root, worst};
 }
 
 }  // namespace sinter::runtime

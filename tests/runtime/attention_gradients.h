@@ -19,6 +19,7 @@ struct GradientCase {
   } layout = kHeadsInside;  // [B, T, H, D], [B, H, T, D], D + 1 apart
   bool mask_by_head = false, mask_by_query = true;
   std::vector<int64_t> blind = {};  // queries to which the mask leaves no key
+  double scale = 0;                 // 0: one over the root of the size
 };
 std::ostream& operator<<(std::ostream& out, const GradientCase& c);
 
@@ -70,8 +71,8 @@ struct GradientProblem {
   double mask_term(int64_t batch, int64_t head, int64_t query, int64_t key) const;  // minus infinity: hidden
 };
 
-// The error over all elements (NaN where one is), and that of the worst, both against the magnitude of all (root mean
-// square).
+// The error over all elements (NaN where one is) against the magnitude of all (root mean square), and that of the worst
+// against its own beside that.
 struct Distance {
   double all, worst;
 };
