@@ -1,20 +1,13 @@
 #include "sinter/io/safetensors.h"
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <atomic>
-#include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <unordered_map>
 
 #include "sinter/base/error.h"
+#include "sinter/io/file.h"
 #include "sinter/tensor/memory_format.h"
 
 namespace sinter {
@@ -46,51 +39,6 @@ const char* file_type_name(DType d) {
     if (type.dtype == d) return type.name;
   throw_internal("dtype", __FILE__, __LINE__, to_string(d));
 }
-
-// A file descriptor that closes itself.
-class FileHandle {
- public:
-  explicit FileHandle(int fd) : fd_(fd) {}
-  FileHandle(const FileHandle&) = delete;
-  ~FileHandle() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  int get() const { return fd_; }
-  int close() { return ::close(std::exchange(fd_, -1)); }
-
- private:
-  int fd_;
-};
-
-class Mapping {
- public:
-  // From `offset` on, to the end where `size` is not given.
-  Mapping(const std::string& path, uint64_t offset, std::optional<uint64_t> size) {
-    FileHandle file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    check(file.get() >= 0, "safetensors: cannot open '{}': {}", path, std::strerror(errno));
-    struct stat status {};
-    check(fstat(file.get(), &status) == 0 && S_ISREG(status.st_mode), "safetensors: '{}' is not a file", path);
-    check(offset <= uint64_t(status.st_size) && size.value_or(0) <= uint64_t(status.st_size) - offset,
-          "safetensors: '{}' is cut short", path);
-    size_ = size ? size_t(*size) : size_t(status.st_size) - size_t(offset);
-    check(size_ >= 8, "safetensors: '{}' has {} bytes, too few for a header", path, size_);
-    // Writable for the tensors' in-place ops: a page written to becomes private to this process.
-    void* data = mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, file.get(),
-                      off_t(offset));
-    check(data != MAP_FAILED, "safetensors: cannot map '{}': {}", path, std::strerror(errno));
-    data_ = static_cast<char*>(data);
-  }
-  Mapping(const Mapping&) = delete;
-  ~Mapping() {
-    if (data_) munmap(data_, size_);
-  }
-  char* data() const { return data_; }
-  size_t size() const { return size_; }
-
- private:
-  char* data_ = nullptr;
-  size_t size_ = 0;
-};
 
 // The header as JSON, its keys in order. Nesting and repeated keys are refused while parsing.
 json parse_header(const std::string& path, const char* begin, const char* end, std::vector<std::string>& names) {
@@ -183,7 +131,8 @@ void check_cover(const std::string& path, const std::vector<SafeTensorInfo>& inf
 
 struct SafeTensorsFile::Contents {
   explicit Contents(const std::string& path, uint64_t offset = 0, std::optional<uint64_t> size = {})
-      : path(path), mapping(std::make_shared<Mapping>(path, offset, size)) {
+      : path(path), mapping(std::make_shared<MappedFile>("safetensors", path, offset, size)) {
+    check(mapping->size() >= 8, "safetensors: '{}' has {} bytes, too few for a header", path, mapping->size());
     uint64_t header = 0;
     std::memcpy(&header, mapping->data(), 8);
     check(header <= kMaxHeader, "safetensors: '{}' claims a header of {} bytes; at most {} are accepted", path, header,
@@ -215,7 +164,7 @@ struct SafeTensorsFile::Contents {
   }
 
   std::string path;
-  std::shared_ptr<Mapping> mapping;
+  std::shared_ptr<MappedFile> mapping;
   char* data = nullptr;
   std::vector<std::string> names;
   std::vector<SafeTensorInfo> infos;
@@ -256,48 +205,6 @@ NamedTensors load_safetensors(const std::string& path) {
 // --- writing ---------------------------------------------------------------------------------------------------------
 
 namespace {
-
-// A new file beside its final place; gone again unless `commit` was reached.
-class PendingFile {
- public:
-  explicit PendingFile(const std::string& path)
-      : path_(path), temporary_(temporary_name(path)), file_(open_new(temporary_)) {
-    check(file_.get() >= 0, "safetensors: cannot write '{}': {}", temporary_, std::strerror(errno));
-  }
-  ~PendingFile() {
-    if (!committed_) ::unlink(temporary_.c_str());
-  }
-
-  void write(const void* data, size_t bytes) {
-    auto* from = static_cast<const char*>(data);
-    while (bytes > 0) {
-      ssize_t written = ::write(file_.get(), from, std::min<size_t>(bytes, size_t(1) << 30));
-      if (written < 0 && errno == EINTR) continue;
-      check(written > 0, "safetensors: cannot write '{}': {}", temporary_, std::strerror(errno));
-      from += written;
-      bytes -= size_t(written);
-    }
-  }
-
-  void commit() {
-    check(fsync(file_.get()) == 0 && file_.close() == 0 && std::rename(temporary_.c_str(), path_.c_str()) == 0,
-          "safetensors: cannot finish '{}': {}", path_, std::strerror(errno));
-    committed_ = true;
-  }
-
- private:
-  static std::string temporary_name(const std::string& path) {
-    static std::atomic<unsigned> counter{0};
-    return format("{}.{}-{}.tmp", path, int64_t(getpid()), counter++);
-  }
-  static int open_new(const std::string& path) {
-    return ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  }
-
-  std::string path_, temporary_;
-  FileHandle file_;
-  bool committed_ = false;
-};
 
 uint64_t byte_size(const Tensor& t) { return uint64_t(t.impl().numel) * uint64_t(item_size(t.dtype())); }
 
@@ -342,7 +249,7 @@ void save_safetensors(const std::string& path, const NamedTensors& tensors,
   header.resize((header.size() + 7) / 8 * 8, ' ');
   check(header.size() <= kMaxHeader, "save_safetensors: the header of {} bytes is too long", header.size());
 
-  PendingFile file(path);
+  PendingFile file("safetensors", path);
   uint64_t length = header.size();
   file.write(&length, 8);
   file.write(header.data(), header.size());
