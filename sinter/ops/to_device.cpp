@@ -12,7 +12,8 @@ namespace {
 
 struct ToDeviceAttrs {
   Device device;
-  SINTER_FIELDS(device)
+  bool non_blocking = false;
+  SINTER_FIELDS(device, non_blocking)
 };
 
 struct ToDevice : Opaque {
@@ -26,9 +27,10 @@ struct ToDevice : Opaque {
   }
   static TensorList run_cpu(std::span<const Tensor> inputs, const Attrs& attrs) {
     Tensor from = inputs[0].contiguous();
-    Tensor out = empty(from.sizes(), from.options().device(attrs.as<ToDeviceAttrs>().device));
+    auto& to = attrs.as<ToDeviceAttrs>();
+    Tensor out = empty(from.sizes(), from.options().device(to.device));
     size_t bytes = size_t(from.impl().numel * item_size(from.dtype()));
-    if (bytes) copy_bytes(out.data_ptr(), out.device(), from.data_ptr(), from.device(), bytes);
+    if (bytes) copy_bytes(out.data_ptr(), out.device(), from.data_ptr(), from.device(), bytes, to.non_blocking);
     return {out};
   }
   static void interpret(InterpretCall& c) { c.outputs[0] = *c.inputs[0]; }
@@ -40,11 +42,24 @@ struct ToDevice : Opaque {
 
 }  // namespace
 
-Tensor to_device(const TensorArg& x, Device device) {
+Tensor to_device(const TensorArg& x, Device device, bool non_blocking) {
   UserPosition here(x.where());
   if (x.tensor().device() == device) return x.tensor();
   check_available(device);
-  return call<ToDevice>({x}, ToDeviceAttrs{device});
+  return call<ToDevice>({x}, ToDeviceAttrs{device, non_blocking});
+}
+
+Tensor Tensor::pin_memory(Device device, Where where) const {
+  UserPosition here(where);
+  check(this->device().is_cpu(), "pin_memory: the tensor is on {}; only host memory is page-locked", this->device());
+  if (Tracer::current()) return *this;
+  Allocator* allocator = pinned_allocator_for(device);
+  const size_t bytes = size_t(impl().numel * element_size());
+  if (!allocator || bytes == 0) return *this;
+  void* data = allocator->allocate(bytes);
+  Tensor pinned = from_blob(data, sizes(), dtype(), [=] { allocator->release(data, bytes); });
+  copy_packed(*this, data);
+  return pinned;
 }
 
 OpFamily device_ops() {

@@ -5,6 +5,7 @@
 namespace sinter {
 
 // A copy on the device; the tensor itself where it is there already. Its gradient goes back the same way.
-Tensor to_device(const TensorArg& x, Device device);
+// `non_blocking`: see Tensor::to.
+Tensor to_device(const TensorArg& x, Device device, bool non_blocking = false);
 
 }  // namespace sinter

@@ -223,9 +223,10 @@ Tensor to(const TensorArg& x, DType dtype) {
 // --- methods
 
 Tensor Tensor::to(DType dtype, Where where) const { return sinter::to({*this, where}, dtype); }
-Tensor Tensor::to(Device device, Where where) const {
+Tensor Tensor::to(Device device, Where where) const { return to(device, /*non_blocking=*/false, where); }
+Tensor Tensor::to(Device device, bool non_blocking, Where where) const {
   UserPosition here(where);
-  return device == this->device() ? *this : to_device(*this, device);
+  return device == this->device() ? *this : to_device(*this, device, non_blocking);
 }
 Tensor Tensor::to(const TensorOptions& options, Where where) const {
   return to(options.device_, where).to(options.dtype_, where);

@@ -27,8 +27,11 @@ class DeviceRuntime {
   // The address of the cell in which a kernel of these ops notes an index that is out of range.
   virtual int64_t error_cell(int index, const std::string& ops) const = 0;
 
+  // Of page-locked host memory; null where this kind of device has none.
+  virtual Allocator* pinned_allocator() const { return nullptr; }
   // As copy_bytes, where one side at least is of this kind.
-  virtual void copy(void* to, Device to_device, const void* from, Device from_device, size_t bytes) const = 0;
+  virtual void copy(void* to, Device to_device, const void* from, Device from_device, size_t bytes,
+                    bool non_blocking) const = 0;
 };
 
 // Of a device other than the host.

@@ -25,22 +25,35 @@ const Ceilings& ceilings_of(Device device) {
 
 }  // namespace runtime
 
+namespace {
+
+const runtime::DeviceRuntime& available_runtime(Device device) {
+  auto& runtime = runtime::runtime_of(device);
+  if (!runtime.problem().empty()) [[unlikely]]
+    throw_error(format("device {} is not available: {}", device, runtime.problem()));
+  return runtime;
+}
+
+}  // namespace
+
 Allocator& allocator_for(Device device) {
   static Allocator& cpu = cpu_allocator();
   if (device.is_cpu()) [[likely]]
     return cpu;
-  auto& runtime = runtime::runtime_of(device);
-  if (!runtime.problem().empty()) [[unlikely]]
-    throw_error(format("device {} is not available: {}", device, runtime.problem()));
-  return runtime.allocator(device.index);
+  return available_runtime(device).allocator(device.index);
 }
 
-void copy_bytes(void* to, Device to_device, const void* from, Device from_device, size_t bytes) {
+Allocator* pinned_allocator_for(Device device) {
+  return device.is_cpu() ? nullptr : available_runtime(device).pinned_allocator();
+}
+
+void copy_bytes(void* to, Device to_device, const void* from, Device from_device, size_t bytes, bool non_blocking) {
   if (bytes == 0) return;
   if (to_device.is_cpu() && from_device.is_cpu())
     std::memcpy(to, from, bytes);
   else
-    runtime::runtime_of(to_device.is_cpu() ? from_device : to_device).copy(to, to_device, from, from_device, bytes);
+    runtime::runtime_of(to_device.is_cpu() ? from_device : to_device)
+        .copy(to, to_device, from, from_device, bytes, non_blocking);
 }
 
 }  // namespace sinter

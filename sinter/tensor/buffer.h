@@ -51,7 +51,12 @@ Allocator& allocator_for(Device device);
 
 BufferPtr allocate_buffer(size_t bytes, Device device);
 
-// Copies between any two devices; host memory may be read or changed on return. Defined in runtime/.
-void copy_bytes(void* to, Device to_device, const void* from, Device from_device, size_t bytes);
+// Page-locked host memory for copies to a device; null where the device has none, an Error where it is not here. Defined in
+// runtime/.
+Allocator* pinned_allocator_for(Device device);
+
+// Copies between any two devices; host memory may be read or changed on return, except page-locked memory with
+// `non_blocking`. Defined in runtime/.
+void copy_bytes(void* to, Device to_device, const void* from, Device from_device, size_t bytes, bool non_blocking = false);
 
 }  // namespace sinter

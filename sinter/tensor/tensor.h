@@ -207,6 +207,9 @@ class Tensor {
   Tensor to(DType dtype, Where where = Where::current()) const;
   Tensor to(Device device, Where where = Where::current()) const;
   Tensor to(DeviceType device, Where where = Where::current()) const { return to(Device(device), where); }
+  // With `non_blocking` a copy from page-locked memory (pin_memory) to a device is queued like any work of that device, and
+  // the host goes on: that memory must keep its values until then. Elsewhere it changes nothing.
+  Tensor to(Device device, bool non_blocking, Where where = Where::current()) const;
   Tensor to(Device device, DType dtype, Where where = Where::current()) const {
     return to(TensorOptions(dtype).device(device), where);
   }
@@ -215,6 +218,9 @@ class Tensor {
   Tensor type_as(const Tensor& other, Where where = Where::current()) const { return to(other.options(where), where); }
   Tensor cpu(Where where = Where::current()) const { return to(Device(kCPU), where); }
   Tensor cuda(int index = 0, Where where = Where::current()) const { return to(Device(kCUDA, index), where); }
+  // A copy in host memory that is page-locked for the device; the tensor itself where the device has no such memory, and
+  // inside a compiled function. The memory is not given to others before the copies queued from it are done.
+  Tensor pin_memory(Device device = kCUDA, Where where = Where::current()) const;
   Tensor contiguous(MemoryFormat format = MemoryFormat::kContiguous, Where where = Where::current()) const;
   Tensor clone(MemoryFormat format = MemoryFormat::kPreserve, Where where = Where::current()) const;
 

@@ -14,7 +14,9 @@
 #include "sinter/runtime/cuda/graph.h"
 #include "sinter/runtime/cuda/memory.h"
 #include "sinter/runtime/cuda/module.h"
+#include "sinter/runtime/cuda/pinned.h"
 #include "sinter/runtime/cuda/stream.h"
+#include "sinter/tensor/tensor.h"
 #include "tests/runtime/cuda_test_errors.h"
 #include "tests/runtime/fake_cuda.h"
 
@@ -192,6 +194,20 @@ TEST_F(CudaDriver, BytesAreCopiedBetweenHostAndDevices) {
     SINTER_REQUIRE(pinned_allocator().allocate(200) == host);
     static BufferPtr at_exit;
     at_exit = a;  // freed while the process ends
+  });
+}
+
+TEST_F(CudaDriver, TensorsGoThroughPageLockedMemory) {
+  SINTER_EXPECT_ON_FAKE([] {
+    Tensor plain = make_view(tensor({{1, 2, 3}, {4, 5, 6}}), {3, 2}, {1, 3}, 0), pinned = plain.pin_memory();
+    SINTER_REQUIRE(!is_pinned(plain.data_ptr()) && is_pinned(pinned.data_ptr()) && pinned.device().is_cpu());
+    SINTER_REQUIRE(pinned.to_vector<int>() == plain.to_vector<int>());
+    Tensor there = pinned.to(cuda(1), /*non_blocking=*/true);
+    SINTER_REQUIRE(there.device() == cuda(1) && there.cpu().to_vector<int>() == plain.to_vector<int>());
+    SINTER_REQUIRE(plain.to(cuda(0), /*non_blocking=*/true).cpu().to_vector<int>() == plain.to_vector<int>());
+    void* memory = pinned.data_ptr();
+    pinned = {};  // its memory serves the next one
+    SINTER_REQUIRE(plain.pin_memory().data_ptr() == memory);
   });
 }
 

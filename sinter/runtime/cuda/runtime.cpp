@@ -20,8 +20,10 @@ class CudaRuntime final : public DeviceRuntime {
   int64_t memory_peak(int index) const override { return cuda_memory_stats(index).peak; }
   void reset_memory_peak(int index) const override { reset_cuda_memory_peak(index); }
   int64_t error_cell(int index, const std::string& ops) const override { return cuda_error_cell(index, ops); }
-  void copy(void* to, Device to_device, const void* from, Device from_device, size_t bytes) const override {
-    cuda_copy(to, to_device, from, from_device, bytes);
+  Allocator* pinned_allocator() const override { return &runtime::pinned_allocator(); }
+  void copy(void* to, Device to_device, const void* from, Device from_device, size_t bytes,
+            bool non_blocking) const override {
+    cuda_copy(to, to_device, from, from_device, bytes, non_blocking);
   }
 };
 
