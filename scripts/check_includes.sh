@@ -20,6 +20,7 @@ runtime:  base tensor
 engine:   base tensor graph ops autograd passes loops codegen runtime
 capture:  base tensor graph ops autograd passes loops codegen runtime engine
 io:       base tensor
+data:     base tensor ops io
 nn:       base tensor ops autograd capture engine io
 optim:    base tensor ops autograd capture engine io nn
 models:   base tensor ops autograd capture engine io nn optim
@@ -43,7 +44,7 @@ engine/executable: engine/cpu engine/gpu engine/cuda engine/hip
 
 # Libraries whose headers are slow to compile stay out of our headers, but for those named *_api.h, which only .cpp files
 # may include.
-heavy='^(clang/|llvm/|nlohmann/|CLI/|oneapi/|dnnl|pcre2|utf8proc|cuda|nvrtc|cublas|cudnn)'
+heavy='^(clang/|llvm/|nlohmann/|CLI/|oneapi/|dnnl|pcre2|utf8proc|zlib|png|jpeglib|cuda|nvrtc|cublas|cudnn)'
 
 faults=$(
   {
