@@ -251,6 +251,9 @@ OpFamily attention_ops() {
   return ops;
 }
 
+const Op& attention_backward_op() { return op_of<AttentionBackward>; }
+size_t attention_mask_operand(const Op& op) { return &op == &attention_backward_op() ? 6 : 3; }
+
 bool is_attention(const Op& op) {
   auto ops = attention_ops();
   return std::find(ops.begin(), ops.end(), &op) != ops.end();

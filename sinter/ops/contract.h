@@ -47,6 +47,9 @@ struct AttentionAttrs {
 };
 // Whether it is one of the ops of attention.cpp: what the kernels of attention take whole.
 bool is_attention(const Op& op);
+const Op& attention_backward_op();
+// The position of the mask among its operands, where it has one.
+size_t attention_mask_operand(const Op& op);
 
 // Of conv.cpp, for the family's list.
 const Op& convolution_op();

@@ -9,16 +9,23 @@ namespace sinter {
 namespace {
 
 bool takes_attention(const Target::Attention& facts, const OpCall& call) {
+  const size_t mask = attention_mask_operand(call.op);
+  const bool backward = &call.op == &attention_backward_op();
   if (!facts.dtypes.contains(call.inputs[0].dtype)) return false;
-  if (call.inputs.size() == 4 && !facts.masks.contains(call.inputs[3].dtype)) return false;
+  if (call.inputs.size() > mask && !facts.masks.contains(call.inputs[mask].dtype)) return false;
   for (size_t i = 0; i < call.inputs.size(); ++i) {
     auto& type = call.inputs[i];
     if (type.weak || type.rank() > facts.most_dimensions) return false;
     if (std::any_of(type.shape.begin(), type.shape.end(), [](const Dim& d) { return d.same_as(0); })) return false;
-    const bool is_mask = i == 3;
-    if (is_mask || facts.largest_row == 0) continue;
+    // Logarithms and means, one a row.
+    if (backward && (i == 3 || i == 4)) {
+      if (type.dtype != kFloat32) return false;
+      continue;
+    }
+    const int64_t largest = backward ? facts.largest_row_backward : facts.largest_row;
+    if (i == mask || largest == 0) continue;
     const Dim& row = type.shape.back();
-    if (!row.is_number() || row.number() > facts.largest_row) return false;
+    if (!row.is_number() || row.number() > largest) return false;
   }
   return true;
 }

@@ -38,11 +38,14 @@ struct Target {
     bool operator==(const Convolutions&) const = default;
   };
   Convolutions convolutions = {};
+  // Rows of half-precision matrices are multiplied fast where they begin at multiples of so many bytes; 0: anywhere.
+  int64_t product_alignment = 0;
   struct Attention {
     DTypeSet dtypes = {};  // of query, key and value
     DTypeSet masks = {};
     int64_t most_dimensions = 0;
-    int64_t largest_row = 0;  // of query, key and value; 0: any, and it need not be known
+    // Of query, key and value; 0: any, and it need not be known.
+    int64_t largest_row = 0, largest_row_backward = 0;
     bool operator==(const Attention&) const = default;
   };
   Attention attention = {};

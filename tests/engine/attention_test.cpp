@@ -146,16 +146,45 @@ TEST(Attention, NaNSpreadsOverItsRowAlone) {
 
 TEST(Attention, BodyRunsWhereNoKernelFits) {
   auto runs_body = [](const TensorList& x) {
-    return ops_of([&] { attend(x); }).find("scaled_dot_product_attention") == std::string::npos;
+    std::string ran = ops_of([&] { attend(x); });
+    return ran.find("scaled_dot_product_attention") == ran.npos && ran.find("attention_forward") == ran.npos;
   };
   Tensor x = values({1, 2, 3, 4});
   EXPECT_FALSE(runs_body({x, x, x}));
   EXPECT_TRUE(runs_body({x.to(kFloat64), x.to(kFloat64), x.to(kFloat64)}));
   EXPECT_TRUE(runs_body({x.unsqueeze(0), x, x}));
   Tensor leaf = x.clone().requires_grad_(true);
-  EXPECT_TRUE(runs_body({leaf, x, x}));
+  EXPECT_FALSE(runs_body({leaf, x, x}));
   NoGradGuard no_history;
   EXPECT_FALSE(runs_body({leaf, x, x}));
+}
+
+// Where a gradient is wanted there are two kernels, and no weights in memory: eagerly, with the loss compiled, and in one program.
+TEST(Attention, GradientsByKernels) {
+  for (bool causal : {false, true})
+    for (DType dtype : {kFloat32, kBFloat16}) {
+      TensorList leaves;
+      for (int i = 0; i < 3; ++i) leaves.push_back((values({2, i == 0 ? 4 : 2, 40, 16}, i) * 0.3).to(dtype).requires_grad_());
+      auto loss = [=](const TensorList& x) { return (attend(x, causal, true) * values({2, 4, 40, 16}).to(dtype)).sum(); };
+      auto gradients = [](const TensorList& x, auto f) { return autograd::grad({f(x)}, x); };
+      TensorList exact;
+      for (auto& t : leaves) exact.push_back(t.to(kFloat64).detach().requires_grad_());
+      TensorList want = gradients(exact, [&](const TensorList& x) {
+        return (attend(x, causal, true) * values({2, 4, 40, 16}).to(dtype).to(kFloat64)).sum();
+      });
+      auto expect_close = [&](const TensorList& got) {
+        for (size_t i = 0; i < 3; ++i)
+          EXPECT_TRUE(is_close(got[i].to(kFloat32), want[i].to(kFloat32), dtype == kFloat32 ? 1e-4 : 5e-2)) << i;
+      };
+      std::string ran = ops_of([&] { expect_close(gradients(leaves, loss)); });
+      EXPECT_NE(ran.find("attention_backward"), ran.npos) << ran;
+      EXPECT_EQ(ran.find("bmm"), ran.npos) << ran;
+      expect_close(gradients(leaves, compile(loss)));
+      auto whole = compile([&](const TensorList& x) { return gradients(x, loss); });
+      std::string compiled = ops_of([&] { expect_close(whole(leaves)); });
+      EXPECT_NE(compiled.find("attention_backward"), compiled.npos) << compiled;
+      EXPECT_EQ(compiled.find("bmm"), compiled.npos) << compiled;
+    }
 }
 
 constexpr auto kProgram = R"(

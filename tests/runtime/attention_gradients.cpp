@@ -129,6 +129,7 @@ double GradientProblem::mask_term(int64_t batch, int64_t head, int64_t row, int6
 
 void GradientProblem::compute() {
   lse.resize(size_t(c.batch * c.heads * c.queries));
+  means.resize(lse.size());
   const auto clear = [](Expected& x, size_t count) { x.values.assign(count, 0), x.magnitude.assign(count, 0); };
   clear(grad_query, query.values.size()), clear(grad_key, key.values.size()), clear(grad_value, value.values.size());
   const auto add = [](Expected& x, size_t at, double term, double size) {
@@ -162,7 +163,7 @@ void GradientProblem::compute() {
         for (int64_t e = 0; e < c.value_size; ++e)
           row[size_t(e)] += (sum == 0 ? 0 : weight[size_t(j)] / sum) *
                             value.values[size_t((key_unit * c.keys + j) * c.value_size + e)];
-      const double delta = dot(row.data(), grad, c.value_size);
+      const double delta = means[size_t(at)] = dot(row.data(), grad, c.value_size);
       for (int64_t e = 0; e < c.value_size; ++e) out.write(at * c.value_size + e, row[size_t(e)]);
       for (int64_t j = 0; j < c.keys; ++j) {
         const double w = sum == 0 ? 0 : weight[size_t(j)] / sum;
@@ -194,7 +195,7 @@ CudaAttentionBackward GradientProblem::shape() const {
                           .group = c.heads / c.key_heads,
                           .dtype = dtype};
   p.query = query.operand, p.key = key.operand, p.value = value.operand;
-  p.out = out.operand, p.grad_out = grad_out.operand;
+  p.grad_out = grad_out.operand;
   p.mask = mask_shape();
   p.causal = c.causal;
   p.scale = scale;

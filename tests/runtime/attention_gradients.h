@@ -52,8 +52,8 @@ struct GradientProblem {
   DType dtype;
   float scale;
   HostRows query, key, value, out, grad_out;
-  std::vector<uint8_t> mask;  // as it lies in memory
-  std::vector<double> lse;    // [batch, heads, queries]
+  std::vector<uint8_t> mask;       // as it lies in memory
+  std::vector<double> lse, means;  // [batch, heads, queries]
   Expected grad_query, grad_key, grad_value;
 
   GradientProblem(const GradientCase& c, DType dtype);

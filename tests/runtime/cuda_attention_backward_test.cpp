@@ -1,4 +1,4 @@
-// Gradients of attention on the GPU: the texts compile, give what the formulas do when they run on the host, and do so on a GPU.
+// Gradients of attention on the GPU: the texts compile, and give what the formulas do, on the host and on a GPU.
 #include "sinter/runtime/cuda/attention/attention_backward.h"
 
 #include <gtest/gtest.h>
@@ -14,6 +14,7 @@
 #include "sinter/runtime/cuda/stream.h"
 #include "tests/runtime/attention_gradients.h"
 #include "tests/runtime/attention_on_host.h"
+#include "tests/support/without_thread_sanitizer.h"
 
 namespace sinter::runtime {
 namespace {
@@ -21,12 +22,19 @@ namespace {
 constexpr auto kNone = AttentionMaskType::kNone;
 constexpr auto kShown = AttentionMaskType::kBool;
 constexpr auto kAdded = AttentionMaskType::kFloat32;
-constexpr AttentionMaskType kMasks[] = {kNone, kShown, kAdded, AttentionMaskType::kBFloat16, AttentionMaskType::kFloat16};
+constexpr AttentionMaskType kMasks[] = {kNone, kShown, kAdded, AttentionMaskType::kBFloat16,
+                                        AttentionMaskType::kFloat16};
 
 CudaAttentionBackward shape_of(DType dtype, int64_t size, int64_t value_size, bool causal = false,
                                AttentionMaskType mask = kNone) {
-  CudaAttentionBackward p{.batch = 2, .heads = 4, .queries = 100, .keys = 100, .size = size, .value_size = value_size,
-                          .group = 2, .dtype = dtype};
+  CudaAttentionBackward p{.batch = 2,
+                          .heads = 4,
+                          .queries = 100,
+                          .keys = 100,
+                          .size = size,
+                          .value_size = value_size,
+                          .group = 2,
+                          .dtype = dtype};
   p.causal = causal;
   p.mask.type = mask;
   return p;
@@ -66,7 +74,7 @@ TEST(CudaAttentionBackward, ChoosesItsKernelsByTheShape) {
   shifted.grad_value.row_stride = 65;
   EXPECT_EQ(names(shifted), plain);
   shifted = shape_of(kBFloat16, 64, 64);
-  shifted.out.head_stride = 4;
+  shifted.grad_out.head_stride = 4;
   EXPECT_EQ(names(shifted), plain);
   shifted = shape_of(kBFloat16, 64, 64);
   shifted.key.data = reinterpret_cast<void*>(8);
@@ -83,7 +91,6 @@ TEST(CudaAttentionBackward, TakesWhatItHasKernelsFor) {
   CudaAttentionBackward p = shape_of(kFloat32, 64, 64);
   p.group = 3;
   EXPECT_FALSE(takes_cuda_attention_backward(p));
-  EXPECT_EQ(cuda_attention_backward_workspace(p), 2 * 4 * 100 * 4);
 }
 
 TEST(CudaAttentionBackward, SharedMemoryFitsTheSmallestArchitecture) {
@@ -114,6 +121,18 @@ void expect_near(HostRows& got, const Expected& want, const GradientProblem& x, 
 
 using Layout = GradientCase;
 
+// What leads to the result that `b` starts from.
+CudaAttention forward_of(const CudaAttentionBackward& b, const HostRows& rows, void* out, float* lse) {
+  CudaAttention p{.batch = b.batch, .heads = b.heads, .queries = b.queries, .keys = b.keys};
+  p.size = b.size, p.value_size = b.value_size, p.group = b.group, p.dtype = b.dtype;
+  p.query = b.query, p.key = b.key, p.value = b.value, p.mask = b.mask;
+  p.causal = b.causal, p.scale = b.scale;
+  p.out = out, p.lse = lse;
+  p.out_batch_stride = rows.operand.batch_stride, p.out_head_stride = rows.operand.head_stride;
+  p.out_row_stride = rows.operand.row_stride;
+  return p;
+}
+
 // What the forward kernels give.
 void expect_sums(const GradientProblem& x, HostRows& out, const std::vector<float>& lse) {
   out.read();
@@ -129,8 +148,10 @@ void expect_sums(const GradientProblem& x, HostRows& out, const std::vector<floa
 
 #include "sinter/runtime/cuda/attention/cuda_attention_params.embed"
 
+using AttentionOnHostTest = sinter::testing::WithoutThreadSanitizer;
+
 // The forward kernels, with the logarithms of their sums.
-TEST(AttentionOnHost, GivesTheLogarithmsOfItsSums) {
+TEST_F(AttentionOnHostTest, GivesTheLogarithmsOfItsSums) {
   const std::pair<GradientCase, DType> problems[] = {
       {{1, 2, 1, 130, 70, 64, 64, true}, kBFloat16},  // two groups of warps
       {{1, 2, 1, 5, 70, 24, 40, false, kShown, Layout::kHeadsOutside, true, true, {3}}, kFloat16},
@@ -143,10 +164,7 @@ TEST(AttentionOnHost, GivesTheLogarithmsOfItsSums) {
     const CudaAttentionBackward b = x.shape();
     HostRows out(c, dtype, c.heads, c.queries, c.value_size);
     std::vector<float> lse(x.lse.size(), NAN);
-    const CudaAttention p{.batch = b.batch, .heads = b.heads, .queries = b.queries, .keys = b.keys, .size = b.size,
-                          .value_size = b.value_size, .group = b.group, .dtype = dtype, .query = b.query, .key = b.key,
-                          .value = b.value, .mask = b.mask, .causal = b.causal, .lse = lse.data()};
-    const auto sources = cuda_attention_sources(p, device);
+    const auto sources = cuda_attention_sources(forward_of(b, out, out.data(), lse.data()), device);
     Params q{};
     q.query = x.query.data(), q.key = x.key.data(), q.value = x.value.data(), q.mask = x.mask.data();
     q.out = out.data(), q.lse = lse.data();
@@ -155,7 +173,7 @@ TEST(AttentionOnHost, GivesTheLogarithmsOfItsSums) {
     q.value_batch = b.value.batch_stride, q.value_head = b.value.head_stride, q.value_row = b.value.row_stride;
     q.mask_batch = b.mask.batch_stride, q.mask_head = b.mask.head_stride;
     q.mask_row = b.mask.row_stride, q.mask_key = b.mask.key_stride;
-    q.out_batch = b.out.batch_stride, q.out_head = b.out.head_stride, q.out_row = b.out.row_stride;
+    q.out_batch = x.out.operand.batch_stride, q.out_head = x.out.operand.head_stride, q.out_row = x.out.operand.row_stride;
     q.heads = int(c.heads), q.queries = int(c.queries), q.keys = int(c.keys), q.group = int(b.group);
     q.size = int(c.size), q.value_size = int(c.value_size), q.scale = x.scale;
     const bool groups = sources[0].name.find("groups2") != std::string::npos;
@@ -163,26 +181,47 @@ TEST(AttentionOnHost, GivesTheLogarithmsOfItsSums) {
     const CudaGrid grid{.blocks = {unsigned(c.batch * c.heads), (unsigned(c.queries) + rows - 1) / rows, 1},
                         .threads = {groups ? 256u : 128u, 1, 1},
                         .shared_bytes = unsigned(sources[0].shared_bytes)};
-    EXPECT_EQ(AttentionOnHost(sources).run(0, grid, std::as_bytes(std::span(&q, 1)),
-                                           AttentionOnHost::Order::kLateCopies), "");
+    EXPECT_EQ(
+        AttentionOnHost(sources).run(0, grid, std::as_bytes(std::span(&q, 1)), AttentionOnHost::Order::kLateCopies),
+        "");
     expect_sums(x, out, lse);
   }
 }
 
-class AttentionBackwardOnHost : public testing::Test {
+// In the order of the bits of `indirect`.
+std::vector<const void*> pointers_of(const CudaAttentionBackward& p) {
+  return {p.query.data,    p.key.data,        p.value.data,    p.mask.data,       p.means, p.lse,
+          p.grad_out.data, p.grad_query.data, p.grad_key.data, p.grad_value.data};
+}
+// The same problem with pointers that are read from there.
+CudaAttentionBackward with_pointers_at(CudaAttentionBackward p, const void* cells) {
+  const auto cell = [&](int i) {
+    return const_cast<void*>(static_cast<const void*>(static_cast<void* const*>(cells) + i));
+  };
+  p.query.data = cell(0), p.key.data = cell(1), p.value.data = cell(2), p.mask.data = cell(3);
+  p.means = static_cast<float*>(cell(4)), p.lse = static_cast<float*>(cell(5)), p.grad_out.data = cell(6);
+  p.grad_query.data = cell(7);
+  p.grad_key.data = cell(8), p.grad_value.data = cell(9);
+  p.indirect = (1u << pointers_of(p).size()) - 1;
+  return p;
+}
+
+class AttentionBackwardOnHost : public sinter::testing::WithoutThreadSanitizer {
  protected:
   static void compare(const GradientCase& c, DType dtype) {
     GradientProblem x(c, dtype);
-    std::vector<float> lse(x.lse.begin(), x.lse.end()), workspace(lse.size(), NAN);
+    std::vector<float> lse(x.lse.begin(), x.lse.end()), means(x.means.begin(), x.means.end());
     CudaAttentionBackward p = x.shape();
     p.query.data = x.query.data(), p.key.data = x.key.data(), p.value.data = x.value.data();
-    p.out.data = x.out.data(), p.grad_out.data = x.grad_out.data(), p.mask.data = x.mask.data();
-    p.lse = lse.data(), p.workspace = workspace.data();
+    p.grad_out.data = x.grad_out.data(), p.mask.data = x.mask.data();
+    p.lse = lse.data(), p.means = means.data();
     const AttentionOnHost kernels(cuda_attention_backward_sources(p));
     for (auto order : {AttentionOnHost::Order::kLateCopies, AttentionOnHost::Order::kEarlyCopies}) {
       HostRows grad_query = x.empty_grad_query(), grad_key = x.empty_grad_key(), grad_value = x.empty_grad_value();
       p.grad_query.data = grad_query.data(), p.grad_key.data = grad_key.data(), p.grad_value.data = grad_value.data();
-      const CudaAttentionBackwardLaunch launch = cuda_attention_backward_launch(p);
+      const std::vector<const void*> cells = pointers_of(p);
+      const CudaAttentionBackwardLaunch launch = cuda_attention_backward_launch(
+          order == AttentionOnHost::Order::kEarlyCopies ? with_pointers_at(p, cells.data()) : p);
       for (size_t i = 0; i < 2; ++i) ASSERT_EQ(kernels.run(i, launch.grids[i], launch.params, order), "") << c;
       expect_near(grad_query, x.grad_query, x, "queries");
       expect_near(grad_key, x.grad_key, x, "keys");
@@ -241,7 +280,7 @@ struct OnDevice {
   GradientProblem& x;
   std::vector<float> lse;
   HostRows grad_query, grad_key, grad_value;
-  DeviceCopy query, key, value, out, grad_out, mask, lse_copy, workspace, grad_query_copy, grad_key_copy, grad_value_copy;
+  DeviceCopy query, key, value, grad_out, mask, lse_copy, means_copy, grad_query_copy, grad_key_copy, grad_value_copy;
 
   explicit OnDevice(GradientProblem& of)
       : x(of),
@@ -252,11 +291,10 @@ struct OnDevice {
         query(x.query),
         key(x.key),
         value(x.value),
-        out(x.out),
         grad_out(x.grad_out),
         mask(x.mask.empty() ? x.query.memory.data() : x.mask.data(), x.mask.empty() ? 1 : x.mask.size()),
         lse_copy(lse),
-        workspace(std::vector<float>(lse.size(), NAN)),
+        means_copy(std::vector<float>(of.means.begin(), of.means.end())),
         grad_query_copy(grad_query),
         grad_key_copy(grad_key),
         grad_value_copy(grad_value) {}
@@ -264,8 +302,8 @@ struct OnDevice {
   CudaAttentionBackward problem() const {
     CudaAttentionBackward p = x.shape();
     p.query.data = query.rows(), p.key.data = key.rows(), p.value.data = value.rows();
-    p.out.data = out.rows(), p.grad_out.data = grad_out.rows(), p.mask.data = mask.data();
-    p.lse = lse_copy.data<float>(), p.workspace = workspace.data<float>();
+    p.grad_out.data = grad_out.rows(), p.mask.data = mask.data();
+    p.lse = lse_copy.data<float>(), p.means = means_copy.data<float>();
     p.grad_query.data = grad_query_copy.rows(), p.grad_key.data = grad_key_copy.rows();
     p.grad_value.data = grad_value_copy.rows();
     return p;
@@ -281,7 +319,7 @@ struct OnDevice {
   }
 };
 
-class GpuAttentionBackward : public testing::Test {
+class GpuAttentionBackward : public ::testing::Test {
  protected:
   void SetUp() override {
     if (!cuda_is_available()) GTEST_SKIP() << cuda_problem();
@@ -302,11 +340,7 @@ class GpuAttentionBackward : public testing::Test {
     HostRows out(x.c, x.dtype, x.c.heads, x.c.queries, x.c.value_size);
     std::vector<float> lse(x.lse.size(), NAN);
     DeviceCopy out_copy(out), lse_copy(lse);
-    CudaAttention p{.batch = b.batch, .heads = b.heads, .queries = b.queries, .keys = b.keys, .size = b.size,
-                    .value_size = b.value_size, .group = b.group, .dtype = b.dtype, .query = b.query, .key = b.key,
-                    .value = b.value, .mask = b.mask, .causal = b.causal, .scale = b.scale, .out = out_copy.rows(),
-                    .out_batch_stride = b.out.batch_stride, .out_head_stride = b.out.head_stride,
-                    .out_row_stride = b.out.row_stride, .lse = lse_copy.data<float>()};
+    const CudaAttention p = forward_of(b, out, out_copy.rows(), lse_copy.data<float>());
     EXPECT_EQ(cuda_attention_workspace(p, cuda_device_info(0)), 0);
     cuda_attention(0, p);
     out_copy.copy_to(out.memory.data());
@@ -376,16 +410,9 @@ TEST_F(GpuAttentionBackward, FindsItsPointersInMemory) {
   for (DType dtype : {kFloat32, kBFloat16}) {
     GradientProblem x({2, 4, 2, 130, 70, 64, 64, true, kShown}, dtype);
     OnDevice device(x);
-    CudaAttentionBackward p = device.problem();
-    std::vector<const void*> addresses = {p.query.data,      p.key.data,      p.value.data,      p.mask.data,
-                                          p.out.data,        p.lse,           p.grad_out.data,   p.grad_query.data,
-                                          p.grad_key.data,   p.grad_value.data, p.workspace};
+    const std::vector<const void*> addresses = pointers_of(device.problem());
     DeviceCopy cells(addresses.data(), addresses.size() * sizeof(void*));
-    const auto cell = [&](int i) { return cells.data<>() + size_t(i) * sizeof(void*); };
-    p.query.data = cell(0), p.key.data = cell(1), p.value.data = cell(2), p.mask.data = cell(3), p.out.data = cell(4);
-    p.lse = reinterpret_cast<float*>(cell(5)), p.grad_out.data = cell(6), p.grad_query.data = cell(7);
-    p.grad_key.data = cell(8), p.grad_value.data = cell(9), p.workspace = reinterpret_cast<float*>(cell(10));
-    p.indirect = (1u << addresses.size()) - 1;
+    CudaAttentionBackward p = with_pointers_at(device.problem(), cells.data());
     p.overlaps_previous = true;
     for (int round = 0; round < 2; ++round) cuda_attention_backward(0, p);
     device.compare();

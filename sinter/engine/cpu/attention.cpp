@@ -11,12 +11,14 @@ bool attention(const Op& op, std::span<const TensorArg> inputs, const Attrs& att
   AttentionCall call(op, inputs, attrs, given);
   if (!call.layout) return false;
   run_cpu_attention(*call.layout, {call.addresses.data(), call.addresses.size()});
-  outputs = {call.out};
+  outputs = std::move(call.results);
   return true;
 }
 
 const OpKernel kernels[] = {
     {.op = "scaled_dot_product_attention", .run = attention, .name = "attention"},
+    {.op = "attention_forward", .run = attention, .name = "attention"},
+    {.op = "attention_backward", .run = attention, .name = "attention"},
 };
 
 }  // namespace

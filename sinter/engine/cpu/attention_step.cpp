@@ -31,7 +31,10 @@ class CpuAttentionStep final : public CompiledStep {
 void run_cpu_attention(const eager::AttentionLayout& layout, std::span<const int64_t> addresses) {
   BufferPtr copies;
   if (layout.copied_bytes() > 0) copies = allocate_buffer(size_t(layout.copied_bytes()), Device());
-  runtime::attention(layout.at(addresses, copies ? copies->data() : nullptr));
+  auto memory = layout.at(addresses, copies ? copies->data() : nullptr);
+  if (!layout.is_backward()) return runtime::attention(memory.problem);
+  runtime::attention_backward({memory.problem, memory.grad, memory.log_sums, memory.means, memory.gradients[0],
+                               memory.gradients[1], memory.gradients[2]});
 }
 
 std::unique_ptr<CompiledStep> make_cpu_attention(const FusedAttrs& attrs, std::span<const TensorImpl* const> inputs,

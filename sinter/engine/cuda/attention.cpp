@@ -10,13 +10,15 @@ bool attention(const Op& op, std::span<const TensorArg> inputs, const Attrs& att
                TensorList& outputs) {
   AttentionCall call(op, inputs, attrs, given);
   if (!call.layout || !takes_on_cuda(*call.layout)) return false;
-  queue_cuda_attention(call.out.device(), *call.layout, {call.addresses.data(), call.addresses.size()});
-  outputs = {call.out};
+  queue_cuda_attention(call.results[0].device(), *call.layout, {call.addresses.data(), call.addresses.size()});
+  outputs = std::move(call.results);
   return true;
 }
 
 const OpKernel kernels[] = {
     {.op = "scaled_dot_product_attention", .run = attention, .name = "attention"},
+    {.op = "attention_forward", .run = attention, .name = "attention"},
+    {.op = "attention_backward", .run = attention, .name = "attention"},
 };
 
 }  // namespace

@@ -5,7 +5,7 @@
 
 #include "sinter/base/error.h"
 #include "sinter/engine/cuda/arguments.h"
-#include "sinter/runtime/cuda/attention/attention.h"
+#include "sinter/runtime/cuda/attention/attention_backward.h"
 #include "sinter/runtime/cuda/device.h"
 #include "sinter/runtime/cuda/memory.h"
 #include "sinter/runtime/cuda/stream.h"
@@ -40,9 +40,10 @@ void resolve(Pointer& pointer, uint32_t bit, uint32_t& indirect) {
   pointer = reinterpret_cast<Pointer>(uintptr_t(CudaRecording::current()->block()) + 8 * cell);
 }
 
-// `p` is the layout's problem, at whatever addresses.
-runtime::CudaAttention problem_of(const eager::AttentionLayout& layout, const runtime::AttentionProblem& p) {
-  const IntList& out = layout.out_strides();
+// In memory of the layout, at whatever addresses.
+runtime::CudaAttention problem_of(const eager::AttentionLayout& layout, const eager::AttentionMemory& memory) {
+  auto& p = memory.problem;
+  const IntList& out = layout.strides_of(0);
   return {.batch = p.batch,
           .heads = p.heads,
           .queries = p.queries,
@@ -61,7 +62,68 @@ runtime::CudaAttention problem_of(const eager::AttentionLayout& layout, const ru
           .out_batch_stride = out[0],
           .out_head_stride = out[1],
           .out_row_stride = out[2],
+          .lse = p.log_sums,
           .overlaps_previous = true};
+}
+
+runtime::CudaAttentionBackward backward_of(const eager::AttentionLayout& layout, const eager::AttentionMemory& memory) {
+  auto& p = memory.problem;
+  auto gradient = [&](size_t i) {
+    const IntList& strides = layout.strides_of(i);
+    return runtime::CudaAttentionGradient{memory.gradients[i], strides[0], strides[1], strides[2]};
+  };
+  return {.batch = p.batch,
+          .heads = p.heads,
+          .queries = p.queries,
+          .keys = p.keys,
+          .size = p.size,
+          .value_size = p.value_size,
+          .group = p.group,
+          .dtype = layout.dtype(),
+          .query = p.query,
+          .key = p.key,
+          .value = p.value,
+          .mask = p.mask,
+          .causal = p.causal,
+          .scale = p.scale,
+          .grad_out = memory.grad,
+          .lse = memory.log_sums,
+          .means = memory.means,
+          .grad_query = gradient(0),
+          .grad_key = gradient(1),
+          .grad_value = gradient(2),
+          .overlaps_previous = true};
+}
+
+// Gradients that nobody wants are written all the same, to memory for the time of the launch.
+int64_t unwanted_bytes(const eager::AttentionLayout& layout) {
+  auto& p = layout.memory().problem;
+  const int64_t rows[] = {p.heads * p.queries * p.size, p.heads / p.group * p.keys * p.size,
+                          p.heads / p.group * p.keys * p.value_size};
+  int64_t bytes = 0;
+  for (size_t i = 0; i < 3 && layout.is_backward(); ++i)
+    if (layout.strides_of(i) == IntList(size_t(3), int64_t(0))) bytes = std::max(bytes, p.batch * rows[i] * item_size(layout.dtype()));
+  return bytes;
+}
+
+void queue_backward(Device device, const eager::AttentionLayout& layout, std::span<const int64_t> addresses) {
+  const int64_t copied = layout.copied_bytes();
+  CudaScratch scratch(device, size_t(copied + unwanted_bytes(layout)));
+  auto memory = layout.at(addresses, scratch.data());
+  for (auto& gradient : memory.gradients)
+    if (!gradient) gradient = static_cast<char*>(scratch.data()) + copied;
+  auto problem = backward_of(layout, memory);
+  resolve(problem.query.data, runtime::kIndirectQuery, problem.indirect);
+  resolve(problem.key.data, runtime::kIndirectKey, problem.indirect);
+  resolve(problem.value.data, runtime::kIndirectValue, problem.indirect);
+  resolve(problem.mask.data, runtime::kIndirectMask, problem.indirect);
+  resolve(problem.means, runtime::kIndirectMeans, problem.indirect);
+  resolve(problem.lse, runtime::kIndirectLse, problem.indirect);
+  resolve(problem.grad_out.data, runtime::kIndirectGradOut, problem.indirect);
+  resolve(problem.grad_query.data, runtime::kIndirectGradQuery, problem.indirect);
+  resolve(problem.grad_key.data, runtime::kIndirectGradKey, problem.indirect);
+  resolve(problem.grad_value.data, runtime::kIndirectGradValue, problem.indirect);
+  runtime::cuda_attention_backward(device.index, problem);
 }
 
 class AttentionStep final : public CudaStep {
@@ -76,7 +138,10 @@ class AttentionStep final : public CudaStep {
 
   // The kernel for operands that are aligned as they are in the plan; launches of others find or compile theirs.
   void load() override {
-    if (layout_) runtime::prepare_cuda_attention(device_.index, problem_of(*layout_, layout_->problem()));
+    if (layout_ && layout_->is_backward())
+      runtime::prepare_cuda_attention_backward(device_.index, backward_of(*layout_, layout_->memory()));
+    else if (layout_)
+      runtime::prepare_cuda_attention(device_.index, problem_of(*layout_, layout_->memory()));
     loaded_ = true;
   }
   bool is_loaded() const override { return loaded_; }
@@ -100,10 +165,12 @@ class AttentionStep final : public CudaStep {
 }  // namespace
 
 bool takes_on_cuda(const eager::AttentionLayout& layout) {
-  return runtime::takes_cuda_attention(problem_of(layout, layout.problem()));
+  if (layout.is_backward()) return runtime::takes_cuda_attention_backward(backward_of(layout, layout.memory()));
+  return runtime::takes_cuda_attention(problem_of(layout, layout.memory()));
 }
 
 void queue_cuda_attention(Device device, const eager::AttentionLayout& layout, std::span<const int64_t> addresses) {
+  if (layout.is_backward()) return queue_backward(device, layout, addresses);
   CudaScratch copies(device, size_t(layout.copied_bytes()));
   auto problem = problem_of(layout, layout.at(addresses, copies.data()));
   problem.workspace =
@@ -113,6 +180,7 @@ void queue_cuda_attention(Device device, const eager::AttentionLayout& layout, s
   resolve(problem.value.data, runtime::kIndirectValue, problem.indirect);
   resolve(problem.mask.data, runtime::kIndirectMask, problem.indirect);
   resolve(problem.out, runtime::kIndirectOut, problem.indirect);
+  resolve(problem.lse, runtime::kIndirectLse, problem.indirect);
   runtime::cuda_attention(device.index, problem);
 }
 

@@ -35,10 +35,12 @@ bool convolves(const Graph& graph) {
 constexpr Target kTarget = [] {
   Target target = codegen::kCudaTarget;
   target.products = {kFloat32, kFloat64, kBFloat16, kFloat16};
+  target.product_alignment = 16;
   target.attention = {.dtypes = {kFloat32, kBFloat16, kFloat16},
                       .masks = {kBool, kFloat32, kBFloat16, kFloat16},
                       .most_dimensions = 4,
-                      .largest_row = 256};
+                      .largest_row = 256,
+                      .largest_row_backward = 128};
   return target;
 }();
 

@@ -1,5 +1,6 @@
 #include "sinter/engine/eager/attention.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "sinter/engine/eager/gemm_operand.h"
@@ -10,6 +11,9 @@ namespace sinter::eager {
 namespace {
 
 using runtime::AttentionMaskType;
+
+// Operands of a backward behind query, key and value.
+constexpr size_t kLogSums = 3, kMeans = 4, kGrad = 5;
 
 AttentionMaskType mask_type(DType dtype) {
   switch (dtype) {
@@ -47,69 +51,97 @@ int64_t padded_bytes(const TensorImpl& t) { return (t.numel * item_size(t.dtype)
 
 }  // namespace
 
-AttentionLayout::AttentionLayout(const AttentionAttrs& attrs, std::span<const TensorImpl* const> inputs,
-                                 const TensorImpl& out)
-    : dtype_(out.dtype) {
-  std::vector<const TensorImpl*> dense(inputs.begin(), inputs.end());
-  for (size_t i = 0; i < 3; ++i) {
-    if (has_dense_rows(*dense[i])) continue;
-    copied_.push_back({i, make_intrusive<TensorImpl>(*dense[i]), dense_copy_of(*dense[i])});
-    dense[i] = copied_.back().to.get();
-    copied_bytes_ += padded_bytes(*dense[i]);
+AttentionLayout::AttentionLayout(const Op& op, const AttentionAttrs& attrs, std::span<const TensorImpl* const> inputs,
+                                 std::span<const TensorImpl* const> results)
+    : is_backward_(&op == &attention_backward_op()), operands_(inputs.size()), dtype_(inputs[0]->dtype) {
+  std::vector<const TensorImpl*> lying(inputs.begin(), inputs.end());
+  const size_t mask = attention_mask_operand(op);
+  for (size_t i = 0; i < std::min(mask, inputs.size()); ++i) {
+    const bool numbers = is_backward_ && (i == kLogSums || i == kMeans);
+    if (numbers ? lying[i]->contiguous : has_dense_rows(*lying[i])) continue;
+    copied_.push_back({i, make_intrusive<TensorImpl>(*lying[i]), dense_copy_of(*lying[i])});
+    lying[i] = copied_.back().to.get();
+    copied_bytes_ += padded_bytes(*lying[i]);
   }
-  const TensorImpl &q = *dense[0], &k = *dense[1];
-  const IntList& sizes = out.sizes;
-  const size_t rank = sizes.size();
-  problem_ = {.batch = rank > 3 ? sizes[0] : 1,
-              .heads = rank > 2 ? sizes[rank - 3] : 1,
-              .queries = sizes[rank - 2],
-              .keys = k.sizes[k.sizes.size() - 2],
-              .size = q.sizes.back(),
-              .value_size = sizes[rank - 1],
-              .type = *gemm_type(out.dtype),
-              .query = operand(q),
-              .key = operand(k),
-              .value = operand(*dense[2]),
-              .causal = attrs.is_causal,
-              .out = start_of(out)};
-  problem_.scale = float(attrs.scale ? *attrs.scale : 1 / std::sqrt(double(problem_.size)));
-  if (attrs.enable_gqa) problem_.group = problem_.heads / k.sizes[k.sizes.size() - 3];
-  if (inputs.size() == 4) {
-    auto& m = *inputs[3];
-    problem_.mask = {mask_type(m.dtype), start_of(m), step(m, 4), step(m, 3), step(m, 2), step(m, 1)};
+  const TensorImpl &q = *lying[0], &k = *lying[1], &v = *lying[2];
+  const size_t rank = q.sizes.size();
+  // Broadcast over batches and heads, as the result is.
+  const IntList& whole = is_backward_ ? lying[kGrad]->sizes : results[0]->sizes;
+  const size_t dims = whole.size();
+  auto& problem = memory_.problem;
+  problem = {.batch = dims > 3 ? whole[0] : 1,
+             .heads = dims > 2 ? whole[dims - 3] : 1,
+             .queries = q.sizes[rank - 2],
+             .keys = k.sizes[k.sizes.size() - 2],
+             .size = q.sizes.back(),
+             .value_size = v.sizes.back(),
+             .type = *gemm_type(dtype_),
+             .query = operand(q),
+             .key = operand(k),
+             .value = operand(v),
+             .causal = attrs.is_causal};
+  problem.scale = float(attrs.scale ? *attrs.scale : 1 / std::sqrt(double(problem.size)));
+  if (attrs.enable_gqa) problem.group = problem.heads / k.sizes[k.sizes.size() - 3];
+  if (inputs.size() > mask) {
+    auto& m = *inputs[mask];
+    problem.mask = {mask_type(m.dtype), nullptr, step(m, 4), step(m, 3), step(m, 2), step(m, 1)};
   }
-  out_strides_ = {step(out, 4), step(out, 3), step(out, 2)};
+  if (is_backward_) memory_.grad = operand(*lying[kGrad]);
+  for (auto* t : results) strides_.push_back(t ? IntList{step(*t, 4), step(*t, 3), step(*t, 2)} : IntList(size_t(3), int64_t(0)));
+  std::vector<void*> starts;
+  for (auto* t : lying) starts.push_back(start_of(*t));
+  for (auto* t : results) starts.push_back(t ? start_of(*t) : nullptr);
+  place(memory_, starts);
 }
 
-runtime::AttentionProblem AttentionLayout::at(std::span<const int64_t> addresses, void* copies) const {
-  auto pointer = [&](size_t i) { return reinterpret_cast<void*>(uintptr_t(addresses[i])); };
-  runtime::AttentionProblem out = problem_;
-  runtime::AttentionOperand* operands[] = {&out.query, &out.key, &out.value};
-  for (size_t i = 0; i < 3; ++i) operands[i]->data = pointer(i);
-  if (addresses.size() == 5) out.mask.data = pointer(3);
-  out.out = pointer(addresses.size() - 1);
+void AttentionLayout::place(AttentionMemory& memory, std::span<void* const> pointers) const {
+  auto& problem = memory.problem;
+  problem.query.data = pointers[0];
+  problem.key.data = pointers[1];
+  problem.value.data = pointers[2];
+  auto results = pointers.subspan(operands_);
+  if (problem.mask.type != AttentionMaskType::kNone) problem.mask.data = pointers[operands_ - 1];
+  if (is_backward_) {
+    memory.log_sums = static_cast<const float*>(pointers[kLogSums]);
+    memory.means = static_cast<const float*>(pointers[kMeans]);
+    memory.grad.data = pointers[kGrad];
+    std::copy(results.begin(), results.end(), memory.gradients);
+    return;
+  }
+  problem.out = results[0];
+  if (results.size() > 1) problem.log_sums = static_cast<float*>(results[1]);
+}
+
+AttentionMemory AttentionLayout::at(std::span<const int64_t> addresses, void* copies) const {
+  SmallVector<void*, 12> pointers;
+  for (int64_t address : addresses) pointers.push_back(reinterpret_cast<void*>(uintptr_t(address)));
   char* next = static_cast<char*>(copies);
   for (auto& copied : copied_) {
     const Tensor to = at_address(*copied.to, int64_t(reinterpret_cast<uintptr_t>(next)));
     copy(TensorArg(at_address(*copied.from, addresses[copied.operand])), to);
-    operands[copied.operand]->data = next;
+    pointers[copied.operand] = next;
     next += padded_bytes(*copied.to);
   }
+  AttentionMemory out = memory_;
+  place(out, {pointers.data(), pointers.size()});
   return out;
 }
 
 std::optional<AttentionLayout> attention_layout(const AttentionParts& parts) {
   const Node& node = *parts.node;
   if (!has_own_kernel(OpCall{*node.op, types_of(node.inputs), node.attrs})) return std::nullopt;
-  std::vector<const TensorImpl*> operands;
+  std::vector<const TensorImpl*> operands, results;
   for (auto& t : parts.operand_geometries) operands.push_back(t.get());
-  return AttentionLayout(node.attrs.as<AttentionAttrs>(), operands, *parts.result_geometries[0]);
+  for (auto& t : parts.result_geometries) results.push_back(t.get());
+  // The result itself is computed in any case.
+  if (!results[0] && node.op != &attention_backward_op()) return std::nullopt;
+  return AttentionLayout(*node.op, node.attrs.as<AttentionAttrs>(), operands, results);
 }
 
-SmallVector<int64_t, 8> attention_addresses(const AttentionParts& parts, const StepArguments& arguments) {
-  SmallVector<int64_t, 8> out;
+SmallVector<int64_t, 12> attention_addresses(const AttentionParts& parts, const StepArguments& arguments) {
+  SmallVector<int64_t, 12> out;
   for (int at : parts.operands) out.push_back(arguments[size_t(at)]);
-  out.push_back(arguments[size_t(parts.results[0])]);
+  for (int at : parts.results) out.push_back(at < 0 ? 0 : arguments[size_t(at)]);
   return out;
 }
 
@@ -129,13 +161,16 @@ AttentionCall::AttentionCall(const Op& op, std::span<const TensorArg> inputs, co
   auto types = operand_types(inputs);
   OpCall call{op, types, attrs};
   if (!has_own_kernel(call)) return;
-  Type result = op.infer(call)[0];
-  out = given ? *given : empty(result.shape, TensorOptions(result.dtype).device(result.device));
-  std::vector<const TensorImpl*> geometries;
-  for (auto& arg : inputs) geometries.push_back(&arg.tensor().impl());
-  layout.emplace(attrs.as<AttentionAttrs>(), geometries, out.impl());
-  for (auto* t : geometries) addresses.push_back(slot_of(*t));
-  addresses.push_back(slot_of(out.impl()));
+  for (auto& type : op.infer(call)) {
+    const bool takes_given = given && results.empty();
+    results.push_back(takes_given ? *given : empty(type.shape, TensorOptions(type.dtype).device(type.device)));
+  }
+  std::vector<const TensorImpl*> operands, made;
+  for (auto& arg : inputs) operands.push_back(&arg.tensor().impl());
+  for (auto& t : results) made.push_back(&t.impl());
+  layout.emplace(op, attrs.as<AttentionAttrs>(), operands, made);
+  for (auto* list : {&operands, &made})
+    for (auto* t : *list) addresses.push_back(slot_of(*t));
 }
 
 IntList attention_strides(const IntList& sizes) {

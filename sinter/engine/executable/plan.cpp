@@ -283,7 +283,7 @@ class Planner {
                       : attrs.inner ? contiguous_strides(sizes)
                                     : eager::pointwise_strides(followed, sizes);
     // What becomes the new value of an input lies as that does, if that has no gaps.
-    if (int into = changed_input(node, result); into >= 0 && !product && !attrs.inner && geometry(into).sizes == sizes)
+    if (int into = changed_input(node, result); into >= 0 && !by_template && !attrs.inner && geometry(into).sizes == sizes)
       if (auto& of = geometry(into).strides; preserved_strides(sizes, of) == of) strides = of;
     Tensor fresh = geometry_of(node.types[size_t(result)].dtype, sizes, strides, plan_->device);
     // Elements are computed where they are stored, so an operand in the very same place may be overwritten; by a template none.

@@ -84,6 +84,7 @@ class Backward {
   }
 
   void store(const float* from, int64_t rows, int64_t size, void* to, int64_t row) const {
+    if (!to) return;
     gemm_.store(from, size, rows, size, static_cast<char*>(to) + row * size * item_, storage_, size, 1);
   }
 

@@ -12,7 +12,8 @@ struct AttentionBackwardProblem {
   // [batch, heads, queries]: as the forward left them; and the sum of gradient times result, which is the mean of what flows
   // back to the weights of a row.
   const float *log_sums, *means;
-  // Row-major: [batch, heads, queries, size], and with heads / group heads [.., keys, size] and [.., keys, value_size].
+  // Row-major: [batch, heads, queries, size], and with heads / group heads [.., keys, size] and [.., keys, value_size]. Null
+  // where nobody wants one.
   void *grad_query, *grad_key, *grad_value;
 };
 

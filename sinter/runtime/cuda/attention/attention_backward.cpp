@@ -21,7 +21,7 @@ namespace {
 constexpr int64_t kLargestSize = 128;
 constexpr int64_t kThreads = 128;
 constexpr int64_t kTensorRows = 64, kPlainRows = 32;  // of a block
-constexpr int64_t kKeptSize = 64;                     // up to which a block's own rows stay in registers
+constexpr int64_t kShortSize = 64;                    // up to which a tile has as many rows as a block
 constexpr int64_t kMostRows = 65535 * kPlainRows;     // the grid's limit
 
 // A pair of kernels: what their texts depend on.
@@ -33,9 +33,9 @@ struct Kernels {
   bool causal;
 
   auto operator<=>(const Kernels&) const = default;
-  bool keeps() const { return std::max(size, value_size) <= kKeptSize; }
+  bool is_short() const { return std::max(size, value_size) <= kShortSize; }
   int64_t rows() const { return tensor ? kTensorRows : kPlainRows; }
-  int64_t tile() const { return tensor && keeps() ? kTensorRows : 32; }
+  int64_t tile() const { return tensor && is_short() ? kTensorRows : 32; }
 };
 
 Kernels kernels_of(const CudaAttentionBackward& p) {
@@ -50,7 +50,7 @@ Kernels kernels_of(const CudaAttentionBackward& p) {
   };
   Kernels k{false, p.dtype, 0, 0, int(p.mask.type), p.causal};
   k.tensor = p.dtype != kFloat32 && p.size % 8 == 0 && p.value_size % 8 == 0 && operand(p.query, kIndirectQuery) &&
-             operand(p.key, kIndirectKey) && operand(p.value, kIndirectValue) && operand(p.out, kIndirectOut) &&
+             operand(p.key, kIndirectKey) && operand(p.value, kIndirectValue) &&
              operand(p.grad_out, kIndirectGradOut) && gradient(p.grad_query, kIndirectGradQuery) &&
              gradient(p.grad_key, kIndirectGradKey) && gradient(p.grad_value, kIndirectGradValue);
   const auto rounded = [&](int64_t size) {
@@ -66,7 +66,7 @@ int64_t shared_bytes(const Kernels& k) {
   if (!k.tensor)
     return 4 * (2 * kPlainRows * (k.size + 4 + k.value_size + 4) + 2 * kPlainRows * (kPlainRows + 4) + 2 * kPlainRows);
   const int64_t row = k.size + 8 + k.value_size + 8;
-  return 2 * (2 * k.tile() + (k.keeps() ? 0 : kTensorRows)) * row + 4 * 2 * 2 * k.tile();
+  return 2 * (2 * k.tile() + (k.is_short() ? 0 : kTensorRows)) * row + 4 * 2 * 2 * k.tile();
 }
 
 CudaSource source_of(const Kernels& k, bool for_keys) {
@@ -85,7 +85,7 @@ CudaSource source_of(const Kernels& k, bool for_keys) {
     add_attention_text(source.text, "BACKWARD_PLAIN", {embedded::cuda_attention_backward_plain});
   // As many blocks as get by with the registers.
   source.text +=
-      format("extern \"C\" __global__ void __launch_bounds__({}, {}) {}", kThreads, k.keeps() ? 3 : 2, source.name);
+      format("extern \"C\" __global__ void __launch_bounds__({}, {}) {}", kThreads, k.is_short() ? 3 : 2, source.name);
   source.text += "(const __grid_constant__ sinter_attention::BackwardParams p) {\n";
   source.text += format("  sinter_attention::attention_backward_{}<{}, {}, {}, ", k.tensor ? "tensor" : "plain",
                         attention_type(k.dtype), k.size, k.value_size);
@@ -119,12 +119,12 @@ BackwardRows rows_of(const CudaAttentionGradient& x) { return {x.data, x.batch_s
 BackwardParams params_of(const CudaAttentionBackward& p) {
   BackwardParams x{};
   x.query = rows_of(p.query), x.key = rows_of(p.key), x.value = rows_of(p.value);
-  x.out = rows_of(p.out), x.grad_out = rows_of(p.grad_out);
+  x.grad_out = rows_of(p.grad_out);
   x.grad_query = rows_of(p.grad_query), x.grad_key = rows_of(p.grad_key), x.grad_value = rows_of(p.grad_value);
   x.mask = p.mask.data;
   x.mask_batch = p.mask.batch_stride, x.mask_head = p.mask.head_stride;
   x.mask_row = p.mask.row_stride, x.mask_key = p.mask.key_stride;
-  x.lse = p.lse, x.delta = p.workspace;
+  x.lse = p.lse, x.means = p.means;
   x.heads = int(p.heads), x.queries = int(p.queries), x.keys = int(p.keys), x.group = int(p.group);
   x.size = int(p.size), x.value_size = int(p.value_size);
   x.indirect = p.indirect, x.scale = p.scale;
@@ -143,10 +143,6 @@ bool takes_cuda_attention_backward(const CudaAttentionBackward& p) {
   if (std::min({p.batch, p.heads, p.queries, p.keys, p.size, p.value_size, p.group}) < 1) return false;
   return std::max(p.size, p.value_size) <= kLargestSize && p.heads % p.group == 0 &&
          std::max(p.queries, p.keys) <= kMostRows && p.batch <= INT32_MAX / p.heads;
-}
-
-int64_t cuda_attention_backward_workspace(const CudaAttentionBackward& p) {
-  return p.batch * p.heads * p.queries * int64_t(sizeof(float));
 }
 
 std::vector<CudaSource> cuda_attention_backward_sources(const CudaAttentionBackward& problem) {
@@ -182,8 +178,7 @@ void cuda_attention_backward(int device, const CudaAttentionBackward& problem) {
 
 void cuda_attention_backward(int device, const CudaAttentionBackward& problem,
                              std::span<const CudaFunction> functions) {
-  SINTER_INTERNAL_ASSERT(problem.workspace && functions.size() == 2, "attention: {} kernels of gradients{}",
-                         functions.size(), problem.workspace ? "" : " without a workspace");
+  SINTER_INTERNAL_ASSERT(functions.size() == 2, "attention: {} kernels of gradients", functions.size());
   const CudaAttentionBackwardLaunch launch = cuda_attention_backward_launch(problem);
   for (int i = 0; i < 2; ++i)
     cuda_launch(functions[size_t(i)], device, launch.grids[i], launch.params.data(), launch.params.size());

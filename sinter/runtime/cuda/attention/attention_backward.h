@@ -1,6 +1,6 @@
 #pragma once
-// The gradients of softmax(scale * Q.K^T + mask).V on the GPU, from the result and the logarithms of its sums that
-// attention.h gives (CudaAttention::lse). As there the weights never lie in memory.
+// The gradients of softmax(scale * Q.K^T + mask).V on the GPU, from the logarithms of its sums that attention.h gives
+// (CudaAttention::lse). As there the weights never lie in memory.
 //
 // Two kernels, one after the other: queries that meet all keys give the gradient of the queries, keys that meet the
 // queries of all heads that share them give those of keys and values. Both compute the weights anew, which costs seven
@@ -16,13 +16,13 @@
 
 namespace sinter::runtime {
 
-// Beside those of CudaAttentionIndirect.
+// Beside those of CudaAttentionIndirect, but for the result, which is not read.
 enum CudaAttentionBackwardIndirect : uint32_t {
+  kIndirectMeans = 16,
   kIndirectGradOut = 64,
   kIndirectGradQuery = 128,
   kIndirectGradKey = 256,
   kIndirectGradValue = 512,
-  kIndirectWorkspace = 1024,
 };
 
 // A gradient to write, as AttentionOperand.
@@ -31,7 +31,7 @@ struct CudaAttentionGradient {
   int64_t batch_stride = 0, head_stride = 0, row_stride = 0;
 };
 
-// The problem as in CudaAttention, with its result and that one's gradient.
+// The problem as in CudaAttention, with the gradient of its result.
 struct CudaAttentionBackward {
   int64_t batch = 1, heads = 1, queries = 0, keys = 0;
   int64_t size = 0, value_size = 0;
@@ -41,18 +41,18 @@ struct CudaAttentionBackward {
   AttentionMask mask = {};
   bool causal = false;
   float scale = 1;
-  AttentionOperand out{}, grad_out{};  // [batch, heads, queries, value_size]
-  const float* lse = nullptr;          // [batch, heads, queries], dense
+  AttentionOperand grad_out{};  // [batch, heads, queries, value_size]
+  // [batch, heads, queries], dense; the second a row of the result times its gradient, the mean of what flows back to its
+  // weights.
+  const float *lse = nullptr, *means = nullptr;
   // [batch, heads, queries, size], [batch, heads / group, keys, size] and [batch, heads / group, keys, value_size].
   CudaAttentionGradient grad_query{}, grad_key{}, grad_value{};
-  float* workspace = nullptr;  // cuda_attention_backward_workspace bytes, whatever they hold
-  uint32_t indirect = 0;       // as in CudaAttention
+  uint32_t indirect = 0;  // as in CudaAttention
   bool overlaps_previous = false;
 };
 
 // Whether the kernels take it: f32, bf16 or f16, no size above 128 and none of 0.
 bool takes_cuda_attention_backward(const CudaAttentionBackward& problem);
-int64_t cuda_attention_backward_workspace(const CudaAttentionBackward& problem);
 // The two kernels, in their order. They depend on the types, the sizes of rows, causality and whether rows are whole
 // vectors; texts as those of cuda_attention_sources.
 std::vector<CudaSource> cuda_attention_backward_sources(const CudaAttentionBackward& problem);
