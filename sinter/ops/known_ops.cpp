@@ -50,6 +50,7 @@ const KnownOps& known_ops() {
       .cat = op_named("cat"),
       .repeat = op_named("repeat"),
       .full = op_named("full"),
+      .constant_pad_nd = op_named("constant_pad_nd"),
       .alias = op_named("alias"),
       .view = op_named("view"),
       .permute = op_named("permute"),

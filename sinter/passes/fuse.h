@@ -15,6 +15,8 @@ namespace sinter {
 struct FuseOptions {
   // Reductions of fewer rows than this with longer rows than that are left to kernels that split a row over threads.
   int64_t few_rows = 8, long_row = 1 << 16;
+  // Products of at least so many multiply-adds get operands in whole vectors (align_products.h).
+  double least_aligned = 1e8;
   // Kernels of one domain with at most this many elements run as one, whatever they read.
   int64_t small = 1 << 14;
   // Whether copies and values at other coordinates are inlined, and whether groups that only read the same are merged.

@@ -352,7 +352,7 @@ bool Inlining::is_candidate(const Node& node, const std::vector<Use>& uses) cons
   if (is_map(node)) return true;
   if (node.op->kind != OpKind::kPointwise || node.op->random || node.types[0].rank() == 0) return false;
   // A result of a contraction in a wider type: read as it is stored, narrow, and widened by who needs it.
-  if (widens_finished(node)) return true;
+  if (widens_finished(node) || widens_a_part(node)) return true;
   // What follows a contraction column by column is finished in its kernel, unless nobody wants it but a reduction.
   const bool only_reduced =
       std::all_of(uses.begin(), uses.end(), [](auto& use) { return use.reader->op->kind == OpKind::kReduce; });
@@ -381,6 +381,14 @@ bool Inlining::follows_contraction(const Node& node) const {
   return std::any_of(node.inputs.begin(), node.inputs.end(), [&](auto& v) {
     return takes_contraction(options_.target, *source(v.node)) && keeps_columns(v);
   });
+}
+
+// What is looked at is not all of a contraction's result, so that its kernel does not finish it.
+bool Inlining::widens_a_part(const Node& node) const {
+  if (node.op->kind != OpKind::kPointwise || node.op->pointwise->typing != Typing::kAttr) return false;
+  const Value& v = node.inputs[0];
+  if (!is_floating(v.type().dtype) || item_size(v.type().dtype) >= item_size(node.types[0].dtype)) return false;
+  return takes_contraction(options_.target, *source(v.node)) && !keeps_columns(v);
 }
 
 // The value ends a contraction's kernel and is in memory anyway: somebody else reads it too.

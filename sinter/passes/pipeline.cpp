@@ -10,6 +10,7 @@
 #include "sinter/graph/rewrite.h"
 #include "sinter/graph/text_scan.h"
 #include "sinter/ops/fused.h"
+#include "sinter/passes/align_products.h"
 #include "sinter/passes/common_subexpressions.h"
 #include "sinter/passes/dead_code.h"
 #include "sinter/passes/fold.h"
@@ -48,6 +49,10 @@ std::vector<Pass> grouping_passes(const PipelineOptions& options) {
   nesting.siblings = nesting.siblings && keeps("nest.siblings");
   auto wanted = [takes = options.takes_kernels](const Graph& graph) { return takes && takes(graph); };
   return {
+      {"align_products",
+       [fusing](const Graph& graph) { return align_products(graph, fusing); },
+       [fusing](const Graph& graph) { return has_unaligned_products(graph, fusing); },
+       wanted},
       {"split_reductions",
        [fusing](const Graph& graph) { return split_reductions(graph, fusing); },
        [fusing](const Graph& graph) { return has_long_reductions(graph, fusing); },
