@@ -51,6 +51,24 @@ class NoGradGuard : public AutoGradMode {
   NoGradGuard() : AutoGradMode(false) {}
 };
 
+// Mixed precision on this thread while alive: on such devices matrix products, convolutions and attention run in the lower
+// type, bf16 or f16, whatever their operands are; what needs more digits runs in f32 (sums, exponentials, norms and losses;
+// on CPUs losses alone). The lists are PyTorch's. Parameters stay f32, and so do their gradients; each is converted once while
+// the guard is alive. backward() may be called inside or outside.
+//
+//   { AutocastGuard autocast(kCUDA, kBFloat16); loss = cross_entropy(net(x), y); }
+//   loss.backward();
+class AutocastGuard {
+ public:
+  explicit AutocastGuard(DeviceType device, DType dtype = kBFloat16, bool enabled = true);
+  ~AutocastGuard();
+  AutocastGuard(const AutocastGuard&) = delete;
+
+ private:
+  DeviceType device_;
+  std::optional<DType> before_;
+};
+
 class EnableGradGuard : public AutoGradMode {
  public:
   EnableGradGuard() : AutoGradMode(true) {}

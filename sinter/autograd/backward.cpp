@@ -10,6 +10,7 @@
 #include "sinter/base/host_effects.h"
 #include "sinter/ops/creation.h"
 #include "sinter/ops/pointwise.h"
+#include "sinter/tensor/autocast.h"
 #include "sinter/tensor/memory_format.h"
 #include "sinter/tensor/program_tracer.h"
 
@@ -209,6 +210,7 @@ void Flow::run_node(NodeSlot slot) {
 }
 
 void Flow::run() {
+  autocast::Pause pause;
   while (!queue_.empty()) {
     auto it = nodes_.find(queue_.top().second);
     queue_.pop();

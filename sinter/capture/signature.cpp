@@ -1,5 +1,6 @@
 #include "sinter/capture/signature.h"
 
+#include "sinter/tensor/autocast.h"
 #include "sinter/autograd/autograd.h"
 #include "sinter/autograd/history.h"
 #include "sinter/base/hash.h"
@@ -95,7 +96,8 @@ class Describer final : public LeafVisitor {
                           {Word::Kind::kFlag, "gradients enabled"},
                           {Word::Kind::kIdentity, "memory shared by arguments"},
                           {Word::Kind::kIdentity, "the types of the arguments"},
-                          {Word::Kind::kIdentity, "the state of the function object"}};
+                          {Word::Kind::kIdentity, "the state of the function object"},
+                          {Word::Kind::kIdentity, "autocast"}};
     SINTER_INTERNAL_ASSERT(out.size() == kHeaderWords, "the header of a signature has {} words", kHeaderWords);
     out.insert(out.end(), numbers_.begin(), numbers_.end());
     for (size_t i = 0; i < tensors_.size(); ++i) {
@@ -135,6 +137,7 @@ void sign(const Invocation& invocation, Signature& out) {
   out.push_back(sharing(invocation));
   out.push_back(invocation.types);
   out.push_back(invocation.state);
+  out.push_back(autocast::fingerprint());
   out.append({invocation.words.data(), invocation.words.size()});
   for (auto* tensor : invocation.tensors) {
     if (!tensor->defined()) {

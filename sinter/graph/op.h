@@ -118,12 +118,21 @@ class OpFunction<R(Args...)> {
   const std::function<R(Args...)>* registered_ = nullptr;
 };
 
+// What becomes of operands under autocast, as in PyTorch. Promoting types is what ops do anyway.
+enum class Autocast : uint8_t {
+  kNone,
+  kLow,        // they are in the lower type
+  kWide,       // in f32
+  kWideOnGpu,  // on GPUs
+};
+
 struct Op {
   std::string_view name;
   OpKind kind = OpKind::kOpaque;
   int inputs = 1;        // how many operands; -1: any number
   bool random = false;   // never merged, never dropped for being equal to another
   bool aliases = false;  // eager result shares the memory of operand 0
+  Autocast autocast = Autocast::kNone;
   bool inlines = false;  // kComposite: a capture records the body; else the op itself, for a template or a pass to take
 
   OpFunction<Attrs(const FieldTexts& fields)> parse;

@@ -151,6 +151,7 @@ struct Celu : Pointwise<Celu> {
 
 struct Softplus : Pointwise<Softplus> {
   static constexpr auto name = "softplus";
+  static constexpr auto autocast = Autocast::kWideOnGpu;
   static constexpr int tensors = 1;
   static constexpr Typing typing = Typing::kFloat;
   SINTER_BODY((x, beta, threshold), select(gt(x * beta, threshold), x, log1p(exp(x * beta)) / beta))

@@ -125,6 +125,7 @@ Tensor mask_of(std::span<const TensorArg> inputs, size_t mask) {
 
 struct ScaledDotProductAttention : Composite {
   static constexpr auto name = "scaled_dot_product_attention";
+  static constexpr auto autocast = Autocast::kLow;
   static constexpr int inputs = -1;
   using Attributes = AttentionAttrs;
 
@@ -203,6 +204,7 @@ struct AttentionBackward : Composite {
 // its weights are found again; infinity for a row to which a mask leaves no key.
 struct AttentionForward : Composite {
   static constexpr auto name = "attention_forward";
+  static constexpr auto autocast = Autocast::kLow;
   static constexpr int inputs = -1;
   using Attributes = AttentionAttrs;
 

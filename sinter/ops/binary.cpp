@@ -90,6 +90,7 @@ struct Remainder : Pointwise<Remainder> {
 
 struct Pow : Pointwise<Pow> {
   static constexpr auto name = "pow";
+  static constexpr auto autocast = Autocast::kWideOnGpu;
   SINTER_BODY((x, y), pow(x, y))
   static constexpr Domain domain_of_inputs{0.1, 3};
   static constexpr Tolerance tolerance{.ulp = 4};

@@ -1,17 +1,18 @@
 #include <algorithm>
 
+#include "sinter/ops/autocast.h"
 #include "sinter/ops/define.h"
 
 namespace sinter {
 
 Tensor call_op(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Where& where) {
   UserPosition here(where, op.name.data());
-  return Dispatcher::instance().run_one(op, inputs, attrs);
+  return Dispatcher::instance().run_one(op, AutocastOperands(op, inputs), attrs);
 }
 
 TensorList call_op_many(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Where& where) {
   UserPosition here(where, op.name.data());
-  return Dispatcher::instance().run(op, inputs, attrs);
+  return Dispatcher::instance().run(op, AutocastOperands(op, inputs), attrs);
 }
 
 void call_op_into(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor& out,

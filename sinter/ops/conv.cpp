@@ -1,5 +1,6 @@
 #include "sinter/ops/conv.h"
 
+#include "sinter/ops/autocast.h"
 #include "sinter/ops/contract.h"
 #include "sinter/ops/define.h"
 #include "sinter/ops/pointwise.h"
@@ -53,6 +54,7 @@ void check_same_types(const OpCall& call) {
 
 struct Convolution : Loop {
   static constexpr auto name = "convolution";
+  static constexpr auto autocast = Autocast::kLow;
   static constexpr int inputs = 2;
   using Attributes = ConvolutionAttrs;
 
@@ -293,6 +295,7 @@ Tensor convolution(const TensorArg& x_arg, const TensorArg& weight, const Tensor
                    const SpatialList& output_padding, int64_t groups) {
   UserPosition here(x_arg.where());
   const Tensor& x = tensor_operand("convolution", x_arg);
+  const Tensor shift = low(bias);
   check(x.dim() >= 3 && x.dim() <= 5,
         "convolution: expected an input [batch, channels, …] with 1 to 3 spatial dimensions, got {}", x.sizes());
   int64_t rank = x.dim() - 2;
@@ -311,12 +314,12 @@ Tensor convolution(const TensorArg& x_arg, const TensorArg& weight, const Tensor
     a.output_padding = Shape(std::span<const int64_t>(extra));
   }
   Tensor y = run_convolution(x_arg, weight, a);
-  if (!bias.defined()) return y;
-  check(bias.dim() == 1 && bias.size(0) == y.size(1), "convolution: expected a bias of shape [{}], got {}", y.size(1),
-        bias.sizes());
+  if (!shift.defined()) return y;
+  check(shift.dim() == 1 && shift.size(0) == y.size(1), "convolution: expected a bias of shape [{}], got {}", y.size(1),
+        shift.sizes());
   Shape column(size_t(rank) + 1, 1);
-  column[0] = bias.size(0);
-  return y + bias.view(column);
+  column[0] = shift.size(0);
+  return y + shift.view(column);
 }
 
 #define SINTER_CONV(n)                                                                                            \

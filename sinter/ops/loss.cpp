@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "sinter/ops/autocast.h"
 #include "sinter/ops/checked.h"
 #include "sinter/ops/contract.h"
 #include "sinter/ops/pointwise.h"
@@ -24,7 +25,9 @@ struct Pair {
   DType dtype;
 };
 Pair operands(const char* op, const TensorArg& x, const TensorArg& target) {
-  const Tensor &a = tensor_operand(op, x), &b = tensor_operand(op, target);
+  tensor_operand(op, x), tensor_operand(op, target);
+  const TensorArg x32 = in_f32(x), target32 = in_f32(target);
+  const Tensor &a = x32.tensor(), &b = target32.tensor();
   check(a.is_floating_point(), "{}: expected a floating input, got {}", op, a.dtype());
   return {widened(a), widened(b), b.is_floating_point() ? promote_types(a.dtype(), b.dtype()) : a.dtype()};
 }
@@ -109,7 +112,8 @@ Tensor huber_loss(const TensorArg& x, const TensorArg& target, Reduction reducti
 Tensor nll_loss(const TensorArg& log_probabilities, const TensorArg& target, const Tensor& weight, Reduction reduction,
                 int64_t ignore_index) {
   UserPosition here(log_probabilities.where());
-  const Tensor& log_p = tensor_operand("nll_loss", log_probabilities);
+  tensor_operand("nll_loss", log_probabilities);
+  const Tensor log_p = in_f32(log_probabilities).tensor();
   check_class_dim("nll_loss", log_p);
   Tensor wide = widened(log_p);
   auto c = classes("nll_loss", wide, tensor_operand("nll_loss", target), weight, ignore_index, Fault::kNllLoss);
@@ -120,7 +124,8 @@ Tensor cross_entropy(const TensorArg& logits_arg, const TensorArg& target_arg, c
                      Reduction reduction, int64_t ignore_index, double label_smoothing) {
   constexpr auto op = "cross_entropy";
   UserPosition here(logits_arg.where());
-  const Tensor &logits = tensor_operand(op, logits_arg), &target = tensor_operand(op, target_arg);
+  tensor_operand(op, logits_arg);
+  const Tensor logits = in_f32(logits_arg).tensor(), &target = tensor_operand(op, target_arg);
   check_class_dim(op, logits);
   check(label_smoothing >= 0 && label_smoothing <= 1, "cross_entropy: label_smoothing {} is not between 0 and 1",
         label_smoothing);

@@ -1,5 +1,6 @@
 #include "sinter/ops/matmul.h"
 
+#include "sinter/ops/autocast.h"
 #include "sinter/ops/contract.h"
 #include "sinter/ops/define.h"
 #include "sinter/ops/pointwise.h"
@@ -53,6 +54,7 @@ bool lies_by_columns(const Tensor& matrix) {
 
 struct Mm : Loop {
   static constexpr auto name = "mm";
+  static constexpr auto autocast = Autocast::kLow;
   static constexpr int inputs = 2;
   using Attributes = NoAttrs;
   static std::vector<Type> infer(const OpCall& call) { return infer_product(call, 2); }
@@ -75,6 +77,7 @@ struct Mm : Loop {
 
 struct Bmm : Loop {
   static constexpr auto name = "bmm";
+  static constexpr auto autocast = Autocast::kLow;
   static constexpr int inputs = 2;
   using Attributes = NoAttrs;
   static std::vector<Type> infer(const OpCall& call) { return infer_product(call, 3); }
@@ -180,13 +183,13 @@ Tensor add_scaled(const TensorArg& input, const Tensor& product, const Scalar& b
 
 Tensor addmm(const TensorArg& input, const TensorArg& a, const TensorArg& b, const Scalar& beta, const Scalar& alpha) {
   UserPosition here(input.where());
-  return add_scaled(input, mm(a, b), beta, alpha);
+  return add_scaled(low(input), mm(a, b), beta, alpha);
 }
 
 Tensor baddbmm(const TensorArg& input, const TensorArg& a, const TensorArg& b, const Scalar& beta,
                const Scalar& alpha) {
   UserPosition here(input.where());
-  return add_scaled(input, bmm(a, b), beta, alpha);
+  return add_scaled(low(input), bmm(a, b), beta, alpha);
 }
 
 Tensor addmv(const TensorArg& input, const TensorArg& a, const TensorArg& vector, const Scalar& beta,
@@ -195,9 +198,10 @@ Tensor addmv(const TensorArg& input, const TensorArg& a, const TensorArg& vector
   return add_scaled(input, mv(a, vector), beta, alpha);
 }
 
-Tensor linear(const TensorArg& x_arg, const TensorArg& weight, const Tensor& bias) {
+Tensor linear(const TensorArg& x_arg, const TensorArg& weight, const Tensor& shift) {
   UserPosition here(x_arg.where());
-  const Tensor &x = tensor_operand("linear", x_arg), &w = tensor_operand("linear", weight);
+  // The weight before it is transposed: it is converted once.
+  const Tensor x = low(tensor_operand("linear", x_arg)), w = low(tensor_operand("linear", weight)), bias = low(shift);
   check(w.dim() == 1 || w.dim() == 2, "linear: expected a weight [out, in] or [in], got {}", w.sizes());
   check(x.dim() >= 1 && x.size(-1) == w.size(-1), "linear: the last size of the input {} is not that of the weight {}",
         x.sizes(), w.sizes());

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "sinter/ops/autocast.h"
 #include "sinter/ops/contract.h"
 #include "sinter/ops/conv.h"
 #include "sinter/ops/creation.h"
@@ -119,7 +120,7 @@ TensorTriple batch_norm_triple(const char* op, const TensorArg& x_arg, const Ten
 TensorTriple native_layer_norm(const TensorArg& x_arg, const Shape& normalized_shape, const Tensor& weight,
                                const Tensor& bias, double eps) {
   UserPosition here(x_arg.where());
-  const Tensor& x = floating_operand("layer_norm", x_arg);
+  const Tensor x = in_f32_on_gpu(floating_operand("layer_norm", x_arg));
   Moments m = moments(widened(x), normalized_dims("layer_norm", x, normalized_shape, weight, bias));
   Tensor rstd = rsqrt(m.var + eps);
   return {narrowed(scaled_and_shifted(m.centered * rstd, weight, bias), x.dtype()), m.mean, rstd};
@@ -187,7 +188,7 @@ TensorTriple _native_batch_norm_legit_no_training(const TensorArg& x, const Tens
 TensorTriple native_group_norm(const TensorArg& x_arg, const Tensor& weight, const Tensor& bias, Dim batch,
                                Dim channels, Dim plane, int64_t groups, double eps) {
   UserPosition here(x_arg.where());
-  const Tensor& x = floating_operand("group_norm", x_arg);
+  const Tensor x = in_f32_on_gpu(floating_operand("group_norm", x_arg));
   check(x.dim() >= 2, "group_norm: expected an input [batch, channels, …], got {}", x.sizes());
   check(groups >= 1 && channels % groups == 0,
         "group_norm: {} channels of the input {} are not divisible into {} groups", channels, x.sizes(), groups);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sinter/ops/autocast.h"
 #include "sinter/ops/creation.h"
 #include "sinter/ops/define.h"
 #include "sinter/ops/pointwise.h"
@@ -34,6 +35,7 @@ Tensor with_dims(const Tensor& reduced, const TensorArg& x, const ReduceAttrs& a
 
 struct Sum : Reduce<Sum> {
   static constexpr auto name = "sum";
+  static constexpr auto autocast = Autocast::kWideOnGpu;
   static constexpr Combine combine = Combine::kSum;
   static DType result_dtype(const OpCall& call) { return sum_dtype(call); }
   static TensorList grad(const GradCall& c) {
@@ -46,6 +48,7 @@ struct Sum : Reduce<Sum> {
 
 struct Prod : Reduce<Prod> {
   static constexpr auto name = "prod";
+  static constexpr auto autocast = Autocast::kWide;
   static constexpr Combine combine = Combine::kProd;
   static DType result_dtype(const OpCall& call) { return sum_dtype(call); }
   // Through the product of what is not zero, so that a single zero does not divide by itself.
@@ -175,6 +178,7 @@ Tensor reverse_cumsum(const Tensor& x, int64_t dim) { return cumsum(x.flip({dim}
 
 struct CumSum : Running<CumSum> {
   static constexpr auto name = "cumsum";
+  static constexpr auto autocast = Autocast::kWideOnGpu;
   static constexpr Combine combine = Combine::kSum;
   static TensorList grad(const GradCall& c) {
     return c.each([&] {
@@ -187,6 +191,7 @@ struct CumSum : Running<CumSum> {
 
 struct CumProd : Running<CumProd> {
   static constexpr auto name = "cumprod";
+  static constexpr auto autocast = Autocast::kWideOnGpu;
   static constexpr Combine combine = Combine::kProd;
   // Before the first zero by division; at the first zero through the products without it; after it nothing arrives.
   static TensorList grad(const GradCall& c) {
@@ -326,8 +331,9 @@ Tensor std(const TensorArg& x, const IntList& dims, int64_t correction, bool kee
   return to(flat_sqrt(var(wide, dims, correction, keepdim)), x.dtype());
 }
 
-Tensor norm(const TensorArg& x, const Scalar& p, const IntList& dims, bool keepdim) {
-  UserPosition here(x.where());
+Tensor norm(const TensorArg& given, const Scalar& p, const IntList& dims, bool keepdim) {
+  UserPosition here(given.where());
+  const TensorArg x = in_f32_on_gpu(given);
   check(is_floating(x.dtype()), "norm: expected a floating tensor, got {}", x.dtype());
   const double order = p.to_double();
   if (order == INFINITY) return amax(abs(x), dims, keepdim);
@@ -348,8 +354,9 @@ bool dim_is_empty(const Tensor& x, int64_t dim) { return x.dim() > 0 && x.size(d
 
 }  // namespace
 
-Tensor logsumexp(const TensorArg& x, const IntList& dims, bool keepdim) {
-  UserPosition here(x.where());
+Tensor logsumexp(const TensorArg& given, const IntList& dims, bool keepdim) {
+  UserPosition here(given.where());
+  const TensorArg x = in_f32_on_gpu(given);
   Tensor wide = to(x, is_floating(x.dtype()) ? accumulation_dtype(x.dtype()) : kFloat32);
   bool empty = std::any_of(dims.begin(), dims.end(), [&](int64_t d) { return dim_is_empty(wide, d); });
   if (empty) return to(log(sum(wide, dims, keepdim)), is_floating(x.dtype()) ? x.dtype() : kFloat32);
@@ -361,8 +368,9 @@ Tensor logsumexp(const TensorArg& x, const IntList& dims, bool keepdim) {
   return is_floating(x.dtype()) ? to(total, x.dtype()) : total;
 }
 
-Tensor softmax(const TensorArg& x, int64_t dim, std::optional<DType> dtype) {
-  UserPosition here(x.where());
+Tensor softmax(const TensorArg& given, int64_t dim, std::optional<DType> dtype) {
+  UserPosition here(given.where());
+  const TensorArg x = in_f32_on_gpu(given);
   DType result = dtype.value_or(x.dtype());
   check(is_floating(result), "softmax: expected a floating tensor, got {}", result);
   Tensor wide = to(to(x, result), accumulation_dtype(result));
@@ -370,8 +378,9 @@ Tensor softmax(const TensorArg& x, int64_t dim, std::optional<DType> dtype) {
   Tensor e = exp(wide - amax_if_any(wide, {dim}, true).detach());
   return to(e / sum(e, {dim}, true), result);
 }
-Tensor log_softmax(const TensorArg& x, int64_t dim, std::optional<DType> dtype) {
-  UserPosition here(x.where());
+Tensor log_softmax(const TensorArg& given, int64_t dim, std::optional<DType> dtype) {
+  UserPosition here(given.where());
+  const TensorArg x = in_f32_on_gpu(given);
   DType result = dtype.value_or(x.dtype());
   check(is_floating(result), "log_softmax: expected a floating tensor, got {}", result);
   Tensor wide = to(to(x, result), accumulation_dtype(result));

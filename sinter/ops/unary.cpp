@@ -29,35 +29,36 @@ namespace {
   Tensor function(const TensorArg& x) { return call<Struct>({x}); } \
   namespace {
 
+#define SINTER_WIDE_ON_GPU static constexpr auto autocast = Autocast::kWideOnGpu;
 #define SINTER_DRAW_FROM(low, high) static constexpr Domain domain_of_inputs{low, high};
 
 constexpr double kLn2 = std::numbers::ln2, kLn10 = std::numbers::ln10;
 constexpr double kTwoOverSqrtPi = 2 * std::numbers::inv_sqrtpi;
 
-SINTER_REAL_FUNCTION(Acos, acos, -rsqrt(1 - square(x)), SINTER_DRAW_FROM(-1, 1))
+SINTER_REAL_FUNCTION(Acos, acos, -rsqrt(1 - square(x)), SINTER_WIDE_ON_GPU SINTER_DRAW_FROM(-1, 1))
 SINTER_REAL_FUNCTION(Acosh, acosh, rsqrt(square(x) - 1), SINTER_DRAW_FROM(1, 5))
-SINTER_REAL_FUNCTION(Asin, asin, rsqrt(1 - square(x)), SINTER_DRAW_FROM(-1, 1))
+SINTER_REAL_FUNCTION(Asin, asin, rsqrt(1 - square(x)), SINTER_WIDE_ON_GPU SINTER_DRAW_FROM(-1, 1))
 SINTER_REAL_FUNCTION(Asinh, asinh, rsqrt(square(x) + 1))
 SINTER_REAL_FUNCTION(Atan, atan, reciprocal(square(x) + 1))
 SINTER_REAL_FUNCTION(Atanh, atanh, reciprocal(1 - square(x)), SINTER_DRAW_FROM(-0.95, 0.95))
 SINTER_REAL_FUNCTION(Cos, cos, -sin(x))
-SINTER_REAL_FUNCTION(Cosh, cosh, sinh(x))
+SINTER_REAL_FUNCTION(Cosh, cosh, sinh(x), SINTER_WIDE_ON_GPU)
 SINTER_REAL_FUNCTION(Erf, erf, exp(-square(x)) * kTwoOverSqrtPi)
 SINTER_REAL_FUNCTION(Erfc, erfc, exp(-square(x)) * -kTwoOverSqrtPi)
-SINTER_REAL_FUNCTION(Exp, exp, y)
+SINTER_REAL_FUNCTION(Exp, exp, y, SINTER_WIDE_ON_GPU)
 SINTER_REAL_FUNCTION(Exp2, exp2, y * kLn2)
-SINTER_REAL_FUNCTION(Expm1, expm1, y + 1)
-SINTER_REAL_FUNCTION(Log, log, reciprocal(x), SINTER_DRAW_FROM(0.05, 5))
-SINTER_REAL_FUNCTION(Log10, log10, reciprocal(x * kLn10), SINTER_DRAW_FROM(0.05, 5))
-SINTER_REAL_FUNCTION(Log1p, log1p, reciprocal(x + 1), SINTER_DRAW_FROM(-0.9, 5))
-SINTER_REAL_FUNCTION(Log2, log2, reciprocal(x * kLn2), SINTER_DRAW_FROM(0.05, 5))
-SINTER_REAL_FUNCTION(Reciprocal, reciprocal, -square(y), SINTER_DRAW_FROM(0.1, 3))
-SINTER_REAL_FUNCTION(Rsqrt, rsqrt, y * y * y * -0.5, SINTER_DRAW_FROM(0.05, 5))
+SINTER_REAL_FUNCTION(Expm1, expm1, y + 1, SINTER_WIDE_ON_GPU)
+SINTER_REAL_FUNCTION(Log, log, reciprocal(x), SINTER_WIDE_ON_GPU SINTER_DRAW_FROM(0.05, 5))
+SINTER_REAL_FUNCTION(Log10, log10, reciprocal(x * kLn10), SINTER_WIDE_ON_GPU SINTER_DRAW_FROM(0.05, 5))
+SINTER_REAL_FUNCTION(Log1p, log1p, reciprocal(x + 1), SINTER_WIDE_ON_GPU SINTER_DRAW_FROM(-0.9, 5))
+SINTER_REAL_FUNCTION(Log2, log2, reciprocal(x * kLn2), SINTER_WIDE_ON_GPU SINTER_DRAW_FROM(0.05, 5))
+SINTER_REAL_FUNCTION(Reciprocal, reciprocal, -square(y), SINTER_WIDE_ON_GPU SINTER_DRAW_FROM(0.1, 3))
+SINTER_REAL_FUNCTION(Rsqrt, rsqrt, y * y * y * -0.5, SINTER_WIDE_ON_GPU SINTER_DRAW_FROM(0.05, 5))
 SINTER_REAL_FUNCTION(Sigmoid, sigmoid, (1 - y) * y)
 SINTER_REAL_FUNCTION(Sin, sin, cos(x))
-SINTER_REAL_FUNCTION(Sinh, sinh, cosh(x))
+SINTER_REAL_FUNCTION(Sinh, sinh, cosh(x), SINTER_WIDE_ON_GPU)
 SINTER_REAL_FUNCTION(Sqrt, sqrt, reciprocal(y * 2), SINTER_DRAW_FROM(0.05, 5))
-SINTER_REAL_FUNCTION(Tan, tan, square(y) + 1, SINTER_DRAW_FROM(-1.4, 1.4))
+SINTER_REAL_FUNCTION(Tan, tan, square(y) + 1, SINTER_WIDE_ON_GPU SINTER_DRAW_FROM(-1.4, 1.4))
 SINTER_REAL_FUNCTION(Tanh, tanh, 1 - square(y))
 
 #undef SINTER_REAL_FUNCTION
