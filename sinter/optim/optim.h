@@ -305,5 +305,49 @@ class ExponentialMovingAverage {
   IntrusivePtr<capture::HostState> state_;  // null until a capture needs it
 };
 
+// For training in f16, whose gradients vanish where they are small: the loss is scaled up before it flows back, and the
+// gradients down before they are used. A step whose gradients are not finite is left out, and the scale falls; after some
+// steps without, it grows. As in PyTorch:
+//
+//   scaler.scale(loss).backward();
+//   scaler.unscale_(adam);                         // only where the gradients are looked at, to clip them, say
+//   nn::utils::clip_grad_norm_(net->parameters(), 1.0);
+//   scaler.step(adam);
+//   scaler.update();
+struct GradScalerOptions {
+  SINTER_OPTION(double, init_scale) = 65536;
+  SINTER_OPTION(double, growth_factor) = 2;
+  SINTER_OPTION(double, backoff_factor) = 0.5;
+  SINTER_OPTION(int64_t, growth_interval) = 2000;
+  SINTER_OPTION(bool, enabled) = true;
+};
+
+class GradScaler {
+ public:
+  explicit GradScaler(const GradScalerOptions& options = {});
+
+  Tensor scale(const Tensor& loss) const;
+  void unscale_(Optimizer& optimizer);
+  // Whether it was taken.
+  bool step(Optimizer& optimizer);
+  void update();
+
+  double get_scale() const { return options_.enabled() ? scale_ : 1; }
+  NamedTensors state_dict() const;
+  void load_state_dict(const NamedTensors& state);
+
+ private:
+  struct Unscaled {
+    const Optimizer* optimizer;
+    bool finite;
+  };
+  Unscaled* find(const Optimizer& optimizer);
+
+  GradScalerOptions options_;
+  double scale_;
+  int64_t good_steps_ = 0;  // since the scale changed
+  std::vector<Unscaled> unscaled_;  // since the last update()
+};
+
 }  // namespace optim
 }  // namespace sinter
