@@ -1,5 +1,5 @@
 // One step of training: forward, backward, clipping and AdamW, op by op, with the loss compiled, and compiled whole.
-// Usage: training CONFIG [--batch N] [--tokens N] [--image N] [--layers N] [--device cpu|cuda] [--dtype f32|bf16]
+// Usage: training CONFIG [--batch N] [--tokens N] [--image N] [--layers N] [--device cpu|cuda] [--dtype f32|bf16|autocast]
 //        [--how eager,loss,whole] [--mode default|reduce-overhead] [--repeats N] [--profile] [--explain]
 // CONFIG is a name of models/presets.cpp, or gpt-tiny: 4 layers, width 256, a vocabulary of 5000. Random weights and data.
 // Prints a line of JSON for each way: milliseconds a step, the first step, the loss after the last one, the peak of memory.
@@ -31,7 +31,7 @@ struct Options {
 Options parse(int argc, char** argv) {
   Options out;
   check(argc > 1, "usage: training CONFIG [--batch N] [--tokens N] [--image N] [--layers N] [--device cpu|cuda] "
-        "[--dtype f32|bf16] [--how eager,loss,whole] [--mode MODE] [--repeats N] [--profile] [--explain]");
+        "[--dtype f32|bf16|autocast] [--how eager,loss,whole] [--mode MODE] [--repeats N] [--profile] [--explain]");
   out.config = argv[1];
   for (int i = 2; i < argc; ++i) {
     std::string name = argv[i];
@@ -99,7 +99,16 @@ struct Training {
   }
 
   bool is_text() const { return bool(std::dynamic_pointer_cast<models::CausalLM>(model)); }
-  Step loss() const {
+  // With autocast the weights and the losses are f32, as in PyTorch.
+  Step loss(const Options& o) const {
+    Step plain = loss_of_model();
+    if (o.dtype != "autocast") return plain;
+    return [plain, device = parse_device(o.device).type](const Tensor& x, const Tensor& y) {
+      AutocastGuard autocast(device, kBFloat16);
+      return plain(x, y);
+    };
+  }
+  Step loss_of_model() const {
     if (auto text = std::dynamic_pointer_cast<models::CausalLM>(model))
       return [text](const Tensor& x, const Tensor& y) {
         Tensor logits = text->forward(x);
@@ -131,7 +140,7 @@ Json host_times(const Pass& pass, int repeats) {
 Json measure(const Options& o, const std::string& way) {
   Training training(o);
   CompileOptions options{.mode = parse_mode(o.mode), .dynamic = Dynamic::kFalse, .name = way};
-  Step loss = training.loss();
+  Step loss = training.loss(o);
   if (way == "loss") loss = compile(loss, options);
   Step step = training.step(loss);
   if (o.explain) {
