@@ -54,7 +54,8 @@ Graph Groups::rebuild() {
 }
 
 // Several kernels that compute a half-precision value for themselves, and keep more digits of it than it has, would each make
-// something else of it: what one finds to be the largest would be exceeded in another.
+// something else of it: what one finds to be the largest would be exceeded in another. And of values that are equal as they are
+// stored a search takes the first.
 static Value as_stored(Graph& body, Value made) {
   DType dtype = made.type().dtype;
   if (made.node->op->kind != OpKind::kPointwise || !rounds_when_stored(dtype)) return made;
@@ -64,9 +65,13 @@ static Value as_stored(Graph& body, Value made) {
 
 void Groups::mark_uses() {
   readers_.assign(graph_.nodes().size(), 0);
+  searched_.assign(graph_.nodes().size(), false);
   for (auto& node : graph_.nodes())
     if (node.op->kind != OpKind::kView)
-      for (auto& v : node.inputs) ++readers_[size_t(source(v.node)->id)];
+      for (auto& v : node.inputs) {
+        ++readers_[size_t(source(v.node)->id)];
+        if (node.op->payload) searched_[size_t(source(v.node)->id)] = true;
+      }
   needed_outside_.assign(graph_.nodes().size(), false);
   for (auto& node : graph_.nodes()) {
     if (inlining_.inlined(node)) continue;  // who reads it decides
@@ -100,7 +105,8 @@ Extraction Groups::begin_body(const Group& group) const {
     return !product_in(group, &node) && (group_of_[size_t(from->id)] == &group || inlining_.inlined(*from));
   });
   body.after_copy([this](Graph& part, const Node& node, Value made) {
-    return inlining_.inlined(node) && readers_[size_t(node.id)] > 1 ? as_stored(part, made) : made;
+    const bool is_compared = readers_[size_t(node.id)] > 1 || searched_[size_t(node.id)];
+    return inlining_.inlined(node) && is_compared ? as_stored(part, made) : made;
   });
   return body;
 }

@@ -93,6 +93,7 @@ class Groups {
   Extraction out_;
   std::vector<bool> needed_outside_;
   std::vector<int> readers_;  // by node: how many others read it, or a view of it
+  std::vector<bool> searched_;  // by node: a search for the largest or smallest reads it, or a view of it
 };
 
 }  // namespace sinter

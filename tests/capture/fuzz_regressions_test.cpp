@@ -399,6 +399,18 @@ TEST(FuzzRegressions, TheLargestOfHalfPrecisionNumbersIsOneOfThem) {
     }
 }
 
+// Of elements that are equal as they are stored, the first.
+TEST(FuzzRegressions, ASearchBehindAProductRoundsFirst) {
+  for (DType dtype : {kBFloat16, kFloat16}) {
+    Tensor x = rand({64, 16}).to(dtype), w = rand({16, 512}).to(dtype), y = rand({64, 512}).to(dtype);
+    auto f = [](const Tensor& x, const Tensor& w, const Tensor& y) {
+      Tensor h = mm(x, w);
+      return std::tuple{(h + y).argmax(-1), h};
+    };
+    expect_same(std::get<0>(compile(f)(x, w, y)), std::get<0>(f(x, w, y)));
+  }
+}
+
 TEST(FuzzRegressions, NoHalfPrecisionNumberExceedsTheLargest) {
   for (DType dtype : {kBFloat16, kFloat16}) {
     Tensor a = rand({64, 65}).to(dtype), b = (rand({64, 65}) + 0.5).to(dtype);
