@@ -40,59 +40,47 @@ void resolve(Pointer& pointer, uint32_t bit, uint32_t& indirect) {
   pointer = reinterpret_cast<Pointer>(uintptr_t(CudaRecording::current()->block()) + 8 * cell);
 }
 
-// In memory of the layout, at whatever addresses.
-runtime::CudaAttention problem_of(const eager::AttentionLayout& layout, const eager::AttentionMemory& memory) {
+// What both directions have in common, in memory of the layout, at whatever addresses.
+template <class Problem>
+Problem problem_in(const eager::AttentionLayout& layout, const eager::AttentionMemory& memory) {
   auto& p = memory.problem;
-  const IntList& out = layout.strides_of(0);
-  return {.batch = p.batch,
-          .heads = p.heads,
-          .queries = p.queries,
-          .keys = p.keys,
-          .size = p.size,
-          .value_size = p.value_size,
-          .group = p.group,
-          .dtype = layout.dtype(),
-          .query = p.query,
-          .key = p.key,
-          .value = p.value,
-          .mask = p.mask,
-          .causal = p.causal,
-          .scale = p.scale,
-          .out = p.out,
-          .out_batch_stride = out[0],
-          .out_head_stride = out[1],
-          .out_row_stride = out[2],
-          .lse = p.log_sums,
-          .overlaps_previous = true};
+  Problem out;
+  out.batch = p.batch, out.heads = p.heads, out.queries = p.queries, out.keys = p.keys;
+  out.size = p.size, out.value_size = p.value_size, out.group = p.group;
+  out.dtype = layout.dtype();
+  out.query = p.query, out.key = p.key, out.value = p.value, out.mask = p.mask;
+  out.causal = p.causal, out.scale = p.scale;
+  out.overlaps_previous = true;
+  return out;
+}
+template <class Problem>
+void resolve_operands(Problem& problem) {
+  resolve(problem.query.data, runtime::kIndirectQuery, problem.indirect);
+  resolve(problem.key.data, runtime::kIndirectKey, problem.indirect);
+  resolve(problem.value.data, runtime::kIndirectValue, problem.indirect);
+  resolve(problem.mask.data, runtime::kIndirectMask, problem.indirect);
+  resolve(problem.lse, runtime::kIndirectLse, problem.indirect);
+}
+
+runtime::CudaAttention forward_of(const eager::AttentionLayout& layout, const eager::AttentionMemory& memory) {
+  auto out = problem_in<runtime::CudaAttention>(layout, memory);
+  const IntList& strides = layout.strides_of(0);
+  out.out = memory.problem.out;
+  out.out_batch_stride = strides[0], out.out_head_stride = strides[1], out.out_row_stride = strides[2];
+  out.lse = memory.problem.log_sums;
+  return out;
 }
 
 runtime::CudaAttentionBackward backward_of(const eager::AttentionLayout& layout, const eager::AttentionMemory& memory) {
-  auto& p = memory.problem;
   auto gradient = [&](size_t i) {
     const IntList& strides = layout.strides_of(i);
     return runtime::CudaAttentionGradient{memory.gradients[i], strides[0], strides[1], strides[2]};
   };
-  return {.batch = p.batch,
-          .heads = p.heads,
-          .queries = p.queries,
-          .keys = p.keys,
-          .size = p.size,
-          .value_size = p.value_size,
-          .group = p.group,
-          .dtype = layout.dtype(),
-          .query = p.query,
-          .key = p.key,
-          .value = p.value,
-          .mask = p.mask,
-          .causal = p.causal,
-          .scale = p.scale,
-          .grad_out = memory.grad,
-          .lse = memory.log_sums,
-          .means = memory.means,
-          .grad_query = gradient(0),
-          .grad_key = gradient(1),
-          .grad_value = gradient(2),
-          .overlaps_previous = true};
+  auto out = problem_in<runtime::CudaAttentionBackward>(layout, memory);
+  out.grad_out = memory.grad;
+  out.lse = memory.log_sums, out.means = memory.means;
+  out.grad_query = gradient(0), out.grad_key = gradient(1), out.grad_value = gradient(2);
+  return out;
 }
 
 // Gradients that nobody wants are written all the same, to memory for the time of the launch.
@@ -113,12 +101,8 @@ void queue_backward(Device device, const eager::AttentionLayout& layout, std::sp
   for (auto& gradient : memory.gradients)
     if (!gradient) gradient = static_cast<char*>(scratch.data()) + copied;
   auto problem = backward_of(layout, memory);
-  resolve(problem.query.data, runtime::kIndirectQuery, problem.indirect);
-  resolve(problem.key.data, runtime::kIndirectKey, problem.indirect);
-  resolve(problem.value.data, runtime::kIndirectValue, problem.indirect);
-  resolve(problem.mask.data, runtime::kIndirectMask, problem.indirect);
+  resolve_operands(problem);
   resolve(problem.means, runtime::kIndirectMeans, problem.indirect);
-  resolve(problem.lse, runtime::kIndirectLse, problem.indirect);
   resolve(problem.grad_out.data, runtime::kIndirectGradOut, problem.indirect);
   resolve(problem.grad_query.data, runtime::kIndirectGradQuery, problem.indirect);
   resolve(problem.grad_key.data, runtime::kIndirectGradKey, problem.indirect);
@@ -141,7 +125,7 @@ class AttentionStep final : public CudaStep {
     if (layout_ && layout_->is_backward())
       runtime::prepare_cuda_attention_backward(device_.index, backward_of(*layout_, layout_->memory()));
     else if (layout_)
-      runtime::prepare_cuda_attention(device_.index, problem_of(*layout_, layout_->memory()));
+      runtime::prepare_cuda_attention(device_.index, forward_of(*layout_, layout_->memory()));
     loaded_ = true;
   }
   bool is_loaded() const override { return loaded_; }
@@ -166,21 +150,17 @@ class AttentionStep final : public CudaStep {
 
 bool takes_on_cuda(const eager::AttentionLayout& layout) {
   if (layout.is_backward()) return runtime::takes_cuda_attention_backward(backward_of(layout, layout.memory()));
-  return runtime::takes_cuda_attention(problem_of(layout, layout.memory()));
+  return runtime::takes_cuda_attention(forward_of(layout, layout.memory()));
 }
 
 void queue_cuda_attention(Device device, const eager::AttentionLayout& layout, std::span<const int64_t> addresses) {
   if (layout.is_backward()) return queue_backward(device, layout, addresses);
   CudaScratch copies(device, size_t(layout.copied_bytes()));
-  auto problem = problem_of(layout, layout.at(addresses, copies.data()));
+  auto problem = forward_of(layout, layout.at(addresses, copies.data()));
   problem.workspace =
       workspace(device, runtime::cuda_attention_workspace(problem, runtime::cuda_device_info(device.index)));
-  resolve(problem.query.data, runtime::kIndirectQuery, problem.indirect);
-  resolve(problem.key.data, runtime::kIndirectKey, problem.indirect);
-  resolve(problem.value.data, runtime::kIndirectValue, problem.indirect);
-  resolve(problem.mask.data, runtime::kIndirectMask, problem.indirect);
+  resolve_operands(problem);
   resolve(problem.out, runtime::kIndirectOut, problem.indirect);
-  resolve(problem.lse, runtime::kIndirectLse, problem.indirect);
   runtime::cuda_attention(device.index, problem);
 }
 
