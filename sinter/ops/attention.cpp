@@ -117,6 +117,14 @@ Type result_type(const OpCall& call, size_t mask) {
   return {dtype, out, call.inputs[0].device};
 }
 
+// Of ops whose gradient is not added up over leading dimensions: they are the same for all, but for heads that share.
+void check_leads(const OpCall& call) {
+  const int64_t own = call.as<AttentionAttrs>().enable_gqa ? 3 : 2;
+  auto lead = [&](int i) { return Shape(call.shape(i).begin(), call.shape(i).end() - own); };
+  check(lead(0) == lead(1) && lead(1) == lead(2), "{}: the leading dimensions of query {}, key {} and value {} differ", call.name(),
+        call.shape(0), call.shape(1), call.shape(2));
+}
+
 Tensor mask_of(std::span<const TensorArg> inputs, size_t mask) {
   return inputs.size() > mask ? inputs[mask].tensor() : Tensor();
 }
@@ -160,6 +168,7 @@ struct AttentionBackward : Composite {
     check(call.inputs.size() == 6 || call.inputs.size() == 7,
           "attention_backward: takes query, key, value, logarithms, means, the gradient and perhaps a mask");
     Type out = result_type(call, 6);
+    check_leads(call);
     check(call.shape(5) == out.shape && call.inputs[5].dtype == out.dtype, "attention_backward: the gradient {} must be {}",
           call.inputs[5], out);
     for (int i : {3, 4})
@@ -211,6 +220,7 @@ struct AttentionForward : Composite {
   static std::vector<Type> infer(const OpCall& call) {
     check(call.inputs.size() == 3 || call.inputs.size() == 4, "attention_forward: takes query, key, value and perhaps a mask");
     Type out = result_type(call, 3);
+    check_leads(call);
     return {out, Type{wide_dtype(out.dtype), Shape(out.shape.begin(), out.shape.end() - 1), out.device}};
   }
   static TensorList decompose(std::span<const TensorArg> inputs, const Attrs& attrs) {

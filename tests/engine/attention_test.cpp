@@ -15,11 +15,14 @@
 #include "sinter/engine/report.h"
 #include "sinter/graph/interpreter.h"
 #include "sinter/graph/trace.h"
+#include "sinter/ops/contract.h"
 #include "sinter/ops/creation.h"
+#include "sinter/ops/define.h"
 #include "sinter/ops/pointwise.h"
 #include "sinter/ops/reduce.h"
 #include "sinter/ops/view.h"
 #include "tests/engine/programs.h"
+#include "tests/support/error_of.h"
 
 namespace sinter {
 namespace {
@@ -157,6 +160,20 @@ TEST(Attention, BodyRunsWhereNoKernelFits) {
   EXPECT_FALSE(runs_body({leaf, x, x}));
   NoGradGuard no_history;
   EXPECT_FALSE(runs_body({leaf, x, x}));
+}
+
+// Kernels of gradients write as much as the operands have: nothing is added up over dimensions that one of them lacks.
+TEST(Attention, FormsForTrainingRefuseOtherLeadingDimensions) {
+  Tensor q = values({5, 4}), k = values({2, 6, 4}), rows = values({2, 5}), grad = values({2, 5, 4});
+  auto call = [](const char* name, const std::vector<TensorArg>& operands) {
+    return error_of([&] { call_op_many(*find_op(name), operands, AttentionAttrs{}, Where::current()); });
+  };
+  EXPECT_NE(call("attention_forward", {q, k, k}).find("leading dimensions"), std::string::npos);
+  EXPECT_NE(call("attention_backward", {q, k, k, rows, rows, grad}).find("leading dimensions"), std::string::npos);
+  // The function itself adds them up.
+  Tensor leaf = q.clone().requires_grad_();
+  scaled_dot_product_attention(leaf, k, k).sum().backward();
+  EXPECT_EQ(leaf.grad().sizes(), q.sizes());
 }
 
 // Where a gradient is wanted there are two kernels, and no weights in memory: eagerly, with the loss compiled, and in one program.
