@@ -34,12 +34,12 @@ cli:      base tensor graph ops autograd passes loops codegen runtime capture en
 parts='
 engine/step:       engine/device engine/eager engine/cpu engine/gpu engine/cuda engine/hip engine/executable engine/referee engine/bisect
 engine/eager:      engine/cpu engine/gpu engine/cuda engine/hip engine/executable engine/referee engine/bisect
-engine/device:     engine/executable engine/referee engine/bisect
+engine/device:     engine/eager engine/executable engine/referee engine/bisect
 engine/cpu:        engine/gpu engine/cuda engine/hip engine/executable engine/referee engine/bisect
 engine/gpu:        engine/device engine/cpu engine/cuda engine/hip engine/executable engine/referee engine/bisect
 engine/cuda:       engine/cpu engine/hip engine/executable engine/referee engine/bisect
 engine/hip:        engine/cpu engine/cuda engine/executable engine/referee engine/bisect
-engine/executable: engine/cpu engine/gpu engine/cuda engine/hip
+engine/executable: engine/cpu engine/gpu engine/cuda engine/hip engine/bisect
 '
 
 # Libraries whose headers are slow to compile stay out of our headers, but for those named *_api.h, which only .cpp files

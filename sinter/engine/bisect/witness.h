@@ -4,6 +4,7 @@
 #include "sinter/engine/bisect/bisect.h"
 #include "sinter/engine/executable.h"
 #include "sinter/engine/executable/checking.h"
+#include "sinter/engine/executable/ready_graph.h"
 
 namespace sinter::bisection {
 
@@ -31,6 +32,7 @@ class Witness {
   friend class Watched;
   std::vector<WitnessedCall> calls_;
   Witness* const previous_;
+  PassWatch watch_passes_;
 };
 
 // Of the first of the calls in which something is found.

@@ -1,6 +1,7 @@
 // Convolutions, their gradients and pools through the kernels of runtime/cpu/conv.
 #include "sinter/engine/cpu/convolution.h"
 
+#include "sinter/engine/eager/eager.h"
 #include "sinter/engine/eager/gemm_operand.h"
 #include "sinter/engine/cpu/op_kernels.h"
 #include "sinter/runtime/cpu/conv/pool.h"

@@ -31,8 +31,8 @@ class CpuEngine final : public DeviceEngine {
     return bytes;
   }
 
-  std::vector<eager::OpKernel> op_kernels() const override {
-    return eager::joined({eager::product_kernels_of_cpu(), eager::attention_kernels_of_cpu(), eager::convolution_kernels_of_cpu()});
+  std::vector<OpKernel> op_kernels() const override {
+    return joined({eager::product_kernels_of_cpu(), eager::attention_kernels_of_cpu(), eager::convolution_kernels_of_cpu()});
   }
 
   std::unique_ptr<CompiledStep> make_step(const FusedAttrs& attrs, std::span<const TensorImpl* const> inputs,

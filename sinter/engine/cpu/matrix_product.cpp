@@ -1,5 +1,6 @@
 // mm and bmm by the cores of runtime/cpu/gemm.
 #include "sinter/engine/cpu/op_kernels.h"
+#include "sinter/engine/eager/eager.h"
 #include "sinter/engine/eager/gemm_operand.h"
 
 namespace sinter::eager {

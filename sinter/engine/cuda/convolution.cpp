@@ -5,6 +5,7 @@
 #include "sinter/engine/cuda/convolution_step.h"
 #include "sinter/engine/cuda/op_kernels.h"
 #include "sinter/engine/cuda/tile_convolution.h"
+#include "sinter/engine/eager/eager.h"
 #include "sinter/ops/contract.h"
 #include "sinter/tensor/memory_format.h"
 

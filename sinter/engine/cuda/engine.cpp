@@ -66,8 +66,8 @@ class CudaEngine final : public DeviceEngine {
     return compile_cuda_loops(nest, name, device_, facts);
   }
 
-  std::vector<eager::OpKernel> op_kernels() const override {
-    return eager::joined({eager::product_kernels_of_cuda(), eager::attention_kernels_of_cuda(), eager::convolution_kernels_of_cuda(), eager::pool_kernels_of_cuda(), eager::sort_kernels_of_cuda()});
+  std::vector<OpKernel> op_kernels() const override {
+    return joined({eager::product_kernels_of_cuda(), eager::attention_kernels_of_cuda(), eager::convolution_kernels_of_cuda(), eager::pool_kernels_of_cuda(), eager::sort_kernels_of_cuda()});
   }
 
   std::unique_ptr<CompiledStep> make_step(const FusedAttrs& attrs, std::span<const TensorImpl* const> inputs,

@@ -1,6 +1,7 @@
 #include "sinter/base/error.h"
 #include "sinter/engine/cuda/arguments.h"
 #include "sinter/engine/cuda/op_kernels.h"
+#include "sinter/engine/eager/eager.h"
 #include "sinter/engine/eager/gemm_operand.h"
 #include "sinter/runtime/cuda/cublaslt.h"
 

@@ -1,6 +1,6 @@
 #pragma once
 // The kernels of this device that take ops whole, by the file that has them.
-#include "sinter/engine/eager/op_kernels.h"
+#include "sinter/engine/device/op_kernel.h"
 
 namespace sinter::eager {
 

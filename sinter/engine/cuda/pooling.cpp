@@ -8,6 +8,7 @@
 #include "sinter/engine/cuda/loops.h"
 #include "sinter/engine/cuda/op_kernels.h"
 #include "sinter/engine/cuda/pooling.h"
+#include "sinter/engine/eager/eager.h"
 #include "sinter/engine/gpu/nest.h"
 #include "sinter/ops/contract.h"
 #include "sinter/runtime/cuda/device.h"

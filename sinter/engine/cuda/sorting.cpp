@@ -2,6 +2,7 @@
 #include "sinter/base/error.h"
 #include "sinter/engine/cuda/arguments.h"
 #include "sinter/engine/cuda/op_kernels.h"
+#include "sinter/engine/eager/eager.h"
 #include "sinter/ops/search.h"
 #include "sinter/runtime/cuda/sort.h"
 

@@ -2,8 +2,8 @@
 // What the engine asks of a device: all that differs from one kind to another. A kind of device is a folder (cpu/, cuda/,
 // hip/) that implements it.
 #include "sinter/tensor/target.h"
+#include "sinter/engine/device/op_kernel.h"
 #include "sinter/engine/device/recording.h"
-#include "sinter/engine/eager/op_kernels.h"
 #include "sinter/engine/step/compiled_step.h"
 #include "sinter/graph/graph.h"
 #include "sinter/ops/fused.h"
@@ -42,7 +42,7 @@ class DeviceEngine {
 
   // --- steps
   // Kernels by hand, and libraries, that take single ops.
-  virtual std::vector<eager::OpKernel> op_kernels() const = 0;
+  virtual std::vector<OpKernel> op_kernels() const = 0;
   // As make_step.
   virtual std::unique_ptr<CompiledStep> make_step(const FusedAttrs& attrs, std::span<const TensorImpl* const> inputs,
                                                   std::span<const TensorImpl* const> outputs) const = 0;

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 
+#include "sinter/engine/device/op_kernel.h"
 #include "sinter/graph/op.h"
 
 namespace sinter::eager {
@@ -53,9 +54,7 @@ Device device_of(std::span<const TensorArg> inputs);
 // The types of eager operands.
 std::vector<Type> operand_types(std::span<const TensorArg> inputs);
 
-// An op that an ahead-of-time kernel takes whole, when there is one for these operands.
-using Template = bool (*)(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor* out,
-                          TensorList& outputs);
+// An op that an ahead-of-time kernel takes whole; null where there is none.
 Template find_template(const Op& op, Device device);
 // "gemm", "attention", …; null where there is none.
 const char* template_name(const Op& op, Device device);

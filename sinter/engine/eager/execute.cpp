@@ -2,7 +2,7 @@
 #include "sinter/autograd/autograd.h"
 #include "sinter/base/error.h"
 #include "sinter/base/log.h"
-#include "sinter/engine/eager/op_kernels.h"
+#include "sinter/engine/eager/eager.h"
 #include "sinter/ops/known_ops.h"
 #include "sinter/ops/results.h"
 #include "sinter/runtime/refusal.h"

@@ -5,6 +5,7 @@
 
 #include "sinter/base/error.h"
 #include "sinter/engine/device/device_engine.h"
+#include "sinter/engine/eager/eager.h"
 #include "sinter/passes/target_kernels.h"
 
 namespace sinter::eager {
@@ -25,12 +26,6 @@ ByOp by_op(DeviceType device) {
 }
 
 }  // namespace
-
-std::vector<OpKernel> joined(std::initializer_list<std::span<const OpKernel>> lists) {
-  std::vector<OpKernel> out;
-  for (auto& list : lists) out.insert(out.end(), list.begin(), list.end());
-  return out;
-}
 
 const OpKernel* find_op_kernel(const Op& op, DeviceType device) {
   static const auto known = [] {

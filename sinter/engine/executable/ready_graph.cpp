@@ -10,7 +10,6 @@
 #include "sinter/base/log.h"
 #include "sinter/base/planted.h"
 #include "sinter/base/stage_times.h"
-#include "sinter/engine/bisect/witness.h"
 #include "sinter/engine/device/device_engine.h"
 #include "sinter/engine/executable/specialize.h"
 #include "sinter/graph/subgraph.h"
@@ -44,9 +43,13 @@ std::string key_of(const Graph& graph, const std::string& text, const PipelineOp
 
 }  // namespace
 
+static thread_local int watches = 0;
+
+PassWatch::PassWatch() { ++watches; }
+PassWatch::~PassWatch() { --watches; }
+
 bool passes_are_watched() {
-  if (bisection::Witness::current()) return true;
-  return log_enabled(LogTopic::kGraph) || log_enabled(LogTopic::kPasses) || log_enabled(LogTopic::kFusion);
+  return watches > 0 || log_enabled(LogTopic::kGraph) || log_enabled(LogTopic::kPasses) || log_enabled(LogTopic::kFusion);
 }
 
 std::string skipped_passes() {

@@ -23,8 +23,15 @@ StoredGraph make_ready_graph(Program& program, const PipelineOptions& options,
 bool load_ready_graph(Program& program, const StoredGraph& stored,
                       const runtime::CodeStore& store = runtime::process_store());
 
-// Whether somebody looks at what the passes do under SINTER_LOGS; and the passes that SINTER_SKIP_PASSES leaves out.
+// Whether somebody looks at what the passes do, under SINTER_LOGS or by being alive on this thread; and the passes that
+// SINTER_SKIP_PASSES leaves out.
 bool passes_are_watched();
+class PassWatch {
+ public:
+  PassWatch();
+  ~PassWatch();
+  PassWatch(const PassWatch&) = delete;
+};
 std::string skipped_passes();
 // The program's graph after the passes, which SINTER_LOGS=graph shows.
 Graph run_all_passes(Program& program, const PipelineOptions& options);

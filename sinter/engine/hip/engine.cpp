@@ -110,7 +110,7 @@ class HipEngine final : public DeviceEngine {
   }
 
   // Products, convolutions and attention run by their own loops: there are no templates for matrix cores, nor libraries.
-  std::vector<eager::OpKernel> op_kernels() const override { return {}; }
+  std::vector<OpKernel> op_kernels() const override { return {}; }
 
   std::unique_ptr<CompiledStep> make_step(const FusedAttrs& attrs, std::span<const TensorImpl* const> inputs,
                                           std::span<const TensorImpl* const> outputs) const override {
