@@ -454,5 +454,21 @@ TEST(FuzzRegressions, RepeatInterleaveHasMemoryOfItsOwn) {
     }
 }
 
+// A compiler that knows copysign(x, 2) for an absolute value must not forget it where that is compared: at the end of a row, one
+// by one, and in vectors.
+TEST(FuzzRegressions, ACopiedSignIsCompared) {
+  for (DType dtype : {kFloat32, kFloat64, kBFloat16})
+    for (int64_t step : {1, 2, 3})
+      for (double sign : {2.0, -2.0}) {
+        auto f = [sign](const Tensor& x) {
+          Tensor y = copysign(x, sign);
+          return std::tuple{relu(y), clamp_min(y, 0.0), clamp_max(y, 0.0), where(y > 0, y, 0.0), where(y != y, y, where(y < 0, y, 1.0))};
+        };
+        Tensor x = (ramp({40 * step}) - 20).to(dtype).slice(0, {}, {}, step);
+        auto want = f(x), got = compile(f)(x);
+        std::apply([&](auto&... each) { std::apply([&](auto&... wanted) { (expect_same(each, wanted), ...); }, want); }, got);
+      }
+}
+
 }  // namespace
 }  // namespace sinter
