@@ -8,6 +8,7 @@
 #include "sinter/autograd/history.h"
 #include "sinter/autograd/tape.h"
 #include "sinter/base/host_effects.h"
+#include "sinter/ops/autocast.h"
 #include "sinter/ops/creation.h"
 #include "sinter/ops/pointwise.h"
 #include "sinter/tensor/autocast.h"
@@ -220,6 +221,7 @@ void Flow::run() {
   }
   for (auto& [impl, slot] : leaves_)
     if (slot.grad.defined()) finish_leaf(slot);
+  if (!retain_) forget_low_weights();
 }
 
 Tensor Flow::kept(const Edge& target) const {

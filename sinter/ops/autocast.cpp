@@ -27,9 +27,13 @@ Tensor low_weight(const Tensor& leaf, DType dtype) {
   auto& impl = leaf.impl();
   if (Tracer::current() || !impl.requires_grad || !impl.buffer) return leaf.to(dtype);
   uint64_t version = impl.buffer->version.load(std::memory_order_relaxed);
-  auto& known = low_weights()[&impl];
-  if (!known.low.defined() || known.version != version || known.low.dtype() != dtype) known = {leaf, leaf.to(dtype), version};
-  return known.low;
+  auto found = low_weights().find(&impl);
+  if (found != low_weights().end() && found->second.version == version && found->second.low.dtype() == dtype)
+    return found->second.low;
+  Tensor low = leaf.to(dtype);
+  // One without a history would cut off the gradients of later uses.
+  if (low.requires_grad()) low_weights()[&impl] = {leaf, low, version};
+  return low;
 }
 
 Tensor wide(const Tensor& x, bool on_cpu) {

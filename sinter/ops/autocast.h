@@ -30,7 +30,7 @@ class AutocastOperands {
   std::optional<autocast::Pause> pause_;
 };
 
-// Forgets the weights that were converted on this thread.
+// Forgets the weights that were converted on this thread: when it ends, and when a backward has freed their histories.
 void forget_low_weights();
 
 }  // namespace sinter

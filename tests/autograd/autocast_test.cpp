@@ -101,6 +101,21 @@ TEST(Autocast, WeightsAreConvertedOnce) {
   EXPECT_TRUE((linear(x, w) == 0).all().item<bool>());
 }
 
+// Several backward passes, and a look without gradients before them, while one guard is alive.
+TEST(Autocast, GradientsAddUpInsideOneGuard) {
+  Tensor w = randn({8, 8}).requires_grad_(), x = randn({4, 8});
+  AutocastGuard autocast(kCPU, kBFloat16);
+  {
+    NoGradGuard no_grad;
+    linear(x, w);
+  }
+  linear(x, w).sum().backward();
+  Tensor once = w.grad().clone();
+  linear(x, w).sum().backward();
+  EXPECT_TRUE(allclose(w.grad(), once * 2));
+  EXPECT_GT(once.abs().amax().item<double>(), 0);
+}
+
 TEST(Autocast, CompiledAsEager) {
   nn::Sequential net(nn::Linear(8, 16), nn::GELU(), nn::Linear(16, 3));
   Tensor x = randn({4, 8}), y = arange(4) % 3;
