@@ -4,6 +4,9 @@
 //
 // Only where something is there to be fused: a reduction of what is in memory anyway has a kernel that splits it. Sums are
 // added up in another order.
+//
+// On a GPU the same is done to reductions of long columns: a block takes a few columns, and as many blocks as there are
+// columns do not keep it busy. A part of each column first, then the parts: of a bias's gradient, of a batch norm's means.
 #include "sinter/graph/graph.h"
 #include "sinter/passes/fuse.h"
 

@@ -1,4 +1,7 @@
 // Reductions over whole dimensions, eagerly: kept axes and reduced axes collapse apart; few long rows are cut into chunks.
+#include <algorithm>
+#include <bit>
+
 #include "sinter/base/error.h"
 #include "sinter/engine/device/device_engine.h"
 #include "sinter/engine/eager/eager.h"
@@ -11,17 +14,6 @@
 namespace sinter::eager {
 
 namespace {
-
-// Long rows are cut into chunks that are reduced apart: more work to share, and sums that round less. Where the kept axis
-// is the contiguous one, only few columns need it. The limits do not depend on the number of threads, so neither does the
-// order of additions.
-struct Chunking {
-  int64_t long_row, few_rows, few_columns, chunk;
-};
-// A GPU works on a row with one block: fewer rows than it has room for need more pieces.
-Chunking chunking(Device device) {
-  return engine_of(device).target().gpu ? Chunking{16384, 512, 16384, 4096} : Chunking{65536, INT64_MAX, 1024, 16384};
-}
 
 // The problem of one launch: input strides over kept then reduced axes, output strides over the kept ones.
 struct Problem {
@@ -136,13 +128,27 @@ Geometry with_chunks(const Geometry& kept, bool in_front, int64_t chunks, int64_
 // Whether neighbours in memory are neighbours along the kept axes: the reduction runs over columns.
 bool over_columns(const Problem& p) { return p.kept.strides[0][size_t(p.kept.axes) - 1] == 1 && p.kept.elements() > 1; }
 
+// Long rows are cut into chunks of so many elements that are reduced apart: more work to share, and sums that round less. Where
+// the kept axis is the contiguous one, only few columns need it. The limits do not depend on the number of threads, so neither
+// does the order of additions. 0: rows stay whole.
+int64_t chunk_of(const Problem& p, Device device) {
+  if (p.reduced.axes != 1 || p.kept.axes >= kMaxAxes) return 0;
+  const int64_t length = p.reduced.sizes[0], kept = p.kept.elements();
+  const bool columns = over_columns(p);
+  if (!engine_of(device).target().gpu) return length >= 65536 && (!columns || kept < 1024) ? 16384 : 0;
+  // A GPU works on a row, or on a few columns, with one block: fewer than it has room for need more pieces.
+  constexpr int64_t kManyParts = 1 << 15, kLeastPart = 64;
+  if (!columns) return length >= 16384 && kept < 512 ? 4096 : 0;
+  const int64_t chunk = std::max(kLeastPart, int64_t(std::bit_floor(uint64_t(length * kept / kManyParts))));
+  return kept < kManyParts && 2 * chunk <= length ? chunk : 0;
+}
+
 // Rows cut into chunks, each reduced by itself, then the chunks of a row joined in order. Partial results lie so that both
 // steps keep the lanes they would have had: chunk after chunk for columns, row after row else.
-void start_in_chunks(const Op& op, const Problem& p, DType input, const void* in, DType result, void* out,
+void start_in_chunks(const Op& op, const Problem& p, int64_t chunk, DType input, const void* in, DType result, void* out,
                      std::optional<DType> dtype_attr, Device device) {
-  const int64_t kChunk = chunking(device).chunk;
   int64_t length = p.reduced.sizes[0], step = p.reduced.strides[0][0], rows = p.kept.elements();
-  int64_t whole = length / kChunk, rest = length % kChunk, chunks = whole + (rest ? 1 : 0);
+  int64_t whole = length / chunk, rest = length % chunk, chunks = whole + (rest ? 1 : 0);
   bool columns = over_columns(p);
   int64_t chunk_stride = columns ? rows : 1, row_stride = columns ? 1 : chunks;
   DType partial = partial_dtype(op, result);
@@ -153,11 +159,11 @@ void start_in_chunks(const Op& op, const Problem& p, DType input, const void* in
   lay_rows(part.kept, 1, row_stride);
   if (rest) {
     part.reduced.sizes[0] = rest;
-    start(op, part, input, at(in, whole * kChunk * step, input), partial,
+    start(op, part, input, at(in, whole * chunk * step, input), partial,
           const_cast<char*>(at(scratch->data(), whole * chunk_stride, partial)), partial_attr, device);
   }
-  part.kept = with_chunks(part.kept, columns, whole, kChunk * step, chunk_stride);
-  part.reduced.sizes[0] = kChunk;
+  part.kept = with_chunks(part.kept, columns, whole, chunk * step, chunk_stride);
+  part.reduced.sizes[0] = chunk;
   start(op, part, input, in, partial, scratch->data(), partial_attr, device);
 
   Problem join = p;
@@ -197,11 +203,8 @@ Tensor reduce(const Op& op, std::span<const TensorArg> inputs, const Attrs& attr
   collapse(p.kept, 1, true);
   collapse(p.reduced, 0, !ordered);
   const void* data = data_of(in);
-  Chunking limits = chunking(type.device);
-  bool cut = !ordered && p.reduced.axes == 1 && p.reduced.sizes[0] >= limits.long_row && p.kept.axes < kMaxAxes &&
-             p.kept.elements() < (over_columns(p) ? limits.few_columns : limits.few_rows);
-  if (cut)
-    start_in_chunks(op, p, in.dtype, data, type.dtype, data_of(out.impl()), a.dtype, type.device);
+  if (int64_t chunk = ordered ? 0 : chunk_of(p, type.device))
+    start_in_chunks(op, p, chunk, in.dtype, data, type.dtype, data_of(out.impl()), a.dtype, type.device);
   else
     start(op, p, in.dtype, data, type.dtype, data_of(out.impl()), a.dtype, type.device);
   return out;
