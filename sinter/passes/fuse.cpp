@@ -172,7 +172,8 @@ class Fuser : Groups {
     for (auto& v : inlining_.operands(node))
       if (auto* g = group_of_[size_t(source(v.node)->id)]; g && g->order == latest) group = g;
     int product = group ? product_read(*group, node) : kNoProduct;
-    if (product >= 0 || (product == kSeveral && !group->apart())) count_rows(*group, std::max(product, 0), domain);
+    const bool counts = product >= 0 || (product == kSeveral && !group->apart());
+    if (counts && is_finished_by(*group, node)) count_rows(*group, std::max(product, 0), domain);
     if (group && fits(*group, node, domain, tail)) {
       if (tail) group->inner = tail;
       product_of_[size_t(node.id)] = product;
@@ -203,6 +204,7 @@ class Fuser : Groups {
   bool try_merge(Group& earlier, Group& later) {
     bool alike = earlier.domain.same_as(later.domain) && (!earlier.inner || !later.inner || earlier.inner == later.inner);
     if (!earlier.products.empty()) alike = false;
+    for (auto* member : earlier.members) alike = alike && is_finished_by(later, *member);
     if (!later.products.empty() && (earlier.inner || earlier.pairs || later.apart())) alike = false;
     if ((earlier.pairs && later.inner) || (later.pairs && earlier.inner)) alike = false;
     if (earlier.closed || later.closed) alike = false;
@@ -271,9 +273,15 @@ class Fuser : Groups {
     if (node.op->kind == OpKind::kScatter && !domain.same_as(group.domain)) return false;
     // A sum of squares squares what it reads: products store what the squares are of, which others read as well.
     if (!group.products.empty() && (node.op->kind == OpKind::kScatter || only_reduced_[size_t(node.id)])) return false;
+    if (!is_finished_by(group, node)) return false;
     if (needs_pairs(node) && (group.inner || !group.products.empty())) return false;
     if (group.pairs && tail) return false;
     return reads_well(group, node, domain);
+  }
+
+  bool is_finished_by(const Group& group, const Node& node) const {
+    return std::all_of(group.products.begin(), group.products.end(),
+                       [&](auto& product) { return finishes(options_.target, *product.node, node); });
   }
 
   bool needs_pairs(const Node& node) const {

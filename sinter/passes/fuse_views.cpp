@@ -379,7 +379,7 @@ bool Inlining::is_candidate(const Node& node, const std::vector<Use>& uses) cons
 
 bool Inlining::follows_contraction(const Node& node) const {
   return std::any_of(node.inputs.begin(), node.inputs.end(), [&](auto& v) {
-    return takes_contraction(options_.target, *source(v.node)) && keeps_columns(v);
+    return finishes(options_.target, *source(v.node), node) && keeps_columns(v);
   });
 }
 

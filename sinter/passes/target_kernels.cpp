@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sinter/ops/fused.h"
+#include "sinter/ops/known_ops.h"
 
 namespace sinter {
 
@@ -40,6 +41,31 @@ bool takes_convolution(const Target::Convolutions& facts, DType dtype, const Con
   const size_t spatial = attrs.stride.size();
   return facts.dtypes.contains(dtype) && spatial >= facts.least_spatial && spatial <= facts.most_spatial &&
          (facts.transposed || !attrs.transposed) && (facts.grouped || attrs.groups == 1);
+}
+
+namespace {
+
+bool has_many_rows(const Target& target, const Node& product) {
+  if (target.most_finished_rows == 0 || product.op == &convolution_op()) return false;
+  const Shape& shape = product.types[0].shape;
+  Dim batch = 1;
+  for (size_t d = 0; d + 2 < shape.size(); ++d) batch *= shape[d];
+  const Dim rows = shape.size() > 1 ? shape[shape.size() - 2] : Dim(1);
+  return (batch.is_number() && batch.number() != 1) || (rows.is_number() && rows.number() > target.most_finished_rows);
+}
+
+}  // namespace
+
+bool finishes(const Target& target, const Node& contraction, const Node& node) {
+  if (!takes_contraction(target, contraction)) return false;
+  if (!has_many_rows(target, contraction)) return true;
+  auto& ops = known_ops();
+  const Type& result = contraction.types[0];
+  if (node.op == &ops.relu) return node.types[0].dtype == result.dtype;
+  if (node.op != &ops.add || node.inputs.size() != 2) return false;
+  return std::all_of(node.inputs.begin(), node.inputs.end(), [&](auto& v) {
+    return v.type().dtype == result.dtype && !v.type().weak && v.type().rank() > 0;
+  });
 }
 
 bool takes_contraction(const Target& target, const Node& node) {

@@ -14,6 +14,9 @@ bool takes_whole(const Target& target, const OpCall& call);
 // Whether the node is a contraction whose kernel runs pointwise ops on each finished piece of its result: it joins the group that
 // follows.
 bool takes_contraction(const Target& target, const Node& node);
+// Whether its kernel runs this op on its finished pieces. Of many rows a library multiplies: it adds a row or a tensor of the
+// result's dtype and cuts off at zero, and anything else is better done by the kernel that reads the result.
+bool finishes(const Target& target, const Node& contraction, const Node& node);
 // Of any size.
 bool takes_convolution(const Target::Convolutions& facts, DType dtype, const ConvolutionAttrs& attrs);
 

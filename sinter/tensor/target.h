@@ -30,6 +30,8 @@ struct Target {
   // --- ops that kernels by hand, or libraries, take whole; passes/target_kernels.h asks for them
   // Products of these dtypes run pointwise ops on each finished piece of their result.
   DTypeSet products = {};
+  // Unless they have more rows than this; such a product ends in memory, but for what a library adds on the way. 0: any number.
+  int64_t most_finished_rows = 0;
   // So do these convolutions.
   struct Convolutions {
     DTypeSet dtypes = {};

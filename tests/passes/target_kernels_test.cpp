@@ -6,6 +6,7 @@
 #include "sinter/engine/cpu/engine.h"
 #include "sinter/engine/cuda/engine.h"
 #include "sinter/graph/verify.h"
+#include "sinter/passes/fuse.h"
 
 namespace sinter {
 namespace {
@@ -49,6 +50,27 @@ TEST(TargetKernels, Attention) {
   EXPECT_TRUE(takes(any, attention("f32", "2, 3, 5, 1000")));
   EXPECT_TRUE(takes(any, attention("f32", "2, 3, 5, s0")));
   EXPECT_FALSE(takes(Target(), attention("f32", "2, 3, 5, 64")));
+}
+
+// A product of so many rows, and what follows it. Whether its kernel does that: fusion puts it there.
+bool finishes_in_kernel(const std::string& rows, const std::string& follow) {
+  FuseOptions options;
+  options.target = {.products = {kBFloat16}, .most_finished_rows = 16};
+  std::string text = "%0 = input : bf16[" + rows + ", 64]\n%1 = input : bf16[64, 32]\n%2 = input : bf16[32]\n" +
+                     "%3 = input : f32[" + rows + ", 32]\n%4 = mm(%0, %1) : bf16[" + rows + ", 32]\n";
+  std::string type = follow.starts_with("add(%4, %3") || follow.starts_with("_to") ? "f32" : "bf16";
+  text += "%5 = " + follow + " : " + type + "[" + rows + ", 32]\nreturn %5";
+  return fuse(Graph::parse(text), options).text().find("kind=epilogue") != std::string::npos;
+}
+
+TEST(TargetKernels, ProductsOfManyRowsEndInMemory) {
+  for (auto* follow : {"add(%4, %2)", "relu(%4)", "tanh(%4)", "_to_copy(%4) {dtype=f32}", "add(%4, %3)"})
+    for (auto* rows : {"1", "16", "s0"}) EXPECT_TRUE(finishes_in_kernel(rows, follow)) << follow << " " << rows;
+  // The library adds what has its own dtype.
+  EXPECT_TRUE(finishes_in_kernel("17", "add(%4, %2)"));
+  EXPECT_TRUE(finishes_in_kernel("17", "relu(%4)"));
+  for (auto* follow : {"tanh(%4)", "_to_copy(%4) {dtype=f32}", "add(%4, %3)"})
+    EXPECT_FALSE(finishes_in_kernel("17", follow)) << follow;
 }
 
 TEST(TargetKernels, Products) {

@@ -12,6 +12,7 @@
 #include "sinter/engine/cuda/loops.h"
 #include "sinter/engine/cuda/op_kernels.h"
 #include "sinter/engine/cuda/pooling.h"
+#include "sinter/engine/cuda/product_step.h"
 #include "sinter/engine/cuda/replay.h"
 #include "sinter/engine/cuda/tile_convolution.h"
 #include "sinter/ops/known_ops.h"
@@ -35,6 +36,7 @@ bool convolves(const Graph& graph) {
 constexpr Target kTarget = [] {
   Target target = codegen::kCudaTarget;
   target.products = {kFloat32, kFloat64, kBFloat16, kFloat16};
+  target.most_finished_rows = kSkinnyRows;
   target.product_alignment = 16;
   target.attention = {.dtypes = {kFloat32, kBFloat16, kFloat16},
                       .masks = {kBool, kFloat32, kBFloat16, kFloat16},

@@ -22,8 +22,6 @@ namespace sinter {
 
 namespace {
 
-constexpr int64_t kSkinnyRows = 16;
-
 // A matrix operand by its geometry: the last two dimensions, and one before them for the batch.
 struct Matrix {
   int64_t rows, columns, row_stride, column_stride, batch_stride;
