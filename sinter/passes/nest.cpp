@@ -11,6 +11,7 @@
 #include "sinter/graph/rewrite.h"
 #include "sinter/ops/fused.h"
 #include "sinter/ops/known_ops.h"
+#include "sinter/passes/fuse_views.h"
 
 namespace sinter {
 
@@ -118,54 +119,130 @@ class Siblings {
 
   // Nothing where there are none.
   std::optional<Graph> run() {
-    find();
-    if (by_last_.empty()) return std::nullopt;
+    options_.gathers ? gather() : find();
+    if (groups_.empty()) return std::nullopt;
+    std::map<const Node*, std::vector<const Members*>> before;
+    for (auto& group : groups_) before[group.reader].push_back(&group.members);
     Extraction out = begin_copy(graph_);
+    auto emit_before = [&](const Node* reader) {
+      for (auto* members : before[reader]) emit(out, *members);
+    };
     for (auto& node : graph_.nodes()) {
       if (is_free(node)) continue;  // made when they are read
-      if (auto it = by_last_.find(&node); it != by_last_.end())
-        emit(out, it->second);
-      else if (!member_.contains(&node))
-        out.copy(node);
+      emit_before(&node);
+      if (!member_.contains(&node)) out.copy(node);
     }
+    emit_before(nullptr);
     return out.finish(graph_.outputs());
   }
 
  private:
   using Members = std::vector<const Node*>;
+  // Siblings, and the node before which they run; null: after all others.
+  struct SiblingGroup {
+    Members members;
+    const Node* reader;
+  };
+
+  void close(Members& members, const Node* reader) {
+    if (members.size() > 1) {
+      member_.insert(members.begin(), members.end());
+      groups_.push_back({members, reader});
+    }
+    members.clear();
+  }
 
   // Small kernels in a row, with nothing between them that could wait for one.
   void find() {
     Members members;
-    auto close = [&] {
-      if (members.size() > 1) {
-        member_.insert(members.begin(), members.end());
-        by_last_[members.back()] = members;
-      }
-      members.clear();
-    };
     for (auto& node : graph_.nodes()) {
       if (is_free(node)) continue;
-      if (!is_small(node) || !fits(members, node)) close();
+      if (!is_small(node) || !fits(members, node)) close(members, &node);
       if (is_small(node)) members.push_back(&node);
     }
-    close();
+    close(members, nullptr);
+  }
+
+  // Small kernels until somebody reads one of them; those that read nothing but inputs, when the first of them would run.
+  void gather() {
+    Members early, waiting;
+    for (auto& node : graph_.nodes()) {
+      if (is_free(node)) continue;
+      const bool small = is_small(node);
+      if (small && reads_inputs(node)) {
+        if (!has_room(early, node)) close(early, early.front());
+        early.push_back(&node);
+        continue;
+      }
+      if (reads(node, waiting) || (small && !has_room(waiting, node))) close(waiting, &node);
+      if (small) waiting.push_back(&node);
+    }
+    if (!early.empty()) close(early, early.front());
+    close(waiting, nullptr);
   }
 
   bool is_small(const Node& node) const {
-    if (node.op != &fused_op() || !node.attrs.as<FusedAttrs>().is_one_nest()) return false;
-    Dim count = node.attrs.as<FusedAttrs>().domain.numel();
-    return count.is_number() && count.number() <= options_.small;
+    bool reduces = node.op->kind == OpKind::kReduce;
+    const Shape* domain = reduces ? &node.inputs[0].type().shape : &node.types[0].shape;
+    if (node.op == &fused_op()) {
+      auto& attrs = node.attrs.as<FusedAttrs>();
+      if (!attrs.is_one_nest()) return false;
+      reduces = attrs.inner > 0 || attrs.kind == FusedKind::kCombination;
+      domain = &attrs.domain;
+    } else if (!options_.gathers || !is_lone_kernel(node)) {
+      return false;
+    }
+    Dim count = domain->numel();
+    return count.is_number() && count.number() <= (reduces ? options_.small : options_.small_map);
   }
 
-  bool fits(const Members& members, const Node& node) const {
+  // An op that fusion found nothing for.
+  static bool is_lone_kernel(const Node& node) {
+    if (node.types[0].rank() == 0) return false;
+    if (node.op->kind == OpKind::kReduce) return !node.op->payload && node.inputs[0].type().rank() > 0;
+    return node.op->kind == OpKind::kPointwise && !node.op->random;
+  }
+
+  static bool reads_inputs(const Node& node) {
+    return std::all_of(node.inputs.begin(), node.inputs.end(), [](Value v) {
+      auto kind = behind_views(v.node)->op->kind;
+      return kind == OpKind::kInput || kind == OpKind::kScalar;
+    });
+  }
+
+  static bool reads(const Node& node, const Members& members) {
+    return std::any_of(node.inputs.begin(), node.inputs.end(), [&](Value v) {
+      return std::find(members.begin(), members.end(), behind_views(v.node)) != members.end();
+    });
+  }
+
+  bool has_room(const Members& members, const Node& node) const {
     if (members.size() >= options_.most_siblings) return false;
     size_t operands = node.inputs.size() + node.types.size();
     for (auto* m : members) operands += m->inputs.size() + m->types.size();
-    if (operands > options_.most_operands) return false;
-    return std::none_of(node.inputs.begin(), node.inputs.end(), [&](Value v) {
-      return std::find(members.begin(), members.end(), behind_views(v.node)) != members.end();
-    });
+    return operands <= options_.most_operands;
+  }
+
+  bool fits(const Members& members, const Node& node) const { return has_room(members, node) && !reads(node, members); }
+
+  // The node as a kernel, which an op by itself is not yet.
+  static void add_kernel(Extraction& body, const Node& node) {
+    if (node.op == &fused_op()) {
+      body.copy(node);
+      return;
+    }
+    Extraction own([](const Node&) { return false; });
+    own.copy(node);
+    const bool reduces = node.op->kind == OpKind::kReduce;
+    const size_t tail = reduces ? reduced_tail(node) : 0;
+    const Value result = node.result();
+    FusedAttrs attrs{.kind = reduces && tail == 0 ? FusedKind::kCombination : FusedKind::kRows,
+                     .body = SubGraph(own.finish({&result, 1})),
+                     .domain = reduces ? node.inputs[0].type().shape : node.types[0].shape,
+                     .inner = int64_t(tail)};
+    std::vector<Value> operands;
+    for (auto& v : own.operands()) operands.push_back(body(v));
+    body.set(result, body.graph().add_typed(fused_op(), std::move(operands), attrs, node.types, node.where).result());
   }
 
   static void emit(Extraction& out, const Members& members) {
@@ -174,7 +251,7 @@ class Siblings {
     std::vector<Type> types;
     std::string where = members[0]->where;
     for (auto* m : members) {
-      body.copy(*m);
+      add_kernel(body, *m);
       for (size_t r = 0; r < m->types.size(); ++r) {
         results.push_back(m->result(int(r)));
         types.push_back(m->types[r]);
@@ -188,8 +265,8 @@ class Siblings {
 
   const Graph& graph_;
   const NestOptions& options_;
-  std::map<const Node*, Members> by_last_;  // the siblings, by the last of them
-  std::set<const Node*> member_;
+  std::vector<SiblingGroup> groups_;
+  std::set<const Node*> member_;  // of them
 };
 
 }  // namespace

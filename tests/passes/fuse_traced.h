@@ -25,7 +25,8 @@ struct Fused {
   std::string list; // their names
 };
 
-inline Fused fuse_traced(const Function& f, const TensorList& inputs, double tolerance = 1e-4, bool nest = false) {
+inline Fused fuse_traced(const Function& f, const TensorList& inputs, double tolerance = 1e-4, bool nest = false,
+                         const NestOptions& nesting = {}) {
   std::vector<Type> types;
   for (auto& t : inputs) types.push_back({t.dtype(), t.sizes(), t.device()});
   Fused out;
@@ -33,7 +34,7 @@ inline Fused fuse_traced(const Function& f, const TensorList& inputs, double tol
   pipeline.skip = {"fuse", "nest"};
   Graph simplified = run_passes(trace(f, types), pipeline);
   out.graph = fuse(simplified, pipeline.fuse);
-  if (nest) out.graph = nest_kernels(out.graph, pipeline.nest);
+  if (nest) out.graph = nest_kernels(out.graph, nesting);
   out.graph.verify();
   verify_fused(out.graph);
   for (auto& node : out.graph.nodes()) {

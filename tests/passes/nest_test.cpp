@@ -155,6 +155,43 @@ TEST(Siblings, SeveralPiecesOnTwoThreads) {
   EXPECT_EQ(fused.kernels, 1) << fused.graph.text();
 }
 
+// As on a GPU.
+const NestOptions kGathers = {.small = 1 << 17, .small_map = 1 << 22, .gathers = true, .most_siblings = 32, .most_operands = 256};
+
+TEST(Siblings, GatheredOnesWaitUntilOneIsRead) {
+  // The casts run at the beginning, as one launch; the sums at the end, as another.
+  auto f = [](const TensorList& x) {
+    Tensor h = x[0], sums;
+    TensorList out;
+    for (int n = 1; n <= 3; ++n) {
+      h = matmul(h, x[size_t(n)].to(kFloat32)).relu();
+      out.push_back(h.sum({0}));
+    }
+    out.push_back(h);
+    return out;
+  };
+  auto weight = [](int64_t k, int64_t n) { return normal({k, n}).to(kFloat64); };
+  const TensorList inputs{normal({5, 8}), weight(8, 12), weight(12, 20), weight(20, 8)};
+  EXPECT_EQ(fuse_traced(f, inputs, 1e-4, true, kGathers).kernels, 5);
+  EXPECT_EQ(nest_traced(f, inputs).kernels, 9);
+}
+
+TEST(Siblings, AnOptimisersStepIsOneLaunch) {
+  // Rates are numbers of the program.
+  auto f = [](const TensorList& x) {
+    TensorList out;
+    for (size_t n = 0; n < 24; n += 2) {
+      Tensor mean = x[n].lerp(x[n + 1], 0.1);
+      out.insert(out.end(), {mean, x[n] - mean / (mean.square().sqrt() + 1e-8)});
+    }
+    return out;
+  };
+  TensorList inputs;
+  for (int64_t n = 0; n < 12; ++n)
+    for (int twice = 0; twice < 2; ++twice) inputs.push_back(n % 2 ? normal({3 + n}) : normal({200 + n, 300}));
+  EXPECT_EQ(fuse_traced(f, inputs, 1e-4, true, kGathers).kernels, 1);
+}
+
 TEST(Siblings, MemoryIsTakenOverOnlyWhereNoSiblingReadsIt) {
   // Both read a; the first one could otherwise overwrite it while the second reads.
   auto f = [](const TensorList& x) {

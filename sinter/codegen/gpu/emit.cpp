@@ -1,6 +1,8 @@
 // Whole kernels, and parts of other ones: the text around what the writer writes.
 #include "sinter/codegen/gpu/emit.h"
 
+#include <map>
+
 #include "sinter/base/error.h"
 #include "sinter/base/stage_times.h"
 #include "sinter/codegen/gpu/writer.h"
@@ -75,10 +77,14 @@ GpuKernelText emit_gpu_siblings(const std::vector<GpuKernelText>& kernels, const
   out.name = name;
   out.spread = Spread::kPoints;
   std::string parts, calls;
-  for (size_t i = 0; i < kernels.size(); ++i) {
-    auto& kernel = kernels[i];
+  // Siblings are often alike but for their sizes, as the parameters of an optimiser are.
+  std::map<std::string, size_t> known;
+  for (auto& kernel : kernels) {
     SINTER_INTERNAL_ASSERT(kernel.spread != Spread::kTiles, "{} cannot share a launch", kernel.name);
-    parts += format("struct Part{}_ : Vectors<{}> {\n{}};\n", i, kernel.lanes, kernel.members);
+    std::string part = format(" : Vectors<{}> {\n{}};\n", kernel.lanes, kernel.members);
+    auto [at, is_new] = known.try_emplace(part, known.size());
+    const size_t i = at->second;
+    if (is_new) parts += format("struct Part{}_{}", i, part);
     int slot = out.slots;
     calls += format("  if (block_ < (u32)a_.number({}))\n", slot) +
              format("    return {}_parts::Part{}_::run_(SubArgs<Args<slots_>, {}>{a_}, 0, a_.number({}),\n", name, i,

@@ -15,7 +15,7 @@ struct Head {
   int64_t block = 0;
   int64_t range = 0;
 };
-constexpr size_t kMostSlots = 64 * std::size(Head{}.indirect);
+static_assert(kMostSlots == 64 * std::size(Head{}.indirect));
 
 thread_local bool starts_program = false;
 

@@ -10,6 +10,9 @@
 
 namespace sinter {
 
+// Arguments that a kernel has at most.
+constexpr size_t kMostSlots = 448;
+
 // The recording under way on this thread. Records what its launches must keep.
 class CudaRecording final : public Recording {
  public:

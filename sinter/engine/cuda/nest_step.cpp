@@ -1,6 +1,7 @@
 #include "sinter/engine/cuda/nest_step.h"
 
 #include <array>
+#include <numeric>
 
 #include "sinter/base/log.h"
 #include "sinter/codegen/cuda/prelude.h"
@@ -78,7 +79,7 @@ class SiblingStep final : public CudaStep {
   runtime::CudaGrid grid_;
 };
 
-// One launch each: what cannot stand beside others.
+// One launch after the other: what cannot stand beside others.
 class SequenceStep final : public CudaStep {
  public:
   struct Part {
@@ -138,20 +139,34 @@ std::unique_ptr<CudaStep> make_nest_step(CudaNest nest, Device device) {
 std::unique_ptr<CudaStep> make_sibling_step(const FusedAttrs& attrs, std::span<const TensorImpl* const> inputs,
                                             std::span<const TensorImpl* const> outputs, Device device) {
   auto multiprocessors = [&] { return multiprocessors_of(device); };
+  std::vector<SequenceStep::Part> parts;
   std::vector<SiblingStep::Sibling> beside;
-  std::vector<SequenceStep::Part> alone;
+  size_t slots = 0;
+  auto close = [&] {
+    if (beside.size() == 1) {
+      parts.push_back({make_nest_step(std::move(beside[0].nest), device), beside[0].operands});
+    } else if (!beside.empty()) {
+      std::vector<int> all(inputs.size() + outputs.size());
+      std::iota(all.begin(), all.end(), 0);
+      parts.push_back({std::make_unique<SiblingStep>(std::move(beside), device), std::move(all)});
+    }
+    beside.clear();
+    slots = 0;
+  };
   for (auto& [nest, operands] : emit_sibling_nests(attrs, inputs, outputs, {codegen::kCudaTarget, multiprocessors})) {
     CudaNest own{std::move(nest)};
-    if (own.kernel.spread == Spread::kTiles)
-      alone.push_back({make_nest_step(std::move(own), device), operands});
-    else
-      beside.push_back({std::move(own), operands, {}});
+    if (own.kernel.spread == Spread::kTiles) {
+      parts.push_back({make_nest_step(std::move(own), device), operands});
+      continue;
+    }
+    const size_t more = size_t(codegen::kSiblingSlots + own.kernel.slots);
+    if (slots + more > kMostSlots) close();
+    slots += more;
+    beside.push_back({std::move(own), operands, {}});
   }
-  if (!alone.empty() || beside.size() < 2) {
-    for (auto& s : beside) alone.push_back({make_nest_step(std::move(s.nest), device), s.operands});
-    return std::make_unique<SequenceStep>(std::move(alone), device);
-  }
-  return std::make_unique<SiblingStep>(std::move(beside), device);
+  close();
+  if (parts.size() == 1 && parts[0].operands.size() == inputs.size() + outputs.size()) return std::move(parts[0].step);
+  return std::make_unique<SequenceStep>(std::move(parts), device);
 }
 
 }  // namespace sinter

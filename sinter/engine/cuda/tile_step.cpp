@@ -17,7 +17,7 @@ namespace sinter {
 
 namespace {
 
-constexpr int kMostSlots = 128;
+constexpr int kMostTileSlots = 128;
 constexpr size_t kMostCandidates = 5;  // that are tried: each costs a compilation
 // Names inside the text until what it says is known.
 const std::string kKernel = "tile_kernel", kEpilogue = "tile_epilogue";
@@ -60,7 +60,7 @@ class TileStep final : public CudaStep {
       texts_ += nest.kernel.text;
       part.epilogue_slot = add({follow.operands, std::move(nest)});
     }
-    if (slots_ > kMostSlots) return false;
+    if (slots_ > kMostTileSlots) return false;
     if (tunings_.size() > kMostCandidates) tunings_.resize(kMostCandidates);
     write(tunings_[0]);
     return true;

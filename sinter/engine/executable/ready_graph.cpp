@@ -110,6 +110,9 @@ Target target_of(const Graph& graph) { return engine_of(device_of(graph)).target
 PipelineOptions planning_pipeline(const Target& target, std::vector<std::string> symbols) {
   PipelineOptions options;
   options.decompose.target = options.fuse.target = target;
+  // A launch costs what a kernel of many elements does.
+  if (target.gpu)
+    options.nest = {.small = 1 << 17, .small_map = 1 << 22, .gathers = true, .most_siblings = 32, .most_operands = 256};
   options.takes_kernels = [symbols = std::move(symbols)](const Graph& graph) { return is_plannable(graph, symbols); };
   return options;
 }
