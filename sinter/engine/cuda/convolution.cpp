@@ -1,4 +1,4 @@
-// Convolutions by cuDNN or our own product, where one of them takes them.
+// Convolutions and their gradients by cuDNN or our own product, where one of them takes them.
 #include "sinter/base/error.h"
 #include "sinter/base/log.h"
 #include "sinter/engine/cuda/arguments.h"
@@ -17,9 +17,9 @@ namespace {
 bool is_usable(const Tensor& t, MemoryFormat format) {
   return has_format(t.impl().sizes, t.impl().strides, format) && !is_place(data_of(t.impl()));
 }
-Tensor fresh_like(const Tensor& t, MemoryFormat format) {
-  Tensor memory = empty(t.sizes(), t.options());
-  return make_view(memory, t.impl().sizes, format_strides("convolution", t.impl().sizes, format), 0);
+Tensor fresh(const Shape& shape, const TensorOptions& options, MemoryFormat format) {
+  Tensor memory = empty(shape, options);
+  return make_view(memory, memory.impl().sizes, format_strides("convolution", memory.impl().sizes, format), 0);
 }
 
 // In channels-last order where the result is to be, or the operand is, and tensor cores are wanted; without cuDNN always.
@@ -29,10 +29,10 @@ MemoryFormat format_for(const Tensor& x, const Tensor* given) {
   return has_format(leader.sizes, leader.strides, wanted) || !runtime::cudnn_problem().empty() ? wanted : MemoryFormat::kContiguous;
 }
 
+// Of a convolution the image and the weight, of a convolution_weight_grad the image and the gradient of what was made of it.
 bool convolution(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor* given,
-                               TensorList& outputs) {
-  auto& a = attrs.as<ConvolutionAttrs>();
-  Tensor x = inputs[0].tensor(), w = inputs[1].tensor();
+                 TensorList& outputs) {
+  Tensor left = inputs[0].tensor(), right = inputs[1].tensor();
   // The loops write row-major results.
   auto by_loops = [&] {
     if (!given || given->is_contiguous()) return false;
@@ -40,36 +40,38 @@ bool convolution(const Op& op, std::span<const TensorArg> inputs, const Attrs& a
     outputs = {*given};
     return true;
   };
-  if (x.impl().numel == 0 || w.impl().numel == 0) return by_loops();
-  if (!has_cuda_convolution(x.dtype(), a)) {
-    if (!runtime::cudnn_problem().empty()) log(LogTopic::kPerf, "convolution: by generated loops: {}", runtime::cudnn_problem());
+  if (left.impl().numel == 0 || right.impl().numel == 0) return by_loops();
+  if (!has_cuda_convolution(op, left.dtype(), attrs)) {
+    if (!runtime::cudnn_problem().empty()) log(LogTopic::kPerf, "{}: by generated loops: {}", op.name, runtime::cudnn_problem());
     return by_loops();
   }
   auto types = operand_types(inputs);
   Type result = op.infer(OpCall{op, types, attrs})[0];
-  Tensor out = given ? *given : empty(result.shape, TensorOptions(result.dtype).device(result.device));
+  const MemoryFormat format = format_for(left, given);
+  Tensor out = given ? *given : fresh(result.shape, TensorOptions(result.dtype).device(result.device), format);
   if (out.impl().numel == 0) return outputs = {out}, true;
-  const MemoryFormat format = format_for(x, given);
-  for (auto* t : {&x, &w})
+  for (auto* t : {&left, &right})
     if (!is_usable(*t, format)) {
-      Tensor moved = fresh_like(*t, format);
+      Tensor moved = fresh(t->sizes(), t->options(), format);
       copy(*t, moved);
       *t = moved;
     }
-  Tensor y = is_usable(out, format) ? out : fresh_like(out, format);
-  auto problem = cuda_convolution_problem(a, x.dtype(), x.impl().sizes, w.impl().sizes, out.impl().sizes, format);
-  problem.x.data = data_of(x.impl());
-  problem.w.data = data_of(w.impl());
-  problem.y.data = data_of(y.impl());
-  if (!CudaRecording::current() && !prepare_convolution(result.device.index, problem)) return by_loops();
+  Tensor to = is_usable(out, format) ? out : fresh(out.sizes(), out.options(), format);
+  auto problem = cuda_convolution_problem(op, attrs, left.dtype(), left.impl().sizes, right.impl().sizes,
+                                          out.impl().sizes, format);
+  problem.left().data = data_of(left.impl());
+  problem.right().data = data_of(right.impl());
+  problem.result().data = data_of(to.impl());
+  if (!prepare_convolution(result.device.index, problem)) return by_loops();
   queue_convolution(result.device.index, problem);
-  if (y.impl().buffer.get() != out.impl().buffer.get()) copy(y, out);
+  if (to.impl().buffer.get() != out.impl().buffer.get()) copy(to, out);
   outputs = {out};
   return true;
 }
 
 const OpKernel kernels[] = {
     {.op = "convolution", .run = convolution, .name = "convolution"},
+    {.op = "convolution_weight_grad", .run = convolution, .name = "convolution"},
 };
 
 }  // namespace

@@ -105,8 +105,8 @@ class ConvolutionStep final : public CudaStep {
     x_in_format_ = formatted(dtype, inputs[size_t(x_)]->sizes, format_, device);
     weight_in_format_ = formatted(dtype, inputs[size_t(weight_)]->sizes, format_, device);
     result_in_format_ = formatted(dtype, sizes, format_, device);
-    problem_ = cuda_convolution_problem(node_.attrs.as<ConvolutionAttrs>(), dtype, x_in_format_->sizes,
-                                        weight_in_format_->sizes, sizes, format_);
+    problem_ = cuda_convolution_problem(*node_.op, node_.attrs, dtype, x_in_format_->sizes, weight_in_format_->sizes, sizes,
+                                        format_);
     if (outputs.size() == 1 && is_in_format(int(inputs_)))
       epilogue_ = read_.epilogues[0] ? find_epilogue(*read_.epilogues[0]->attrs().body) : ConvolutionEpilogue();
     refused_ = by_loops_ = x_in_format_->numel == 0;  // nothing but padding
@@ -281,24 +281,32 @@ MemoryFormat cuda_convolution_format(DType dtype, size_t rank) {
   return rank == 4 && item_size(dtype) == 2 ? MemoryFormat::kChannelsLast : MemoryFormat::kContiguous;
 }
 
-runtime::CudaConvolution cuda_convolution_problem(const ConvolutionAttrs& attrs, DType dtype, const IntList& x,
-                                                  const IntList& weight, const IntList& result, MemoryFormat format) {
+runtime::CudaConvolution cuda_convolution_problem(const Op& op, const Attrs& attrs, DType dtype, const IntList& left,
+                                                  const IntList& right, const IntList& result, MemoryFormat format) {
   runtime::CudaConvolution problem;
   problem.dtype = dtype;
-  problem.spatial = int(attrs.stride.size());
+  problem.spatial = int(left.size()) - 2;
+  auto set = [&](auto& a) {
+    std::copy(a.stride.begin(), a.stride.end(), problem.stride.begin());
+    std::copy(a.padding.begin(), a.padding.end(), problem.padding.begin());
+    std::copy(a.dilation.begin(), a.dilation.end(), problem.dilation.begin());
+  };
+  if (&op == &convolution_weight_grad_op()) {
+    problem.kind = runtime::CudaConvKind::kFilter;
+    set(attrs.as<ConvolutionWeightGradAttrs>());
+  } else {
+    auto& a = attrs.as<ConvolutionAttrs>();
+    problem.kind = a.transposed ? runtime::CudaConvKind::kData : runtime::CudaConvKind::kForward;
+    set(a);
+  }
   auto lay_out = [&](runtime::CudaConvTensor& to, const IntList& sizes) {
     IntList strides = format_strides("convolution", sizes, format);
     std::copy(sizes.begin(), sizes.end(), to.sizes.begin());
     std::copy(strides.begin(), strides.end(), to.strides.begin());
   };
-  lay_out(problem.x, x);
-  lay_out(problem.w, weight);
-  lay_out(problem.y, result);
-  for (size_t d = 0; d < attrs.stride.size(); ++d) {
-    problem.stride[d] = attrs.stride[d];
-    problem.padding[d] = attrs.padding[d];
-    problem.dilation[d] = attrs.dilation[d];
-  }
+  lay_out(problem.left(), left);
+  lay_out(problem.right(), right);
+  lay_out(problem.result(), result);
   return problem;
 }
 

@@ -11,9 +11,10 @@ namespace sinter {
 // The memory order that a convolution of this type with `rank` dimensions works in: tensor cores want channels last.
 MemoryFormat cuda_convolution_format(DType dtype, size_t rank);
 
-// The problem for operands of these geometries, all in that format, without addresses.
-runtime::CudaConvolution cuda_convolution_problem(const ConvolutionAttrs& attrs, DType dtype, const IntList& x,
-                                                  const IntList& weight, const IntList& result, MemoryFormat format);
+// The problem of an op on operands and with a result of these geometries, all in that format, without addresses: of a
+// convolution, which is the gradient of another's input where it is transposed, or of a convolution_weight_grad.
+runtime::CudaConvolution cuda_convolution_problem(const Op& op, const Attrs& attrs, DType dtype, const IntList& left,
+                                                  const IntList& right, const IntList& result, MemoryFormat format);
 
 // As make_cuda_step, for a convolution.
 std::unique_ptr<CudaStep> make_convolution_step(const FusedAttrs& attrs, std::span<const TensorImpl* const> inputs,

@@ -25,10 +25,13 @@ namespace sinter {
 
 namespace {
 
+// Of one kind or the other: both are problems of cuda_convolution_problem.
+bool is_convolution(const Op& op) { return &op == &convolution_op() || &op == &convolution_weight_grad_op(); }
+
 // Asking for cuDNN loads it: only where there may be a convolution to give to it, perhaps in a composite of the user's.
 bool convolves(const Graph& graph) {
   return std::any_of(graph.nodes().begin(), graph.nodes().end(), [](auto& node) {
-    return node.op == &convolution_op() || (node.op->kind == OpKind::kComposite && !is_attention(*node.op));
+    return is_convolution(*node.op) || (node.op->kind == OpKind::kComposite && !is_attention(*node.op));
   });
 }
 
@@ -79,7 +82,7 @@ class CudaEngine final : public DeviceEngine {
 
   IntList result_strides(const Node& node, const IntList& sizes, const TensorImpl* x) const override {
     const Op* max_pool = &known_ops().max_pool;
-    if (node.op == &convolution_op() && has_cuda_convolution(node.types[0].dtype, node.attrs.as<ConvolutionAttrs>()))
+    if (is_convolution(*node.op) && has_cuda_convolution(*node.op, node.types[0].dtype, node.attrs))
       return format_strides("plan", sizes, cuda_convolution_format(node.types[0].dtype, sizes.size()));
     if (node.op == max_pool && x && eager::takes_channels_last_pool(*x, node.attrs))
       return format_strides("plan", sizes, MemoryFormat::kChannelsLast);

@@ -100,6 +100,7 @@ std::atomic<bool> is_used = false;
 
 // By shape and what is added; made once, null where it cannot be.
 std::shared_ptr<const TileConvolution> find(int device, const CudaConvolution& p) {
+  if (p.kind != runtime::CudaConvKind::kForward) return nullptr;
   static std::mutex mutex;
   static std::map<std::string, std::shared_ptr<const TileConvolution>> known;
   std::string key = format("{} {} {}", device, p.dtype, p.spatial);
@@ -133,8 +134,12 @@ Target::Convolutions cuda_convolutions() {
   return {.dtypes = {kBFloat16, kFloat16}, .least_spatial = 2, .most_spatial = 2};
 }
 
-bool has_cuda_convolution(DType dtype, const ConvolutionAttrs& attrs) {
-  return takes_convolution(cuda_convolutions(), dtype, attrs);
+bool has_cuda_convolution(const Op& op, DType dtype, const Attrs& attrs) {
+  Target::Convolutions facts = cuda_convolutions();
+  const bool weight_grad = &op == &convolution_weight_grad_op();
+  if (!weight_grad && !attrs.as<ConvolutionAttrs>().transposed)
+    return takes_convolution(facts, dtype, attrs.as<ConvolutionAttrs>());
+  return runtime::cudnn_problem().empty() && facts.dtypes.contains(dtype);
 }
 
 bool prepare_convolution(int device, const CudaConvolution& problem) {

@@ -9,8 +9,9 @@ namespace sinter {
 
 // Those that are worth asking for, with cuDNN or without; some sizes may still be refused.
 Target::Convolutions cuda_convolutions();
-// Whether this is one of them.
-bool has_cuda_convolution(DType dtype, const ConvolutionAttrs& attrs);
+// Whether a convolution is one of them. Transposed ones, and the gradients of weights (convolution_weight_grad), take nothing
+// behind them along, so that no pass has to know of them: cuDNN does them, nobody else.
+bool has_cuda_convolution(const Op& op, DType dtype, const Attrs& attrs);
 
 // As runtime::prepare_cuda_convolution and runtime::cuda_convolution.
 bool prepare_convolution(int device, const runtime::CudaConvolution& problem);

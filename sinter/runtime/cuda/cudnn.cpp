@@ -1,11 +1,10 @@
 #include "sinter/runtime/cuda/cudnn.h"
 
 #include "sinter/base/error.h"
+#include "sinter/runtime/cuda/cudnn_api.h"
 #include "sinter/runtime/cuda/device.h"
 
-#if !defined(SINTER_NO_CUDA) && __has_include(<cudnn.h>)
-#include <cudnn.h>
-
+#if SINTER_HAS_CUDNN
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -15,10 +14,8 @@
 #include <vector>
 
 #include "sinter/base/log.h"
-#include "sinter/base/stage_times.h"
 #include "sinter/runtime/code_store.h"
 #include "sinter/runtime/cuda/graph.h"
-#include "sinter/runtime/cuda/library_search.h"
 #include "sinter/runtime/cuda/memory.h"
 #include "sinter/runtime/cuda/stream.h"
 
@@ -26,217 +23,10 @@ namespace sinter::runtime {
 
 namespace {
 
+using namespace dnn;
+
 constexpr int64_t kMostWorkspace = int64_t(128) << 20;
 constexpr int kMaxSuggestions = 16;
-
-struct Library {
-  std::optional<DynamicLibrary> file;
-  std::string problem;
-  decltype(&::cudnnCreate) create = nullptr;
-  decltype(&::cudnnSetStream) set_stream = nullptr;
-  decltype(&::cudnnGetVersion) version = nullptr;
-  decltype(&::cudnnGetErrorString) error_text = nullptr;
-  decltype(&::cudnnBackendCreateDescriptor) create_descriptor = nullptr;
-  decltype(&::cudnnBackendDestroyDescriptor) destroy_descriptor = nullptr;
-  decltype(&::cudnnBackendFinalize) finalize = nullptr;
-  decltype(&::cudnnBackendSetAttribute) set_attribute = nullptr;
-  decltype(&::cudnnBackendGetAttribute) get_attribute = nullptr;
-  decltype(&::cudnnBackendExecute) execute = nullptr;
-
-  Library() {
-    const char* named = std::getenv("SINTER_CUDNN");
-    file = named && *named ? open_cuda_library("cuDNN", {named}, problem)
-                           : open_cuda_library("cuDNN", {"libcudnn.so.9", "libcudnn.so.8", "libcudnn.so"}, problem);
-    if (!file) return;
-    auto find = [&](auto& function, const char* name) {
-      function = reinterpret_cast<std::decay_t<decltype(function)>>(file->find_symbol(name));
-      if (!function && problem.empty()) problem = format("{} has no {}: it is too old", file->path(), name);
-    };
-    find(create, "cudnnCreate");
-    find(set_stream, "cudnnSetStream");
-    find(version, "cudnnGetVersion");
-    find(error_text, "cudnnGetErrorString");
-    find(create_descriptor, "cudnnBackendCreateDescriptor");
-    find(destroy_descriptor, "cudnnBackendDestroyDescriptor");
-    find(finalize, "cudnnBackendFinalize");
-    find(set_attribute, "cudnnBackendSetAttribute");
-    find(get_attribute, "cudnnBackendGetAttribute");
-    find(execute, "cudnnBackendExecute");
-  }
-};
-
-// Never unloaded: it keeps device memory of its own.
-Library& library() {
-  static Library& all = *[] {
-    StageTimer timer(CompileStage::kLibraries);
-    return new Library;
-  }();
-  return all;
-}
-
-void dnn_check(cudnnStatus_t status, const char* what) {
-  if (status != CUDNN_STATUS_SUCCESS)
-    throw_error(format("cuDNN: {} failed: {} ({})", what, library().error_text(status), int(status)));
-}
-
-// A descriptor of the library's backend interface: made, given attributes, finalized, then read only.
-class Descriptor {
- public:
-  explicit Descriptor(cudnnBackendDescriptorType_t type) {
-    dnn_check(library().create_descriptor(type, &handle_), "making a descriptor");
-  }
-  Descriptor(Descriptor&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
-  ~Descriptor() {
-    if (handle_) library().destroy_descriptor(handle_);
-  }
-  cudnnBackendDescriptor_t handle() const { return handle_; }
-
-  template <class T>
-  void set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, int64_t count, const T* values) {
-    dnn_check(library().set_attribute(handle_, name, type, count, values), "describing a convolution");
-  }
-  template <class T>
-  void set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, const T& value) {
-    set(name, type, 1, &value);
-  }
-  void set(cudnnBackendAttributeName_t name, const Descriptor& part) {
-    set(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, part.handle_);
-  }
-  cudnnStatus_t try_finalize() { return library().finalize(handle_); }
-  void finalize() { dnn_check(try_finalize(), "describing a convolution"); }
-
- private:
-  cudnnBackendDescriptor_t handle_ = nullptr;
-};
-
-cudnnDataType_t data_type(DType d) {
-  switch (d) {
-    case kFloat16:
-      return CUDNN_DATA_HALF;
-    case kBFloat16:
-      return CUDNN_DATA_BFLOAT16;
-    case kFloat32:
-      return CUDNN_DATA_FLOAT;
-    default:
-      throw_error(format("cuda_convolution: cuDNN is not asked for convolutions of {}", d));
-  }
-}
-
-enum Id : int64_t { kX = 1, kW, kY, kBias, kResidual, kFirstVirtual };
-
-// One spatial dimension becomes two, of which the first is 1: the library knows no fewer.
-struct Shape {
-  int rank;
-  std::array<int64_t, 5> sizes, strides;
-};
-Shape widened(const CudaConvTensor& t, int spatial) {
-  Shape out{spatial + 2, t.sizes, t.strides};
-  if (spatial > 1) return out;
-  out.rank = 4;
-  out.sizes = {t.sizes[0], t.sizes[1], 1, t.sizes[2]};
-  out.strides = {t.strides[0], t.strides[1], t.strides[2] * t.sizes[2], t.strides[2]};
-  return out;
-}
-std::array<int64_t, 3> widened(const std::array<int64_t, 3>& given, int spatial, int64_t filler) {
-  return spatial > 1 ? given : std::array<int64_t, 3>{filler, given[0], filler};
-}
-
-int64_t alignment(const void* pointer) {
-  auto address = reinterpret_cast<uintptr_t>(pointer);
-  return address % 16 == 0 ? 16 : address % 4 == 0 ? 4 : 2;
-}
-
-Descriptor tensor(const Shape& shape, int64_t id, cudnnDataType_t type, int64_t align, bool is_virtual = false) {
-  Descriptor t(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
-  t.set(CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, type);
-  t.set(CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, shape.rank, shape.sizes.data());
-  t.set(CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, shape.rank, shape.strides.data());
-  t.set(CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, id);
-  t.set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_TYPE_INT64, align);
-  t.set(CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_TYPE_BOOLEAN, is_virtual);
-  t.finalize();
-  return t;
-}
-
-// The convolution and what follows it as a graph of the library's.
-struct Description {
-  std::vector<Descriptor> parts;  // what the operations point to
-  std::vector<cudnnBackendDescriptor_t> operations;
-  std::optional<Descriptor> graph;
-
-  const Descriptor& keep(Descriptor part) { return parts.emplace_back(std::move(part)); }
-
-  Description(cudnnHandle_t handle, const CudaConvolution& p) {
-    parts.reserve(24);  // references to the parts stay good
-    cudnnDataType_t type = data_type(p.dtype);
-    Shape x = widened(p.x, p.spatial), w = widened(p.w, p.spatial), y = widened(p.y, p.spatial);
-    int64_t steps = (p.residual != nullptr) + (p.bias != nullptr) + (p.activation != CudaConvActivation::kNone);
-    int64_t next = kFirstVirtual;
-    // What lies between two steps stays in registers, in f32.
-    auto result = [&]() -> const Descriptor& {
-      return steps == 0 ? keep(tensor(y, kY, type, alignment(p.y.data)))
-                        : keep(tensor(y, next++, CUDNN_DATA_FLOAT, 16, true));
-    };
-    const Descriptor* last = &result();
-    convolution(p, keep(tensor(x, kX, type, alignment(p.x.data))), keep(tensor(w, kW, type, alignment(p.w.data))),
-                *last);
-    auto follow = [&](cudnnPointwiseMode_t mode, const Descriptor* other) {
-      --steps;
-      const Descriptor& to = result();
-      pointwise(mode, *last, other, to);
-      last = &to;
-    };
-    if (p.residual) follow(CUDNN_POINTWISE_ADD, &keep(tensor(y, kResidual, type, alignment(p.residual))));
-    if (p.bias) {
-      Shape bias{y.rank, {1, y.sizes[1], 1, 1, 1}, {y.sizes[1], 1, y.sizes[1], y.sizes[1], y.sizes[1]}};
-      follow(CUDNN_POINTWISE_ADD, &keep(tensor(bias, kBias, type, alignment(p.bias))));
-    }
-    if (p.activation == CudaConvActivation::kRelu) follow(CUDNN_POINTWISE_RELU_FWD, nullptr);
-    graph.emplace(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
-    graph->set(CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, int64_t(operations.size()),
-               operations.data());
-    graph->set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, handle);
-    graph->finalize();
-  }
-
-  void convolution(const CudaConvolution& p, const Descriptor& x, const Descriptor& w, const Descriptor& y) {
-    Descriptor c(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
-    int64_t spatial = std::max(p.spatial, 2);
-    auto stride = widened(p.stride, p.spatial, 1), padding = widened(p.padding, p.spatial, 0),
-         dilation = widened(p.dilation, p.spatial, 1);
-    c.set(CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, CUDNN_DATA_FLOAT);
-    c.set(CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE, CUDNN_CROSS_CORRELATION);
-    c.set(CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, CUDNN_TYPE_INT64, spatial);
-    c.set(CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, CUDNN_TYPE_INT64, spatial, padding.data());
-    c.set(CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, CUDNN_TYPE_INT64, spatial, padding.data());
-    c.set(CUDNN_ATTR_CONVOLUTION_DILATIONS, CUDNN_TYPE_INT64, spatial, dilation.data());
-    c.set(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, CUDNN_TYPE_INT64, spatial, stride.data());
-    c.finalize();
-    Descriptor op(CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR);
-    op.set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC, keep(std::move(c)));
-    op.set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X, x);
-    op.set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W, w);
-    op.set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y, y);
-    op.set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA, CUDNN_TYPE_FLOAT, 1.0f);
-    op.set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA, CUDNN_TYPE_FLOAT, 0.0f);
-    op.finalize();
-    operations.push_back(keep(std::move(op)).handle());
-  }
-
-  void pointwise(cudnnPointwiseMode_t mode, const Descriptor& x, const Descriptor* b, const Descriptor& y) {
-    Descriptor kind(CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
-    kind.set(CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, mode);
-    kind.set(CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, CUDNN_DATA_FLOAT);
-    kind.finalize();
-    Descriptor op(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
-    op.set(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, keep(std::move(kind)));
-    op.set(CUDNN_ATTR_OPERATION_POINTWISE_XDESC, x);
-    if (b) op.set(CUDNN_ATTR_OPERATION_POINTWISE_BDESC, *b);
-    op.set(CUDNN_ATTR_OPERATION_POINTWISE_YDESC, y);
-    op.finalize();
-    operations.push_back(keep(std::move(op)).handle());
-  }
-};
 
 // Ways to compute the graph, the library's favourite first.
 std::vector<Descriptor> configurations(const Descriptor& graph, cudnnBackendHeurMode_t mode) {
@@ -319,7 +109,7 @@ DeviceState& state_of(int device) {
 
 // All that the choice of a way depends on, for every call: numbers in binary.
 std::string bytes_of(const CudaConvolution& p) {
-  int64_t head[] = {int64_t(p.dtype), p.spatial, p.tf32, int64_t(p.activation), alignment(p.x.data), alignment(p.w.data),
+  int64_t head[] = {int64_t(p.dtype), int64_t(p.kind), p.spatial, p.tf32, int64_t(p.activation), alignment(p.x.data), alignment(p.w.data),
                     alignment(p.y.data), p.bias ? alignment(p.bias) : 0, p.residual ? alignment(p.residual) : 0};
   std::string out(reinterpret_cast<const char*>(head), sizeof head);
   auto add = [&](const auto& values) { out.append(reinterpret_cast<const char*>(values.data()), sizeof values); };
@@ -342,7 +132,7 @@ std::string store_key(const DeviceState& state, const std::string& key) {
                    {"problem", key},
                    {"library", format("{}", library().version())},
                    {"device", state.name},
-                   {"format", "2"}});
+                   {"format", "3"}});
 }
 
 // Calls visit(plan, number) for the ways that work, until it says stop. For the same library, device and problem they
@@ -352,7 +142,7 @@ void for_each_plan(DeviceState& state, const CudaConvolution& p, Visit&& visit) 
   Description description(state.handle, p);
   int number = 0;
   for (auto mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK})
-    for (auto& configuration : configurations(*description.graph, mode)) {
+    for (auto& configuration : configurations(description.graph(), mode)) {
       int own = number++;
       if (p.dtype == kFloat32 && !p.tf32 && loses_precision(configuration)) continue;
       if (!visit([&] { return plan_of(state.handle, configuration); }, own)) return;

@@ -17,10 +17,15 @@ struct CudaConvTensor {
 
 enum class CudaConvActivation : uint8_t { kNone, kRelu };
 
-// y = activation(convolution(x, w) + residual + bias). All of one type (f16, bf16, f32 in full precision unless
-// `tf32`), added up in f32. w has out-channels and in-channels by group first, so that x and w tell the groups; the
-// bias has a value for each out-channel, the residual the shape and strides of y. Both may be null.
+// What of y = convolution(x, w) is computed: y, or of its gradients that of x (of y and w: a transposed convolution) or
+// that of w (of x and y). The tensor it belongs to is written, the other two are read.
+enum class CudaConvKind : uint8_t { kForward, kData, kFilter };
+
+// y = activation(convolution(x, w) + residual + bias), or a gradient, which nothing follows. All of one type (f16, bf16, f32
+// in full precision unless `tf32`), added up in f32. w has out-channels and in-channels by group first, so that x and w tell
+// the groups; the bias has a value for each out-channel, the residual the shape and strides of y. Both may be null.
 struct CudaConvolution {
+  CudaConvKind kind = CudaConvKind::kForward;
   DType dtype = kFloat32;
   int spatial = 2;
   CudaConvTensor x, w, y;
@@ -28,6 +33,11 @@ struct CudaConvolution {
   bool tf32 = false;
   CudaConvActivation activation = CudaConvActivation::kNone;
   const void *bias = nullptr, *residual = nullptr;
+
+  // In the order of the ops that compute it: what is read first and second, and what is written.
+  CudaConvTensor& left() { return kind == CudaConvKind::kData ? y : x; }
+  CudaConvTensor& right() { return kind == CudaConvKind::kFilter ? y : w; }
+  CudaConvTensor& result() { return kind == CudaConvKind::kForward ? y : kind == CudaConvKind::kData ? x : w; }
 };
 
 // Why there are none on this machine; empty when there are.
