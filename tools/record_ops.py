@@ -210,6 +210,26 @@ def topk(x, a):
     return torch.topk(x[0], a["k"], dim, largest)[0], order
 
 
+def wide_enough(t):
+    return t.float() if t.dtype in (torch.float16, torch.bfloat16) else t
+
+
+def batch_norm_training(x, a):
+    wide = [wide_enough(t) for t in x]
+    dims = [d for d in range(wide[0].dim()) if d != 1]
+    y = F.batch_norm(wide[0], None, None, *wide[1:], training=True, eps=a.get("eps", 1e-5))
+    return y.to(x[0].dtype), wide[0].mean(dims), wide[0].var(dims, unbiased=False)
+
+
+def batch_norm_backward(x, a):
+    eps = a.get("eps", 1e-5)
+    image, grad, mean, var, *weight = [wide_enough(t) for t in x]
+    weight = weight[0] if weight else torch.ones_like(mean)
+    dx, dweight, dbias = aten.native_batch_norm_backward(grad, image, weight, None, None, mean, torch.rsqrt(var + eps), True,
+                                                         eps, [True, True, True])
+    return dx.to(x[0].dtype), dweight, dbias
+
+
 def attention(x, a):
     return F.scaled_dot_product_attention(*x[:3], attn_mask=x[3] if len(x) > 3 else None,
                                           is_causal=a.get("is_causal", False), scale=a.get("scale"),
@@ -340,6 +360,9 @@ OPS |= {
     "scaled_dot_product_attention": attention,
     "attention_forward": attention_forward,
     "attention_backward": attention_backward,
+    # normalisations
+    "batch_norm_training": batch_norm_training,
+    "batch_norm_backward": batch_norm_backward,
 }
 
 # --- recording

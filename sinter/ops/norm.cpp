@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "sinter/ops/autocast.h"
+#include "sinter/ops/batch_norm.h"
 #include "sinter/ops/contract.h"
 #include "sinter/ops/conv.h"
 #include "sinter/ops/creation.h"
@@ -74,11 +75,11 @@ void mix_in(const Tensor& running, const Tensor& seen, double momentum) {
 }
 
 // The batch's statistics over `dims`, mixed into the running ones: the variance there is the unbiased one.
-void update_running(const Moments& m, Dim count, const Tensor& running_mean, const Tensor& running_var,
-                    double momentum) {
+void update_running(const Tensor& mean, const Tensor& var, Dim count, const Tensor& running_mean,
+                    const Tensor& running_var, double momentum) {
   if (!running_mean.defined() && !running_var.defined()) return;
-  mix_in(running_mean, m.mean.flatten(), momentum);
-  mix_in(running_var, m.var.flatten() * count / (count - 1), momentum);
+  mix_in(running_mean, mean.flatten(), momentum);
+  mix_in(running_var, var.flatten() * count / (count - 1), momentum);
 }
 
 TensorTriple batch_norm_triple(const char* op, const TensorArg& x_arg, const Tensor& running_mean,
@@ -91,28 +92,21 @@ TensorTriple batch_norm_triple(const char* op, const TensorArg& x_arg, const Ten
   check_channels(op, x, "a bias", bias);
   check_channels(op, x, "a running mean", running_mean);
   check_channels(op, x, "a running variance", running_var);
-  int64_t rank = x.dim();
-  Tensor wide = widened(x), y, mean, rstd;
   if (training) {
-    IntList dims{0};
-    for (int64_t d = 2; d < rank; ++d) dims.push_back(d);
     Dim count = x.numel() / x.size(1);
     check(count > 1, "{}: training needs more than one value per channel, got an input {}", op, x.sizes());
-    Moments m = moments(wide, dims);
-    Tensor scale = rsqrt(m.var + eps);
-    y = m.centered * scale;
-    mean = m.mean.flatten();
-    rstd = scale.flatten();
-    update_running(m, count, running_mean, running_var, momentum);
-  } else {
-    check(running_mean.defined() && running_var.defined(),
-          "{}: running_mean and running_var are needed unless training", op);
-    y = (wide - per_channel(widened(running_mean), rank)) * per_channel(rsqrt(widened(running_var) + eps), rank);
-    mean = rstd = zeros({0}, wide.options());
+    auto [y, mean, var] = batch_norm_training(x_arg, weight, bias, eps);
+    update_running(mean, var, count, running_mean, running_var, momentum);
+    return {y, mean, rsqrt(var + eps)};
   }
+  check(running_mean.defined() && running_var.defined(), "{}: running_mean and running_var are needed unless training", op);
+  int64_t rank = x.dim();
+  Tensor wide = widened(x);
+  Tensor y = (wide - per_channel(widened(running_mean), rank)) * per_channel(rsqrt(widened(running_var) + eps), rank);
   y = scaled_and_shifted(y, weight.defined() ? per_channel(weight, rank) : weight,
                          bias.defined() ? per_channel(bias, rank) : bias);
-  return {narrowed(y, x.dtype()), mean, rstd};
+  Tensor none = zeros({0}, wide.options());
+  return {narrowed(y, x.dtype()), none, none};
 }
 
 }  // namespace
@@ -248,8 +242,7 @@ Tensor instance_norm(const TensorArg& x_arg, const Tensor& running_mean, const T
   check(!count.same_as(1), "instance_norm: one value a channel has no variance, in an input {}", x.sizes());
   Moments m = moments(widened(x), dims);
   // The running statistics are the mean over the batch of each sample's own.
-  Moments over_batch{m.mean.mean({0}), {}, m.var.mean({0})};
-  update_running(over_batch, count, running_mean, running_var, momentum);
+  update_running(m.mean.mean({0}), m.var.mean({0}), count, running_mean, running_var, momentum);
   Tensor y =
       scaled_and_shifted(m.centered * rsqrt(m.var + eps), weight.defined() ? per_channel(weight, x.dim()) : weight,
                          bias.defined() ? per_channel(bias, x.dim()) : bias);

@@ -23,6 +23,7 @@ OpFamily sort_ops();
 OpFamily contract_ops();
 OpFamily pool_ops();
 OpFamily attention_ops();
+OpFamily norm_ops();
 OpFamily control_ops();
 OpFamily device_ops();
 OpFamily fused_ops();
