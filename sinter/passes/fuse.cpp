@@ -236,15 +236,18 @@ class Fuser : Groups {
 
   // Groups that read the same values over the same domain read them once.
   void merge_siblings() {
-    std::map<int, std::vector<Group*>> readers;  // by what they read, in their order
+    // By what they read, or by the group that makes it, in their order.
+    std::map<std::pair<int, int>, std::vector<Group*>> readers;
     for (auto& group : groups_)
       for (auto* member : group.members)
         for (auto& v : inlining_.operands(*member)) {
           if (v.type().rank() == 0 || group.alone) continue;
-          auto& list = readers[source(v.node)->id];
+          const Node* from = source(v.node);
+          const Group* made_by = group_of_[size_t(from->id)];
+          auto& list = readers[made_by && made_by != &group ? std::pair(made_by->order, -1) : std::pair(-1, from->id)];
           if (list.empty() || list.back() != &group) list.push_back(&group);
         }
-    for (auto& [id, list] : readers) merge_neighbours(list);
+    for (auto& [read, list] : readers) merge_neighbours(list);
     // A launch costs more than a small kernel.
     std::map<std::string, std::vector<Group*>> small;
     for (auto& group : groups_)

@@ -352,7 +352,7 @@ bool Inlining::is_candidate(const Node& node, const std::vector<Use>& uses) cons
   if (is_map(node)) return true;
   if (node.op->kind != OpKind::kPointwise || node.op->random || node.types[0].rank() == 0) return false;
   // A result of a contraction in a wider type: read as it is stored, narrow, and widened by who needs it.
-  if (widens_finished(node) || widens_a_part(node)) return true;
+  if (widens_finished(node) || widens_a_part(node) || widens_for_several(node)) return true;
   // What follows a contraction column by column is finished in its kernel, unless nobody wants it but a reduction.
   const bool only_reduced =
       std::all_of(uses.begin(), uses.end(), [](auto& use) { return use.reader->op->kind == OpKind::kReduce; });
@@ -383,21 +383,29 @@ bool Inlining::follows_contraction(const Node& node) const {
   });
 }
 
+// The same floating numbers in a wider type.
+bool Inlining::widens(const Node& node) {
+  if (node.op->kind != OpKind::kPointwise || node.op->pointwise->typing != Typing::kAttr) return false;
+  const DType from = node.inputs[0].type().dtype;
+  return is_floating(from) && item_size(from) < item_size(node.types[0].dtype);
+}
+
 // What is looked at is not all of a contraction's result, so that its kernel does not finish it.
 bool Inlining::widens_a_part(const Node& node) const {
-  if (node.op->kind != OpKind::kPointwise || node.op->pointwise->typing != Typing::kAttr) return false;
   const Value& v = node.inputs[0];
-  if (!is_floating(v.type().dtype) || item_size(v.type().dtype) >= item_size(node.types[0].dtype)) return false;
-  return takes_contraction(options_.target, *source(v.node)) && !keeps_columns(v);
+  return widens(node) && takes_contraction(options_.target, *source(v.node)) && !keeps_columns(v);
 }
 
 // The value ends a contraction's kernel and is in memory anyway: somebody else reads it too.
 bool Inlining::widens_finished(const Node& node) const {
-  if (node.op->kind != OpKind::kPointwise || node.op->pointwise->typing != Typing::kAttr) return false;
-  const Value& v = node.inputs[0];
-  const Node* from = source(v.node);
-  if (!is_floating(v.type().dtype) || item_size(v.type().dtype) >= item_size(node.types[0].dtype)) return false;
+  if (!widens(node)) return false;
+  const Node* from = source(node.inputs[0].node);
   return from->op->kind == OpKind::kPointwise && follows_contraction(*from) && uses_[size_t(from->id)].size() > 1;
+}
+
+// Several kernels may read it: each widens for itself what is stored narrow, instead of loading twice the bytes.
+bool Inlining::widens_for_several(const Node& node) const {
+  return widens(node) && uses_[size_t(node.id)].size() > 1;
 }
 
 // A value such as a batch norm's scale, that only one node reads: a kernel computes it once for each of its rows.
@@ -474,7 +482,7 @@ bool Inlining::regular(const Node& node, const std::vector<Use>& uses) {
 // is there before the last of its operands is stored in any case: no kernel has both.
 void Inlining::drop_useless() {
   for (auto& node : graph_.nodes()) {
-    if (!inlined(node) || node.op->kind != OpKind::kPointwise || widens_finished(node)) continue;
+    if (!inlined(node) || node.op->kind != OpKind::kPointwise || widens_finished(node) || widens_for_several(node)) continue;
     double forced = 0;
     int last = -1;
     for (auto& v : node.inputs)

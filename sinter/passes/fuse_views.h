@@ -72,7 +72,9 @@ class Inlining {
   bool is_candidate(const Node& node, const std::vector<Use>& uses) const;
   bool follows_contraction(const Node& node) const;
   bool widens_finished(const Node& node) const;
+  static bool widens(const Node& node);
   bool widens_a_part(const Node& node) const;
+  bool widens_for_several(const Node& node) const;
   bool is_row_constant(const Node& node, const std::vector<Use>& uses) const;
   bool saves(const Node& node, const std::vector<Use>& uses);
   bool regular(const Node& node, const std::vector<Use>& uses);

@@ -24,7 +24,27 @@ struct Split {
 // Rows of the first half are at least this long, and there are at least so many of them.
 constexpr int64_t kLeastRow = 64, kLeastRows = 64;
 // On a GPU: results of the first half that keep it busy, how many elements each should have, and the column that is worth it.
-constexpr int64_t kManyParts = 1 << 15, kManyRows = 1 << 13, kLeastPart = 16, kLongColumn = 1024;
+constexpr int64_t kManyParts = 1 << 15, kLeastPart = 16, kLongColumn = 1024;
+
+// Where the last dimensions and others are reduced, rows are many. On a GPU they may be shorter: its threads take columns of
+// such rows where these lie side by side in memory (the channels of an image).
+constexpr int64_t kLeastShortRow = 24;
+
+IntList dims_of(const Node& node) {
+  std::vector<Type> types{node.inputs[0].type()};
+  return reduced_dims(OpCall{*node.op, types, node.attrs}, node.attrs.as<ReduceAttrs>().dims);
+}
+
+int64_t product(const Shape& shape, size_t begin, size_t end) {
+  int64_t numel = 1;
+  for (size_t d = begin; d < end; ++d) numel *= shape[d].number();
+  return numel;
+}
+
+bool is_computed(const Node& node) {
+  const Node* from = behind_views(node.inputs[0].node);
+  return from->op->kind == OpKind::kPointwise && !from->op->random;
+}
 
 IntList dims_between(size_t begin, size_t end) {
   IntList out;
@@ -34,22 +54,15 @@ IntList dims_between(size_t begin, size_t end) {
 
 // A reduction over the last dimensions.
 std::optional<Split> split_rows(const Node& node, size_t tail) {
-  const Node* from = behind_views(node.inputs[0].node);
   const Shape& shape = node.inputs[0].type().shape;
-  if (from->op->kind != OpKind::kPointwise || from->op->random) return {};
-  if (rounds_when_stored(node.types[0].dtype)) return {};  // once, at the end
-  auto product = [&](size_t begin, size_t end) {
-    int64_t numel = 1;
-    for (size_t d = begin; d < end; ++d) numel *= shape[d].number();
-    return numel;
-  };
+  if (!is_computed(node) || rounds_when_stored(node.types[0].dtype)) return {};  // once, at the end
   // As few dimensions as make a row of the first half.
   size_t rank = shape.size();
   for (size_t first = 1; first < tail; ++first)
-    if (product(rank - first, rank) >= kLeastRow && product(rank - tail, rank - first) >= kLeastRows)
+    if (product(shape, rank - first, rank) >= kLeastRow && product(shape, rank - tail, rank - first) >= kLeastRows)
       return Split{shape, dims_between(rank - first, rank), dims_between(rank - tail, rank - first)};
   // One dimension, or only one of some length: cut where it divides.
-  int64_t length = product(rank - tail, rank);
+  int64_t length = product(shape, rank - tail, rank);
   for (int64_t row : {4096, 2048, 1024, 1000, 768, 512, 500, 384, 256, 250, 192, 128, 125, 100, 96, 80, 64}) {
     if (length % row != 0 || length / row < kLeastRows) continue;
     Shape cut(shape.begin(), shape.end() - int64_t(tail));
@@ -57,6 +70,20 @@ std::optional<Split> split_rows(const Node& node, size_t tail) {
     cut.push_back(row);
     return Split{cut, {int64_t(cut.size()) - 1}, {int64_t(cut.size()) - 2}};
   }
+  return {};
+}
+
+// A reduction over the last dimensions and others, a channel's over the images of a batch: as few of the last ones first as make
+// a row, on a CPU all.
+std::optional<Split> split_channels(const Node& node, const IntList& dims, bool gpu) {
+  const Shape& shape = node.inputs[0].type().shape;
+  if (!is_computed(node) || rounds_when_stored(node.types[0].dtype)) return {};
+  const size_t rank = shape.size();
+  size_t last = 0;  // how many
+  while (last < dims.size() && dims[dims.size() - 1 - last] == int64_t(rank - 1 - last)) ++last;
+  for (size_t first = gpu ? 1 : last; first <= last; ++first)
+    if (product(shape, rank - first, rank) >= (gpu ? kLeastShortRow : kLeastRow))
+      return Split{shape, dims_between(rank - first, rank), IntList(dims.begin(), dims.end() - int64_t(first))};
   return {};
 }
 
@@ -71,9 +98,7 @@ std::optional<Split> split_columns(const Node& node, const IntList& dims) {
   for (size_t d = 0; d < shape.size(); ++d)
     (std::find(dims.begin(), dims.end(), int64_t(d)) == dims.end() ? kept : length) *= shape[d].number();
   if (kept == 0 || length < kLongColumn || kept >= kManyParts) return {};
-  // What ends in reduced dimensions may be rows, which more threads share.
-  const int64_t many = dims.back() + 1 == int64_t(shape.size()) ? kManyRows : kManyParts;
-  const int64_t wanted = std::min({(many + kept - 1) / kept, length / kLeastPart, kLongColumn / 2});
+  const int64_t wanted = std::min({(kManyParts + kept - 1) / kept, length / kLeastPart, kLongColumn / 2});
   if (wanted < 2) return {};
   size_t at = 0;
   for (; parts * shape[size_t(dims[at])].number() < wanted; ++at) parts *= shape[size_t(dims[at])].number();
@@ -107,9 +132,10 @@ std::optional<Split> split_of(const Node& node, const FuseOptions& options) {
   for (auto& d : node.inputs[0].type().shape)
     if (!d.is_number()) return {};
   if (size_t tail = reduced_tail(node)) return split_rows(node, tail);
-  if (!options.target.gpu) return {};
-  std::vector<Type> types{node.inputs[0].type()};
-  return split_columns(node, reduced_dims(OpCall{*node.op, types, node.attrs}, node.attrs.as<ReduceAttrs>().dims));
+  const IntList dims = dims_of(node);
+  if (dims.empty()) return {};
+  if (dims.back() + 1 == node.inputs[0].type().rank()) return split_channels(node, dims, options.target.gpu);
+  return options.target.gpu ? split_columns(node, dims) : std::nullopt;
 }
 
 std::vector<Value> split(RewriteContext& context, const Node& node, const Split& how) {
@@ -131,11 +157,19 @@ std::vector<Value> split(RewriteContext& context, const Node& node, const Split&
     if (wide && half.dtype) half.dtype = kFloat32;
     return context.add(*node.op, {of}, half).result();
   };
+  // What is left to reduce comes last, so that the second half has rows, too.
+  IntList kept, left;
+  int64_t at = 0;
+  for (int64_t d = 0; d < int64_t(how.shape.size()); ++d) {
+    if (std::find(how.first.begin(), how.first.end(), d) != how.first.end()) continue;
+    const bool is_left = std::find(how.second.begin(), how.second.end(), d) != how.second.end();
+    (is_left ? left : kept).push_back(at++);
+  }
+  const int64_t rows = int64_t(kept.size());
+  kept.insert(kept.end(), left.begin(), left.end());
   x = reduce(x, how.first);
-  IntList left;  // the second half's dimensions, when those of the first are gone
-  for (int64_t d : how.second)
-    left.push_back(d - std::count_if(how.first.begin(), how.first.end(), [d](int64_t gone) { return gone < d; }));
-  x = reduce(x, left);
+  if (!std::is_sorted(kept.begin(), kept.end())) x = context.add(known_ops().permute, {x}, PermuteAttrs{kept}).result();
+  x = reduce(x, dims_between(size_t(rows), kept.size()));
   if (wide) x = as(x, result);
   if (attrs.keepdim) x = context.add(known_ops().view, {x}, ViewAttrs{node.types[0].shape}).result();
   return {x};
