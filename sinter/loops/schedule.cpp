@@ -70,7 +70,7 @@ std::string spread_text(const Schedule& s) {
     case Spread::kElements: return "elements" + lanes;
     case Spread::kPoints: return "points";
     case Spread::kRows: return "rows" + lanes + (s.along ? ", along memory" : "");
-    case Spread::kColumns: return "columns";
+    case Spread::kColumns: return "columns" + lanes;
     case Spread::kTiles: break;
   }
   return "squares";

@@ -54,11 +54,11 @@ bool lanes_fit(const LoopNest& nest) {
   return true;
 }
 
-// Eight where most of what is moved has two bytes or less, so that an access has 16.
-int lane_width(const LoopNest& nest) {
+// Eight where most of what is moved along the axis has two bytes or less, so that an access has 16.
+int lane_width(const LoopNest& nest, const Dim& axis) {
   int narrow = 0, all = 0;
   auto count = [&](const Dim& offset, int operand) {
-    if (movement(offset, last_axis(nest)) != Movement::kUnit) return;
+    if (movement(offset, axis) != Movement::kUnit) return;
     narrow += item_size(nest.operands[size_t(operand)].dtype) <= 2;
     ++all;
   };
@@ -74,7 +74,7 @@ int lane_width(const LoopNest& nest) {
 void take_lanes(const LoopNest& nest, VectorMode mode, Schedule& out) {
   out.mode = mode;
   out.vector_axis = last_axis(nest);
-  out.lanes = lane_width(nest);
+  out.lanes = lane_width(nest, out.vector_axis);
 }
 
 // The axes of a map but for the last one.
@@ -158,6 +158,50 @@ void spread_rows(const LoopNest& nest, Schedule& out) {
   out.work = points_of(nest.inner);
 }
 
+// Whether a thread can take a vector of rows that are neighbours along an axis: all that is moved lies along it or is the same
+// for all of them, and steps along the inner axes are strides.
+bool columns_fit(const LoopNest& nest, const Dim& axis) {
+  bool unit = false;
+  auto fits = [&](const Dim& offset) {
+    const Movement m = movement(offset, axis);
+    unit = unit || m == Movement::kUnit;
+    for (auto& inner : nest.inner)
+      if (movement(offset, inner.symbol) == Movement::kIrregular) return false;
+    return m == Movement::kUnit || m == Movement::kFixed;
+  };
+  for (auto& sweep : nest.sweeps) {
+    if (sweep.once) continue;
+    for (auto& instr : sweep.body) {
+      if (instr.kind == InstrKind::kLoadIndex || !fits(instr.offset)) return false;
+      for (auto& c : instr.conditions)
+        if (moves(c, axis)) return false;
+    }
+    for (auto& store : sweep.stores)
+      if (!fits(store.offset)) return false;
+  }
+  return unit;
+}
+
+// The rows in another order, so that neighbours in memory are neighbours: the axis that most of what is loaded lies along is
+// counted in vectors, and comes last. False where there is none.
+bool take_columns(const LoopNest& nest, Schedule& out) {
+  if (nest.inner.empty() || nest.reads_index()) return false;
+  for (size_t d = nest.rows.size(); d-- > 0;) {
+    const Axis& along = nest.rows[d];
+    if (!columns_fit(nest, along.symbol)) continue;
+    out.spread = Spread::kColumns;
+    out.mode = VectorMode::kColumns;
+    out.vector_axis = along.symbol;
+    out.lanes = lane_width(nest, along.symbol);
+    out.range = nest.rows;
+    out.range.erase(out.range.begin() + int64_t(d));
+    out.range.push_back({Dim::symbol("vector"), (along.extent + (out.lanes - 1)) / out.lanes});
+    out.work = points_of(nest.inner);
+    return true;
+  }
+  return false;
+}
+
 bool can_hold(const LoopNest& nest, const Instr& instr) {
   return instr.kind == InstrKind::kLoad && instr.conditions.empty() && !nest.operands[size_t(instr.operand)].output &&
          movement(instr.offset, last_axis(nest)) == Movement::kUnit;
@@ -188,6 +232,11 @@ void find_held(const LoopNest& nest, int vectors, Schedule& out) {
 
 void schedule_rows(const LoopNest& nest, const GpuFacts& facts, Schedule& out) {
   const bool search = !nest.sweeps.empty() && nest.sweeps[0].searches();
+  if (facts.lanes && facts.column_lanes && !search && out.part == KernelPart::kKernel && take_columns(nest, out)) {
+    for (size_t n = 0; n < nest.sweeps.size(); ++n)
+      if (!nest.sweeps[n].once) out.sweeps[n].unroll = 2;
+    return;
+  }
   spread_rows(nest, out);
   if (search && out.spread == Spread::kRows) out.most = out.bounds = facts.target.block_threads;
   // A search looks at vectors of one axis that lies in memory, all of them alike.

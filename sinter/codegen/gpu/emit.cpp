@@ -56,6 +56,8 @@ GpuKernelText GpuWriter::write(const std::string& name) {
     scatter();
   else if (!nest_.sweeps.empty() && nest_.sweeps[0].scans())
     scan();
+  else if (plan_.mode == VectorMode::kColumns)
+    columns();
   else
     rows();
   out.slots = slots_;

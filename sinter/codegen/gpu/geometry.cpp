@@ -11,6 +11,7 @@ constexpr int64_t kBlockThreads = 256;
 constexpr int64_t kSmallBlock = 64;     // whole warps of any width
 constexpr int64_t kBlocksEach = 64;     // blocks a multiprocessor at most: beyond, threads take several steps
 constexpr int64_t kStepsPerThread = 4;  // of a row, when there are rows enough
+constexpr int64_t kColumnSteps = 8;     // of columns in vectors, when there are columns enough
 constexpr int64_t kFullThreads = 1024;  // threads that keep a multiprocessor's memory busy
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -58,9 +59,12 @@ GpuGeometry gpu_geometry(const GpuLaunch& kernel, int64_t range, int64_t work, i
       return out;
     }
     case Spread::kColumns: {
-      int64_t members = 8;
+      // Vectors keep memory as busy with half the threads, and cost more to join: a thread should take some steps.
+      const bool vectors = kernel.lanes > 1;
+      const int64_t wanted = vectors ? full / 2 : full;
+      int64_t members = vectors ? std::clamp<int64_t>(int64_t(std::bit_floor(uint64_t(work))) / kColumnSteps, 1, 8) : 8;
       while (members > 1 && members > work) members /= 2;
-      while (warp * members * 2 <= std::min<int64_t>(work * warp, most) && range * members < full) members *= 2;
+      while (warp * members * 2 <= std::min<int64_t>(work * warp, most) && range * members < wanted) members *= 2;
       members = std::min<int64_t>(members, most / warp);
       out.threads[0] = unsigned(warp);
       out.threads[1] = unsigned(members);

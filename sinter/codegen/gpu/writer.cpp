@@ -27,7 +27,8 @@ void GpuWriter::arguments() {
   ++slots_;
   for (auto& s : nest_.sweeps)
     for (auto& r : s.reductions)
-      if (!s.scans()) line(format("{} row{}_;", type_text(compute_dtype(r.dtype), false), r.outer));
+      if (!s.scans())
+        line(format("{} row{}_;", type_text(compute_dtype(r.dtype), plan_.mode == VectorMode::kColumns), r.outer));
 }
 
 void GpuWriter::take_operands() {
@@ -71,7 +72,7 @@ void GpuWriter::open_rows() {
   open("for (i64 base_ = begin_ + (i64)b_.index * b_.rows; base_ < end_; base_ += (i64)b_.count * b_.rows) {");
   line("const bool valid_ = base_ + b_.row < end_;");
   line("const i64 at_ = valid_ ? base_ + b_.row : end_ - 1;");
-  unpack_position(nest_.rows, "at_");
+  unpack_position(plan_.range, "at_");
 }
 
 // One by one what a vector from here on holds, up to the end.

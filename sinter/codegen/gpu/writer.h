@@ -53,6 +53,16 @@ class GpuWriter : TextWriter {
     return plan_.over_inner ? format("({})end_", index_type()) : format("valid_ ? ({})({}) : 0", index_type(), extent);
   }
 
+  // columns.cpp: rows side by side in memory, a vector of them a thread.
+  void columns();
+  void sweep_columns(size_t n);
+  void finish_columns(size_t n);
+  void open_each_lane(size_t n);
+  void open_places(size_t n);
+  std::string columns_fit_text() const;
+  std::string lanes_extent() const;
+  const Dim& axis_of_lanes() const { return plan_.vector_axis; }
+
   // search.cpp: searches, scans and scatters.
   void search(const Sweep& s);
   void search_vectors(const Sweep& s, BodyWriter& body, const std::string& largest);

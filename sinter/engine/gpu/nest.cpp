@@ -15,6 +15,9 @@ namespace {
 // Fewer elements than this are spread over more threads, one each.
 constexpr int64_t kFewElements = 65536;
 
+// So many rows a multiprocessor keep it busy although a thread takes several of them side by side.
+constexpr int64_t kManyColumns = 128;
+
 // Vectors of a row that a thread holds at most.
 constexpr int64_t kMostHeld = 8;
 
@@ -80,6 +83,7 @@ GpuNest emit_gpu_nest(const FusedAttrs& attrs, std::span<const TensorImpl* const
   facts.lanes = reduces || rows * inner >= kFewElements;
   if (reduces && nest.sweeps.size() > 1 && nest.inner.size() == 1 && !nest.reduces_own_axes())
     facts.held_vectors = vectors_to_hold(nest, rows, inner, machine);
+  facts.column_lanes = reduces && rows * inner >= kFewElements && rows >= kManyColumns * machine.multiprocessors();
   return write(lowered, facts);
 }
 
@@ -130,6 +134,7 @@ GpuNest emit_gpu_follow(const FusedAttrs& attrs, std::span<const TensorImpl* con
 std::string gpu_kernel_name(const std::string& name, const std::string& text, const GpuFacts& facts) {
   std::string form = format("{}{}", facts.lanes ? "" : "s", facts.wide ? "w" : "");
   if (facts.transposed_along >= 0) form += format("t{}", facts.transposed_along);
+  if (facts.column_lanes) form += "c";
   if (facts.held_vectors > 0) form += format("k{}", facts.held_vectors);
   return format("{}_{}{}", name.substr(0, 96), hash_hex(text).substr(0, 12), form);
 }
