@@ -8,6 +8,7 @@
 #include "sinter/ops/pointwise.h"
 #include "sinter/ops/reduce.h"
 #include "sinter/runtime/cuda/device.h"
+#include "tests/engine/training_block.h"
 #include "tests/support/distance.h"
 
 namespace sinter {
@@ -104,6 +105,12 @@ TEST_P(GpuConvolutionGradients, AreThoseOfTheCpu) {
       compare(fast(kept.back(), there[1], there[2], there[3]), to_string(mode) + " call " + std::to_string(call));
     }
   }
+}
+
+TEST(GpuTrainingBlock, CompiledIsAsEager) {
+  if (!runtime::cuda_is_available()) GTEST_SKIP() << runtime::cuda_problem();
+  for (Mode mode : {Mode::kDefault, Mode::kReduceOverhead})
+    for (bool half : {false, true}) testing::check_training_block(cuda(), mode, half);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, GpuConvolutionGradients, ::testing::ValuesIn(cases()), name_of);
