@@ -83,6 +83,7 @@ struct Training {
     DType dtype = o.dtype == "bf16" ? kBFloat16 : kFloat32;
     model = models::from_config(config_of(o), {.dtype = dtype, .device = device});
     model->train();
+    if (model->config().model_type == "resnet") model->to(MemoryFormat::kChannelsLast);
     for (auto& parameter : model->parameters()) parameter.requires_grad_(true);
     optimizer = std::make_unique<optim::AdamW>(model->parameters(), optim::AdamWOptions(1e-4).weight_decay(0.1));
     auto& c = model->config();
@@ -91,9 +92,7 @@ struct Training {
       y = randint(c.vocab_size, {o.batch, o.tokens}).to(device);
     } else {
       x = randn({o.batch, c.channels, c.image_size, c.image_size}).to(TensorOptions(dtype).device(device));
-      if (c.model_type == "resnet") {
-        x = x.contiguous(MemoryFormat::kChannelsLast);
-      }
+      if (c.model_type == "resnet") x = x.contiguous(MemoryFormat::kChannelsLast);
       y = randint(1000, {o.batch}).to(device);
     }
   }
