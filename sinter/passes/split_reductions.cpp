@@ -166,7 +166,7 @@ std::vector<Value> split(RewriteContext& context, const Node& node, const Split&
     (is_left ? left : kept).push_back(at++);
   }
   const int64_t rows = int64_t(kept.size());
-  kept.insert(kept.end(), left.begin(), left.end());
+  for (int64_t d : left) kept.push_back(d);
   x = reduce(x, how.first);
   if (!std::is_sorted(kept.begin(), kept.end())) x = context.add(known_ops().permute, {x}, PermuteAttrs{kept}).result();
   x = reduce(x, dims_between(size_t(rows), kept.size()));

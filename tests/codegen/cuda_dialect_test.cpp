@@ -85,8 +85,10 @@ static __device__ __forceinline__ void run_(const A_& a_, i64 begin_, i64 end_, 
         const f32v t0_ = load<k::f32>(in0_, 9*i0_ + k0_);
         acc0_ = acc0_ + t0_;
       }
-      for (; k0_ < stop_; k0_ += (i64)b_.members * kLanes) {
-        for (i64 tail_ = k0_, last_ = minimum(k0_ + (i64)kLanes, (i64)(stop_)); tail_ < last_; ++tail_) {
+      const i64 run_ = whole_ ? kLanes : 1;
+      if (!whole_) k0_ = (i64)b_.member;
+      for (; k0_ < stop_; k0_ += (i64)b_.members * run_) {
+        for (i64 tail_ = k0_, last_ = minimum(k0_ + (i64)run_, (i64)(stop_)); tail_ < last_; ++tail_) {
           const i64 k0_ = tail_;
           const float t0_ = load1<k::f32>(in0_, 9*i0_ + k0_);
           tail0_ = tail0_ + t0_;

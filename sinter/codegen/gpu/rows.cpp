@@ -146,8 +146,8 @@ void GpuWriter::walk_lanes(size_t n, BodyWriter& full, BodyWriter& scalar) {
   line(format("const bool whole_ = {}{};", holds ? "held_whole_" : "true", fits_text(nest_, s, false)));
   if (holds) line("held_whole_ = whole_;");
   if (holds) walk_held(n, full);
-  auto one_by_one = [&] {
-    open_tail("stop_");
+  auto one_by_one = [&](const std::string& run) {
+    open_tail("stop_", run);
     step(s, scalar);
     close();
   };
@@ -161,12 +161,15 @@ void GpuWriter::walk_lanes(size_t n, BodyWriter& full, BodyWriter& scalar) {
     full_step(s, full);
     close();
     open("else {");
-    one_by_one();
+    one_by_one("kLanes");
     close();
   }
   close();
-  open(format("for (; {} < stop_; {} += ({})b_.members * kLanes) {", i, i, type));
-  one_by_one();
+  // The end of the row; all of it where it does not lie in whole accesses: threads side by side take neighbours then.
+  line(format("const {} run_ = whole_ ? kLanes : 1;", type));
+  line(format("if (!whole_) {} = {}({})b_.member;", i, first(), type));
+  open(format("for (; {} < stop_; {} += ({})b_.members * run_) {", i, i, type));
+  one_by_one("run_");
   close();
   for (size_t d = 0; d + 1 < nest_.inner.size(); ++d) close();
 }

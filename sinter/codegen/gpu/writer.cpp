@@ -76,9 +76,9 @@ void GpuWriter::open_rows() {
 }
 
 // One by one what a vector from here on holds, up to the end.
-void GpuWriter::open_tail(const std::string& end) {
+void GpuWriter::open_tail(const std::string& end, const std::string& run) {
   std::string type = index_type(), i = index_text(axis());
-  open(format("for ({} tail_ = {}, last_ = minimum({} + ({})kLanes, ({})({})); tail_ < last_; ++tail_) {", type, i, i, type,
+  open(format("for ({} tail_ = {}, last_ = minimum({} + ({}){}, ({})({})); tail_ < last_; ++tail_) {", type, i, i, type, run,
               type, end));
   line(format("const {} {} = tail_;", type, i));
 }

@@ -20,7 +20,7 @@ class GpuWriter : TextWriter {
   void unpack_position(const std::vector<Axis>& axes, const std::string& at);
   void open_run();
   void open_rows();
-  void open_tail(const std::string& end);
+  void open_tail(const std::string& end, const std::string& run = "kLanes");
   void accumulate(const RowReduction& r, const std::string& acc, const std::string& value) {
     line(format("{} = {};", acc, combine_text(r.combine, acc, value)));
   }
