@@ -230,6 +230,25 @@ def batch_norm_backward(x, a):
     return dx.to(x[0].dtype), dweight, dbias
 
 
+def row_norm(x, a, norm):
+    wide = [wide_enough(t) for t in x]
+    shape = wide[0].shape[wide[0].dim() - a.get("dims", 1):]
+    return [(t.to(x[0].dtype) if n == 0 else t) for n, t in enumerate(norm(wide, list(shape), a.get("eps", 1e-5)))]
+
+
+def layer_norm(x, a):
+    return row_norm(x, a, lambda w, shape, eps: torch.native_layer_norm(
+        w[0], shape, w[1] if len(w) > 1 else None, w[2] if len(w) > 2 else None, eps))
+
+
+def rms_norm(x, a):
+    def norm(w, shape, eps):
+        dims = list(range(w[0].dim() - len(shape), w[0].dim()))
+        rstd = torch.rsqrt(w[0].square().mean(dims, keepdim=True) + eps)
+        return F.rms_norm(w[0], shape, w[1] if len(w) > 1 else None, eps), rstd
+    return row_norm(x, a, norm)
+
+
 def attention(x, a):
     return F.scaled_dot_product_attention(*x[:3], attn_mask=x[3] if len(x) > 3 else None,
                                           is_causal=a.get("is_causal", False), scale=a.get("scale"),
@@ -363,6 +382,8 @@ OPS |= {
     # normalisations
     "batch_norm_training": batch_norm_training,
     "batch_norm_backward": batch_norm_backward,
+    "native_layer_norm": layer_norm,
+    "native_rms_norm": rms_norm,
 }
 
 # --- recording

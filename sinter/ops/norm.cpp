@@ -7,6 +7,7 @@
 #include "sinter/ops/contract.h"
 #include "sinter/ops/conv.h"
 #include "sinter/ops/creation.h"
+#include "sinter/ops/layer_norm.h"
 #include "sinter/ops/pointwise.h"
 #include "sinter/ops/reduce.h"
 #include "sinter/ops/view.h"
@@ -115,9 +116,8 @@ TensorTriple native_layer_norm(const TensorArg& x_arg, const Shape& normalized_s
                                const Tensor& bias, double eps) {
   UserPosition here(x_arg.where());
   const Tensor x = in_f32_on_gpu(floating_operand("layer_norm", x_arg));
-  Moments m = moments(widened(x), normalized_dims("layer_norm", x, normalized_shape, weight, bias));
-  Tensor rstd = rsqrt(m.var + eps);
-  return {narrowed(scaled_and_shifted(m.centered * rstd, weight, bias), x.dtype()), m.mean, rstd};
+  normalized_dims("layer_norm", x, normalized_shape, weight, bias);
+  return layer_norm_of_rows({x, x_arg.where()}, normalized_shape.rank(), weight, bias, eps);
 }
 
 Tensor layer_norm(const TensorArg& x, const Shape& normalized_shape, const Tensor& weight, const Tensor& bias,
@@ -149,11 +149,10 @@ Tensor rms_norm(const TensorArg& x_arg, const Shape& normalized_shape, const Ten
                 std::optional<double> eps) {
   UserPosition here(x_arg.where());
   const Tensor& x = floating_operand("rms_norm", x_arg);
-  IntList dims = normalized_dims("rms_norm", x, normalized_shape, weight, {});
+  normalized_dims("rms_norm", x, normalized_shape, weight, {});
   DType d = x.dtype();
   double floor = eps ? *eps : std::ldexp(1.0, d == kFloat64 ? -52 : d == kFloat32 ? -23 : d == kFloat16 ? -10 : -7);
-  Tensor wide = widened(x);
-  return narrowed(scaled_and_shifted(wide * rsqrt((wide * wide).mean(dims, true) + floor), weight, {}), d);
+  return rms_norm_of_rows(x_arg, normalized_shape.rank(), weight, floor);
 }
 
 Tensor batch_norm(const TensorArg& x, const Tensor& running_mean, const Tensor& running_var, const Tensor& weight,

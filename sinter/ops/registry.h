@@ -24,6 +24,7 @@ OpFamily contract_ops();
 OpFamily pool_ops();
 OpFamily attention_ops();
 OpFamily norm_ops();
+OpFamily row_norm_ops();
 OpFamily control_ops();
 OpFamily device_ops();
 OpFamily fused_ops();

@@ -1,5 +1,6 @@
 #include "sinter/engine/cuda/nest_step.h"
 
+#include <algorithm>
 #include <array>
 #include <numeric>
 
@@ -12,6 +13,20 @@
 namespace sinter {
 
 namespace {
+
+// The names of kernels that are one step: how often each, and of many the first few.
+std::string joined_name(const std::vector<std::string>& names) {
+  constexpr size_t kMostShown = 3;
+  std::vector<std::pair<std::string, int>> counts;
+  for (auto& name : names) {
+    auto it = std::find_if(counts.begin(), counts.end(), [&](auto& known) { return known.first == name; });
+    it == counts.end() ? counts.emplace_back(name, 1), void() : void(++it->second);
+  }
+  std::string out;
+  for (size_t n = 0; n < std::min(counts.size(), kMostShown); ++n)
+    out += (n ? " | " : "") + counts[n].first + (counts[n].second > 1 ? format(" × {}", counts[n].second) : "");
+  return counts.size() > kMostShown ? out + format(" | {} more", counts.size() - kMostShown) : out;
+}
 
 int multiprocessors_of(Device device) { return runtime::cuda_device_info(device.index).multiprocessors; }
 
@@ -49,13 +64,15 @@ class SiblingStep final : public CudaStep {
     std::vector<codegen::GpuKernelText> texts;
     std::string all_text;
     unsigned blocks = 0;
+    std::vector<std::string> names;
     for (auto& s : siblings_) {
-      name_ += (name_.empty() ? "" : " | ") + s.nest.name;
+      names.push_back(s.nest.name);
       s.geometry = codegen::gpu_sibling_geometry(s.nest.spread(), s.nest.range, s.nest.work, processors);
       blocks += s.geometry.blocks;
       texts.push_back(s.nest.kernel);
       all_text += s.nest.kernel.name + "\n";
     }
+    name_ = joined_name(names);
     auto text = codegen::emit_gpu_siblings(texts, gpu_kernel_name("k_siblings", all_text, {}));
     if (log_enabled(LogTopic::kCode)) log(LogTopic::kCode, "{}", text.text);
     kernels_.push_back(std::make_shared<CudaKernel>(CudaKernel{{text.name, text.text, 0}}));
@@ -87,10 +104,12 @@ class SequenceStep final : public CudaStep {
     std::vector<int> operands;
   };
   SequenceStep(std::vector<Part> parts, Device device) : CudaStep(device), parts_(std::move(parts)) {
+    std::vector<std::string> names;
     for (auto& part : parts_) {
-      name_ += (name_.empty() ? "" : " | ") + part.step->name();
+      names.push_back(part.step->name());
       kernels_.insert(kernels_.end(), part.step->kernels().begin(), part.step->kernels().end());
     }
+    name_ = joined_name(names);
   }
   void launch(const StepArguments& slots) const override {
     for (auto& part : parts_) {

@@ -1,0 +1,12 @@
+#pragma once
+// Of layer_norm.cpp, for norm.cpp.
+#include "sinter/ops/norm.h"
+
+namespace sinter {
+
+// The last `dims` dimensions of x are its rows: normalised, then weight and bias, where they are defined; and the mean and the
+// inverse deviation of each row.
+TensorTriple layer_norm_of_rows(const TensorArg& x, int64_t dims, const Tensor& weight, const Tensor& bias, double eps);
+Tensor rms_norm_of_rows(const TensorArg& x, int64_t dims, const Tensor& weight, double eps);
+
+}  // namespace sinter
