@@ -2,6 +2,7 @@
 // Reverse-mode gradients for users: backward(), grad(), and the switches of recording. Names follow LibTorch.
 #include <functional>
 #include <optional>
+#include <tuple>
 
 #include "sinter/base/api.h"
 #include "sinter/tensor/tensor.h"
@@ -33,7 +34,44 @@ void zero_grad(const TensorList& leaves, bool set_to_none = true);
 // Calls `hook` with the gradient of the tensor whenever one is complete; a defined result takes its place.
 void register_hook(const Tensor& tensor, std::function<Tensor(const Tensor& grad)> hook);
 
+// While alive, nothing of what runs is kept for gradients; when some flow through it, `again` runs it a second time. See
+// checkpoint().
+class CheckpointScope {
+ public:
+  // `arguments` must not change in between.
+  explicit CheckpointScope(std::function<void()> again, const TensorList& arguments);
+  ~CheckpointScope();
+  CheckpointScope(const CheckpointScope&) = delete;
+
+ private:
+  const bool traced_;
+};
+
+// An argument as the second run gets it: a tensor without its history, and a leaf where it had one.
+Tensor argument_again(const Tensor& argument, TensorList& arguments);
+TensorList argument_again(const TensorList& argument, TensorList& arguments);
+template <class T>
+T argument_again(const T& argument, TensorList&) {
+  return argument;
+}
+
 }  // namespace autograd
+
+// f(args…), whose gradients keep nothing but the arguments: memory for time. When gradients flow through the results, f runs
+// a second time, with the same arguments, random numbers and autocast, and must do the same again; torch.utils.checkpoint
+// with use_reentrant=False. What f reaches by itself (parameters) has its gradient as without, calls may be nested, and in
+// compiled programs the same values are computed again inside the program.
+//
+//   for (auto& block : blocks) x = checkpoint([&](const Tensor& x) { return block->forward(x); }, x);
+//
+// f is copied, and what it refers to must be alive when gradients flow.
+template <class F, class... Args>
+auto checkpoint(const F& f, const Args&... args) {
+  TensorList tensors;
+  auto kept = std::make_tuple(autograd::argument_again(args, tensors)...);
+  autograd::CheckpointScope scope([f, kept = std::move(kept)] { std::apply(f, kept); }, tensors);
+  return f(args...);
+}
 
 // Switches recording on this thread while alive.
 class AutoGradMode {

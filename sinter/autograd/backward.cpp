@@ -19,6 +19,15 @@ namespace sinter::autograd {
 
 namespace {
 
+thread_local int flows = 0;
+
+// While gradients are made ready and flow.
+struct Flowing {
+  Flowing() { ++flows; }
+  ~Flowing() { --flows; }
+  Flowing(const Flowing&) = delete;
+};
+
 // Whether nobody else sees the memory of an eager tensor.
 bool is_own(const Tensor& t) {
   auto& impl = t.impl();
@@ -264,6 +273,8 @@ std::pair<TensorList, TensorList> split(const TensorList& all, size_t first) {
 
 }  // namespace
 
+bool is_flowing() { return flows > 0; }
+
 void backward(const TensorList& outputs, const TensorList& grad_outputs, std::optional<bool> retain_graph,
               bool create_graph, Where where) {
   UserPosition here(where);
@@ -275,6 +286,7 @@ void backward(const TensorList& outputs, const TensorList& grad_outputs, std::op
   auto* program = ProgramTracer::current();
   if (program && program->flow_outside(joined(outputs, grad_outputs), {}, outside)) return;
   AutoGradMode mode(create_graph);
+  Flowing flowing;
   TensorList grads = start_gradients("backward", outputs, grad_outputs);
   auto roots = gradient_edges(outputs);
   Flow flow(retain_graph.value_or(create_graph));
@@ -293,6 +305,7 @@ TensorList grad(const TensorList& outputs, const TensorList& inputs, const Tenso
   if (auto* program = ProgramTracer::current())
     if (auto found = program->flow_outside(joined(joined(outputs, inputs), grad_outputs), inputs, outside)) return *found;
   AutoGradMode mode(create_graph);
+  Flowing flowing;
   for (size_t i = 0; i < inputs.size(); ++i)
     check(needs_gradient(inputs[i]), "grad: input {} does not require a gradient", i);
   TensorList grads = start_gradients("grad", outputs, grad_outputs);

@@ -3,6 +3,7 @@
 #include <atomic>
 
 #include "sinter/autograd/autograd.h"
+#include "sinter/autograd/checkpoint.h"
 #include "sinter/autograd/history.h"
 #include "sinter/ops/creation.h"
 #include "sinter/ops/view.h"
@@ -88,8 +89,28 @@ std::string OpNode::name() const {
   return where_ ? name + " (" + to_string(*where_) + ")" : name;
 }
 
+void OpNode::drop_kept(IntrusivePtr<Checkpoint> checkpoint, size_t index) {
+  checkpoint_ = std::move(checkpoint);
+  index_ = index;
+  inputs_.clear();
+  for (auto& output : outputs_) output.value = {};
+}
+
+void OpNode::take_kept() {
+  auto checkpoint = std::move(checkpoint_);
+  if (!checkpoint) return;
+  auto twin = checkpoint->op_again(index_);
+  check(&twin->op_ == &op_ && twin->outputs_.size() == outputs_.size(),
+        "checkpoint: the second run calls {} where the first called {}: the function must do the same both times",
+        twin->name(), name());
+  inputs_ = std::move(twin->inputs_);
+  versions_ = std::move(twin->versions_);
+  outputs_ = std::move(twin->outputs_);
+}
+
 void OpNode::release() {
   Node::release();
+  checkpoint_ = nullptr;
   inputs_.clear();
   for (auto& output : outputs_) output.value = {};
 }
@@ -110,6 +131,7 @@ Tensor OpNode::hand_out(const Tensor& value, uint32_t version, const Edge& histo
 TensorList OpNode::backward(TensorList grads, const std::vector<bool>& needed) {
   check(op_.grad, "{}: no gradient can be taken: {}. Call detach() on its operands if none is meant", name(),
         op_.no_grad_reason);
+  take_kept();
   std::vector<TensorArg> inputs;
   inputs.reserve(inputs_.size());
   for (size_t i = 0; i < inputs_.size(); ++i) {

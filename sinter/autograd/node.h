@@ -57,6 +57,8 @@ struct Saved {
   uint32_t version = 0;
 };
 
+class Checkpoint;
+
 // One op: its own gradient function on what is kept of the call.
 class OpNode final : public Node {
  public:
@@ -66,6 +68,8 @@ class OpNode final : public Node {
 
   // Keeps a result; gives the alias that is kept.
   const Tensor& save_result(size_t i, const Tensor& result);
+  // Drops what is kept: as the `index`th of its ops, a second run of the checkpoint keeps it again.
+  void drop_kept(IntrusivePtr<Checkpoint> checkpoint, size_t index);
   // For a write whose result is broadcast into the tensor written to.
   void set_result_shape(const Shape& shape) { result_shape_ = shape; }
 
@@ -76,6 +80,7 @@ class OpNode final : public Node {
 
  private:
   Tensor hand_out(const Tensor& value, uint32_t version, const Edge& history) const;
+  void take_kept();
 
   const Op& op_;
   Attrs attrs_;
@@ -84,6 +89,8 @@ class OpNode final : public Node {
   SmallVector<uint32_t, 4> versions_;
   std::vector<Saved> outputs_;
   std::optional<Shape> result_shape_;
+  IntrusivePtr<Checkpoint> checkpoint_;  // that has to run again before the gradient is computed; mostly null
+  size_t index_ = 0;                     // among its ops
 };
 
 // A write to a part of a tensor: the tensor's history before it (edge 0), except for the part, whose history is that of

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sinter/autograd/checkpoint.h"
 #include "sinter/autograd/history.h"
 
 namespace sinter::autograd {
@@ -68,6 +69,7 @@ void record(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs,
     const Tensor& alias = node->save_result(i, outputs[i]);
     if (floating(outputs[i])) set_history(outputs[i], {node, nullptr, uint32_t(i)}, alias);
   }
+  Checkpoint::note(node);
 }
 
 void note_view(const Tensor& view, const Tensor& of) {
@@ -111,6 +113,7 @@ void record_into(const Op& op, std::span<const TensorArg> inputs, const Attrs& a
   bool depends = std::any_of(node->edges().begin(), node->edges().end(), [](const Edge& e) { return bool(e); });
   Edge written = depends ? Edge{node, nullptr, 0} : Edge{};
   set_written(out, std::move(written), node->save_result(0, out));
+  Checkpoint::note(node);
 }
 
 void set_history(const Tensor& tensor, IntrusivePtr<Node> node, uint32_t result, bool written) {

@@ -14,6 +14,11 @@ class Node;
 // operand is a value saved for a gradient that was overwritten since: here is where it would be read.
 bool is_recording(std::span<const TensorArg> inputs);
 
+// Whether gradients flow on this thread, and the call of checkpoint() that it is inside of, the outermost, or 0: captures
+// note both with what they record.
+bool is_flowing();
+int checkpoint_region();
+
 // Makes the outputs remember how they came about. The op's operands are kept; an in-place write to one of them later is
 // found by its version.
 void record(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, std::span<const Tensor> outputs);

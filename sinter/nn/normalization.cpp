@@ -5,6 +5,7 @@
 #include "sinter/nn/init.h"
 #include "sinter/ops/creation.h"
 #include "sinter/ops/norm.h"
+#include "sinter/ops/rerun.h"
 
 namespace sinter::nn {
 
@@ -88,7 +89,7 @@ Tensor BatchNormBase::normalize(const TensorArg& x, int64_t low_rank, int64_t hi
   double momentum = options.momentum().value_or(0);
   if (is_training() && num_batches_tracked.defined()) {
     NoGradGuard no_grad;
-    num_batches_tracked.add_(1);
+    if (!is_rerun) num_batches_tracked.add_(1);
     if (!options.momentum()) momentum = 1 / num_batches_tracked.item<double>();
   }
   bool by_batch = is_training() || !running_mean.defined();

@@ -10,6 +10,7 @@
 #include "sinter/ops/layer_norm.h"
 #include "sinter/ops/pointwise.h"
 #include "sinter/ops/reduce.h"
+#include "sinter/ops/rerun.h"
 #include "sinter/ops/view.h"
 
 namespace sinter {
@@ -72,7 +73,7 @@ void check_channels(const char* op, const Tensor& x, const char* what, const Ten
 
 // running = (1 - momentum) * running + momentum * seen.
 void mix_in(const Tensor& running, const Tensor& seen, double momentum) {
-  if (running.defined()) running.copy_(running.detach() * (1 - momentum) + seen.detach() * momentum);
+  if (running.defined() && !is_rerun) running.copy_(running.detach() * (1 - momentum) + seen.detach() * momentum);
 }
 
 // The batch's statistics over `dims`, mixed into the running ones: the variance there is the unbiased one.

@@ -27,7 +27,7 @@ void set(DeviceType device, std::optional<DType> dtype) {
   if (dtype) state |= int64_t(int(*dtype) + 1) << shift_of(device);
 }
 
-Pause::Pause() : before_(state) { state = 0; }
+Pause::Pause(int64_t fingerprint) : before_(state) { state = fingerprint; }
 Pause::~Pause() { state = before_; }
 
 }  // namespace sinter::autocast

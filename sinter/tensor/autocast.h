@@ -18,10 +18,10 @@ bool is_on();
 int64_t fingerprint();
 
 // Off while alive: inside ops, whose operands have been converted, and while gradients flow, which have the types of the
-// values they belong to.
+// values they belong to. With a fingerprint: as it was then.
 class Pause {
  public:
-  Pause();
+  explicit Pause(int64_t fingerprint = 0);
   ~Pause();
   Pause(const Pause&) = delete;
 
