@@ -17,6 +17,8 @@ class Recorder;
 struct Draft {
   Segment segment;  // without executables
   Graph graph;
+  int phase = 0, regions = 0;        // of what is recorded next: see Marks
+  int checkpoint = 0;                // the last call of checkpoint(), which is the last region
   std::vector<Tensor> roots;         // the traced value of each output that is a tensor of the program
   std::vector<Tensor> grad_targets;  // for each operand of the graph: what its gradient is taken of, or undefined
 };
@@ -193,6 +195,7 @@ class Recorder final : public ProgramTracer {
   Storage& leaf_storage(const Tensor& leaf);
   void keep_layout(const Tensor& tensor, const std::function<IntList(const Layout&)>& decided);
   void keep_layout(const Storage& storage, const ViewPath& path, const std::function<IntList(const Layout&)>& decided);
+  Marks marks();
   void ask_sizes(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs);
   void restore_grads();
   void check_alone(const Storage& storage);

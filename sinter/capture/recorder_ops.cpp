@@ -1,4 +1,5 @@
 // Ops and writes as they are recorded.
+#include "sinter/autograd/tape.h"
 #include "sinter/base/hash.h"
 #include "sinter/capture/recorder_parts.h"
 #include "sinter/engine/eager/eager.h"
@@ -103,6 +104,17 @@ void Recorder::ask_sizes(const Op& op, std::span<const TensorArg> inputs, const 
   op.infer(OpCall{op, types, attrs});
 }
 
+Marks Recorder::marks() {
+  if (autograd::is_flowing() != (draft_.phase % 2 == 1)) ++draft_.phase;
+  // Numbered anew, so that a program is the same text whenever it is captured.
+  int region = autograd::checkpoint_region();
+  if (region && region != draft_.checkpoint) {
+    draft_.checkpoint = region;
+    ++draft_.regions;
+  }
+  return {.phase = draft_.phase, .region = region ? draft_.regions : 0};
+}
+
 std::vector<Tensor> Recorder::record(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs) {
   // Positions in memory are positions among the elements only where these lie one after the other.
   if (&op == &known_ops().as_strided) {
@@ -129,6 +141,7 @@ std::vector<Tensor> Recorder::record(const Op& op, std::span<const TensorArg> in
     check(arg.tensor().defined(), "{}: an operand is an undefined tensor", op.name);
     values.push_back(value_of(arg.tensor()));
   }
+  draft_.graph.set_marks(marks());
   const Node& node = draft_.graph.add(op, std::move(values), attrs, user_line());
   std::vector<Tensor> results;
   results.reserve(node.types.size());

@@ -38,9 +38,11 @@ Graph with_tangents_last(const Graph& graph, size_t first, size_t count) {
     for (auto& v : old) now.push_back(copies[size_t(v.node->id)]->result(v.index));
     return now;
   };
-  for (auto& node : graph.nodes())
+  for (auto& node : graph.nodes()) {
+    out.set_marks(node.marks);
     if (node.op->kind != OpKind::kInput)
       copies[size_t(node.id)] = &out.add_typed(*node.op, values(node.inputs), node.attrs, node.types, node.where);
+  }
   out.set_outputs(values(graph.outputs()));
   return out;
 }

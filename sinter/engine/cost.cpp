@@ -7,6 +7,7 @@
 
 #include "sinter/ops/fused.h"
 #include "sinter/passes/decompose.h"
+#include "sinter/runtime/device_runtime.h"
 
 namespace sinter {
 
@@ -171,6 +172,14 @@ Cost cost_of(const Node& node) {
   }
   for (auto& type : node.types) written.push_back(bytes(type));
   return cost_of(OpCall{*node.op, types, node.attrs}, node.types, operands, written, false);
+}
+
+double least_seconds(const Node& node) {
+  Cost cost = cost_of(node);
+  // A draw computes for as long as it would take to move so many times its bytes.
+  constexpr double kDraw = 8;
+  double drawn = node.op->random ? kDraw * double(cost.written) : 0;
+  return runtime::ceilings_of(node.types[0].device).seconds(double(cost.read) + drawn, double(cost.written), cost.flops, 0x1p60);
 }
 
 }  // namespace sinter

@@ -26,5 +26,7 @@ Cost cost_of(const Op& op, const Attrs& attrs, std::span<const TensorImpl* const
              std::span<const TensorImpl* const> outputs, bool in_place = false);
 // The same for a node whose sizes are numbers. Views cost nothing.
 Cost cost_of(const Node& node);
+// What a node takes at the least on its device, by itself and from memory.
+double least_seconds(const Node& node);
 
 }  // namespace sinter

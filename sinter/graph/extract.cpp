@@ -19,6 +19,7 @@ Value Extraction::operator()(Value old) {
 const Node& Extraction::copy(const Node& node) {
   std::vector<Value> inputs;
   for (auto& v : node.inputs) inputs.push_back((*this)(v));
+  if (keeps_marks_) graph_.set_marks(node.marks);
   const Node& copied = graph_.add_typed(*node.op, std::move(inputs), node.attrs, node.types, node.where);
   for (size_t r = 0; r < node.types.size(); ++r) {
     Value made = copied.result(int(r));
@@ -49,6 +50,7 @@ Graph Extraction::finish(std::span<const Value> outputs) {
 
 Extraction begin_copy(const Graph& graph) {
   Extraction out;
+  out.keep_marks();
   for (auto& v : graph.inputs()) out.add_operand(v, v.node->name);
   return out;
 }

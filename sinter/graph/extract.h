@@ -28,6 +28,9 @@ class Extraction {
   using AfterCopy = std::function<Value(Graph& part, const Node& node, Value made)>;
   void after_copy(AfterCopy f) { after_copy_ = std::move(f); }
 
+  // Copies keep their marks: what is computed again stays a node of its own.
+  void keep_marks() { keeps_marks_ = true; }
+
   Graph& graph() { return graph_; }
   // The values that the inputs of the part are, in their order.
   const std::vector<Value>& operands() const { return operands_; }
@@ -36,13 +39,14 @@ class Extraction {
 
  private:
   Graph graph_;
+  bool keeps_marks_ = false;
   IsInside is_inside_;
   AfterCopy after_copy_;
   std::unordered_map<const Node*, std::vector<Value>> made_;  // by result
   std::vector<Value> operands_;
 };
 
-// A copy of the graph, its inputs first; for passes that change some of its nodes.
+// A copy of the graph with its marks, its inputs first; for passes that change some of its nodes.
 Extraction begin_copy(const Graph& graph);
 
 // The outputs of `body` over these operands, as nodes of `to`.

@@ -43,10 +43,19 @@ uint64_t hash_node(const Op& op, const std::vector<Value>& inputs, const Attrs& 
   return attrs.empty() ? h : hash_text(attrs.text(), h);
 }
 
+// Equal nodes are one where they are of one round.
+int round_of(const Op* op, const Marks& marks) { return marks.again && op->kind != OpKind::kScalar ? 1 + marks.phase : 0; }
+
 }  // namespace
 
 constinit const Op kInputOp = make_input_op();
 constinit const Op kScalarOp = make_scalar_op();
+
+uint64_t Graph::hash_of(const Op& op, const std::vector<Value>& inputs, const Attrs& attrs) const {
+  uint64_t hash = hash_node(op, inputs, attrs);
+  int round = round_of(&op, marks_);
+  return round ? hash_mix(hash, uint64_t(round)) : hash;
+}
 
 const Node& Graph::append(const Op& op, std::vector<Value> inputs, const Attrs& attrs, std::vector<Type> types,
                           const std::string& where, uint64_t hash) {
@@ -57,6 +66,7 @@ const Node& Graph::append(const Op& op, std::vector<Value> inputs, const Attrs& 
   node.attrs = attrs;
   node.types = std::move(types);
   node.where = where;
+  if (op.kind != OpKind::kInput && op.kind != OpKind::kScalar) node.marks = marks_;
   // Equal random nodes stay apart.
   node.hash = op.random ? hash_mix(hash, by_hash_.count(hash) + 1) : hash;
   if (op.kind != OpKind::kInput) by_hash_.emplace(hash, &node);
@@ -67,7 +77,9 @@ const Node* Graph::find_equal(uint64_t hash, const Op& op, const std::vector<Val
   if (op.random) return nullptr;
   auto [begin, end] = by_hash_.equal_range(hash);
   for (auto it = begin; it != end; ++it)
-    if (it->second->op == &op && it->second->inputs == inputs && it->second->attrs == attrs) return it->second;
+    if (it->second->op == &op && it->second->inputs == inputs && it->second->attrs == attrs &&
+        round_of(it->second->op, it->second->marks) == round_of(&op, marks_))
+      return it->second;
   return nullptr;
 }
 
@@ -83,7 +95,7 @@ Value Graph::add_scalar(const Scalar& value) { return add(kScalarOp, {}, ScalarA
 
 const Node& Graph::add(const Op& op, std::vector<Value> inputs, const Attrs& attrs, const std::string& where) {
   check_operands(op, inputs);
-  uint64_t hash = hash_node(op, inputs, attrs);
+  uint64_t hash = hash_of(op, inputs, attrs);
   if (auto* node = find_equal(hash, op, inputs, attrs)) return *node;
   std::vector<Type> types;
   types.reserve(inputs.size());
@@ -95,7 +107,7 @@ const Node& Graph::add(const Op& op, std::vector<Value> inputs, const Attrs& att
 const Node& Graph::add_typed(const Op& op, std::vector<Value> inputs, const Attrs& attrs, std::vector<Type> types,
                              const std::string& where) {
   check_operands(op, inputs);
-  uint64_t hash = hash_node(op, inputs, attrs);
+  uint64_t hash = hash_of(op, inputs, attrs);
   if (auto* node = find_equal(hash, op, inputs, attrs)) return *node;
   return append(op, std::move(inputs), attrs, std::move(types), where, hash);
 }

@@ -37,6 +37,18 @@ void append_types(std::string& out, const std::vector<Type>& types) {
   if (types.size() != 1) out += ')';
 }
 
+void append_marks(std::string& out, const Marks& marks) {
+  if (marks == Marks()) return;
+  out += " <phase ";
+  append_number(out, marks.phase);
+  if (marks.again) out += ", again";
+  if (marks.region) {
+    out += ", region ";
+    append_number(out, marks.region);
+  }
+  out += '>';
+}
+
 bool has_no_operands(const Op& op) { return op.kind == OpKind::kInput || op.kind == OpKind::kScalar; }
 
 void append_node(std::string& out, const Node& node, bool positions) {
@@ -56,6 +68,7 @@ void append_node(std::string& out, const Node& node, bool positions) {
   }
   out += " : ";
   append_types(out, node.types);
+  append_marks(out, node.marks);
   if (!node.name.empty()) out += " " + quote(node.name);
   if (positions && !node.where.empty()) {
     out += "  // ";
@@ -160,6 +173,7 @@ class GraphParser {
       return graph_.add_input(types[0], label).node;
     }
     check_fits(*op, infer_types(*op, types_of(inputs), attrs), types);
+    graph_.set_marks(parse_marks());
     return &graph_.add_typed(*op, std::move(inputs), attrs, std::move(types), where_);
   }
 
@@ -170,10 +184,33 @@ class GraphParser {
       for (auto item : split_list(*list)) types.push_back(parse_type(item));
       return types;
     }
-    size_t end = std::min(rest_.find('"'), rest_.size());
+    size_t end = std::min(rest_.find_first_of("\"<"), rest_.size());
     Type type = parse_type(rest_.substr(0, end));
     rest_ = rest_.substr(end);
     return {type};
+  }
+
+  // "<phase 1, again>".
+  Marks parse_marks() {
+    Marks marks;
+    if (!rest_.starts_with("<")) return marks;
+    size_t close = rest_.find('>');
+    check(close != std::string_view::npos, "'<' is not closed");
+    std::string_view words = rest_.substr(1, close - 1);
+    rest_ = trim(rest_.substr(close + 1));
+    for (auto word : split_list(words)) {
+      if (word == "again") {
+        marks.again = true;
+        continue;
+      }
+      size_t space = std::min(word.find(' '), word.size());
+      std::string_view name = word.substr(0, space);
+      check(name == "phase" || name == "region", "'{}' is no mark: there are phase, again and region", word);
+      int64_t number = 0;
+      parse_field(trim(word.substr(space)), number);
+      (name == "phase" ? marks.phase : marks.region) = int(number);
+    }
+    return marks;
   }
 
   static int parse_id(std::string_view text) {

@@ -107,6 +107,7 @@ class Rewriter {
       return;
     }
     context_.where_ = node.where;
+    context_.graph_.set_marks(node.marks);
     if (rule_) {
       if (auto replaced = rule_(context_, node)) {
         check_replacement(node, *replaced);

@@ -70,9 +70,20 @@ class Fuser : Groups {
     return false;
   }
 
-  void stand_alone(const Node& node) {
+  Group& begin_group(const Node& first) {
     Group& group = groups_.emplace_back();
     group.order = ++orders_;
+    group.phase = first.marks.phase;
+    return group;
+  }
+
+  // What is computed for gradients waits until these flow: from an earlier kernel on it would have to be kept.
+  static bool comes_later(const Node& node, const Group& group) {
+    return node.marks.phase % 2 == 1 && node.marks.phase > group.phase;
+  }
+
+  void stand_alone(const Node& node) {
+    Group& group = begin_group(node);
     group.domain = node.types[0].shape;
     group.closed = group.alone = true;
     group.members.push_back(&node);
@@ -83,8 +94,7 @@ class Fuser : Groups {
   void begin_with(const Node& contraction) {
     Group* group = siblings_of(contraction);
     if (!group) {
-      group = &groups_.emplace_back();
-      group->order = ++orders_;
+      group = &begin_group(contraction);
       group->domain = contraction.types[0].shape;
       by_left_operand_[{contraction.inputs[0].node, contraction.inputs[0].index}] = group;
     }
@@ -103,6 +113,7 @@ class Fuser : Groups {
     auto it = by_left_operand_.find({contraction.inputs[0].node, contraction.inputs[0].index});
     if (it == by_left_operand_.end() || it->second->products.size() >= options_.most_products) return nullptr;
     Group& group = *it->second;
+    if (comes_later(contraction, group)) return nullptr;
     const Node& first = *group.products[0].node;
     for (auto& v : contraction.inputs)
       if (order_of(v.node) >= group.order) return nullptr;
@@ -179,8 +190,7 @@ class Fuser : Groups {
       product_of_[size_t(node.id)] = product;
       group->reads_several = group->reads_several || product == kSeveral;
     } else {
-      group = &groups_.emplace_back();
-      group->order = ++orders_;
+      group = &begin_group(node);
       group->domain = domain;
       group->inner = tail;
     }
@@ -262,7 +272,7 @@ class Fuser : Groups {
   }
 
   bool fits(const Group& group, const Node& node, const Shape& domain, size_t tail) const {
-    if (group.closed || is_sink(node, options_)) return false;
+    if (group.closed || is_sink(node, options_) || comes_later(node, group)) return false;
     if (group.members.size() >= options_.most_members || operands_with(group, node) > options_.most_operands) return false;
     if (!group.products.empty() && group.apart()) {
       int product = product_read(group, node);

@@ -186,6 +186,7 @@ void Groups::emit_alone(const Node& node) {
   for (size_t r = 0; r < node.types.size(); ++r) results.push_back(node.result(int(r)));
   FusedAttrs attrs{.kind = FusedKind::kAttention, .body = SubGraph(body.finish(results))};
   for (auto& v : body.operands()) operands.push_back(out_(v));
+  out_.graph().set_marks(node.marks);
   const Node& made = out_.graph().add_typed(fused_op(), std::move(operands), attrs, node.types, node.where);
   for (size_t r = 0; r < results.size(); ++r) out_.set(results[r], made.result(int(r)));
 }
@@ -202,6 +203,7 @@ void Groups::emit(const Group& group) {
   for (auto* node : kernel.stored) types.push_back(node->types[0]);
   auto located = std::find_if(group.members.begin(), group.members.end(), [](auto* member) { return !member->where.empty(); });
   const std::string where = located == group.members.end() ? std::string() : (*located)->where;
+  out_.graph().set_marks(group.members.front()->marks);
   const Node& node = out_.graph().add_typed(fused_op(), std::move(operands), attrs, std::move(types), where);
   for (size_t i = 0; i < kernel.stored.size(); ++i) out_.set(kernel.stored[i]->result(), node.result(int(i)));
 }

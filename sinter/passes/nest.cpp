@@ -102,6 +102,7 @@ class Prologues {
     attrs.body = SubGraph(body.finish(old.outputs()));
     std::vector<Value> operands;
     for (auto& v : body.operands()) operands.push_back(out(v));
+    out.graph().set_marks(host.marks);
     const Node& node = out.graph().add_typed(fused_op(), std::move(operands), attrs, host.types, host.where);
     for (size_t r = 0; r < host.types.size(); ++r) out.set(host.result(int(r)), node.result(int(r)));
   }
@@ -259,6 +260,7 @@ class Siblings {
     }
     FusedAttrs attrs{.kind = FusedKind::kSiblings, .body = SubGraph(body.finish(results))};
     for (auto& v : body.operands()) operands.push_back(out(v));
+    out.graph().set_marks(members[0]->marks);
     const Node& node = out.graph().add_typed(fused_op(), std::move(operands), attrs, std::move(types), where);
     for (size_t r = 0; r < results.size(); ++r) out.set(results[r], node.result(int(r)));
   }

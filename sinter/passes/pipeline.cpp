@@ -49,6 +49,7 @@ std::vector<Pass> grouping_passes(const PipelineOptions& options) {
   nesting.siblings = nesting.siblings && keeps("nest.siblings");
   auto wanted = [takes = options.takes_kernels](const Graph& graph) { return takes && takes(graph); };
   return {
+      {"recompute", [less = options.recompute](const Graph& graph) { return recompute(graph, less); }, has_flow, wanted},
       {"align_products",
        [fusing](const Graph& graph) { return align_products(graph, fusing); },
        [fusing](const Graph& graph) { return has_unaligned_products(graph, fusing); },

@@ -10,6 +10,7 @@
 #include "sinter/passes/decompose.h"
 #include "sinter/passes/fuse.h"
 #include "sinter/passes/nest.h"
+#include "sinter/passes/recompute.h"
 
 namespace sinter {
 
@@ -46,6 +47,7 @@ struct PipelineOptions {
   // Of a target that runs groups of ops as kernels: whether it does so with this graph. Ops are grouped (fuse, nest) only
   // there.
   std::function<bool(const Graph&)> takes_kernels = {};
+  RecomputeOptions recompute = {};
   FuseOptions fuse = {};
   NestOptions nest = {};
   // Told the graph's text after each pass that ran.

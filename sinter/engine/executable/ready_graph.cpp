@@ -10,6 +10,7 @@
 #include "sinter/base/log.h"
 #include "sinter/base/planted.h"
 #include "sinter/base/stage_times.h"
+#include "sinter/engine/cost.h"
 #include "sinter/engine/device/device_engine.h"
 #include "sinter/engine/executable/specialize.h"
 #include "sinter/graph/subgraph.h"
@@ -36,6 +37,7 @@ std::string key_of(const Graph& graph, const std::string& text, const PipelineOp
   return runtime::make_key({{"kind", "graph"},
                             {"captured", runtime::text_part(text)},
                             {"skipped", skipped},
+                            {"activation_memory", std::to_string(options.recompute.budget)},
                             {"device", engine_of(device_of(graph)).kind(graph)},
                             {"target", runtime::host_target().name},
                             {"sinter", build_id()}});
@@ -110,6 +112,7 @@ Target target_of(const Graph& graph) { return engine_of(device_of(graph)).target
 PipelineOptions planning_pipeline(const Target& target, std::vector<std::string> symbols) {
   PipelineOptions options;
   options.decompose.target = options.fuse.target = target;
+  options.recompute.seconds = least_seconds;
   // A launch costs what a kernel of many elements does.
   if (target.gpu)
     options.nest = {.small = 1 << 17, .small_map = 1 << 22, .gathers = true, .most_siblings = 32, .most_operands = 256};
