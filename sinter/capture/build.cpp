@@ -6,6 +6,7 @@
 #include "sinter/base/debug_files.h"
 #include "sinter/base/log.h"
 #include "sinter/engine/bisect/witness.h"
+#include "sinter/engine/cost.h"
 #include "sinter/engine/executable/background.h"
 #include "sinter/engine/executable/checking.h"
 #include "sinter/engine/executable/ready_graph.h"
@@ -43,10 +44,28 @@ std::vector<Tensor> frozen_inputs(const Segment& segment, const std::vector<int>
   return frozen;
 }
 
+// Gradients that the last segment replaces without having read them are gone before it runs: its own take their memory.
+void let_go_of_grads(Segment& segment) {
+  std::set<int> used;
+  for (auto& input : segment.inputs)
+    if (input.kind == InputSource::Kind::kCell) used.insert(input.index);
+  for (auto& output : segment.outputs) used.insert(output.cell);
+  for (auto& result : segment.results) used.insert(result.cell);
+  for (auto& effect : segment.grads) used.insert({effect.leaf_cell, effect.grad.cell});
+  for (auto& [cell, source] : segment.bound)
+    source.unread = source.kind == CellSource::Kind::kGrad && !used.contains(cell);
+  for (auto& effect : segment.grads)
+    effect.replaces = std::ranges::none_of(segment.bound, [&](auto& bound) {
+      auto& source = bound.second;
+      return source.kind == CellSource::Kind::kGrad && source.index == effect.leaf_cell && !source.unread;
+    });
+}
+
 // Arguments of the last segment that are only read go to its graph without a stop in a cell: every copy of a handle
 // counts when a call takes a microsecond.
 void bypass_cells(Segment& segment) {
   if (segment.question.kind != Question::Kind::kReturn) return;
+  let_go_of_grads(segment);
   std::set<int> kept;
   for (auto& output : segment.outputs) kept.insert(output.cell);
   for (auto& result : segment.results) kept.insert(result.cell);
@@ -126,6 +145,7 @@ std::shared_ptr<Executable> compile_graph(Program program, const CompileOptions&
   if (bisection::Witness::current()) return bisection::Witness::watch(std::move(program));
   bool plans = options.backend == "sinter";
   PipelineOptions pipeline = plans ? planning_pipeline(target_of(program.graph), program.symbols) : PipelineOptions();
+  pipeline.recompute.budget = activation_memory(options);
   if (is_debugged())
     pipeline.on_stage = [label = program.name](std::string_view pass, const std::string& text) {
       write_debug_file(label, pass, text);
@@ -186,6 +206,7 @@ std::shared_ptr<Segment> build(Recorder& recorder, Draft& draft, const SizeTable
   cut.hint = [&](const Dim& d) { return sizes.value(d).value_or(64); };
   for (int into : writes)
     if (into >= 0) cut.overwritten.push_back(size_t(into));
+  cut.recompute = {activation_memory(options), least_seconds};
   forward_inputs = draft.segment.inputs.size();
   Partition parts = partition(draft.graph, forward_inputs, forward_outputs, cut);
   auto segment = std::make_shared<Segment>(std::move(draft.segment));

@@ -96,7 +96,8 @@ namespace {
 
 void bind_all(const Segment& segment, CallState& call) {
   for (auto& [cell, source] : segment.bound)
-    if (source.kind != CellSource::Kind::kMade && !source.only_operand) call.cell(cell) = bind(call, source);
+    if (source.kind != CellSource::Kind::kMade && !source.only_operand && !source.unread)
+      call.cell(cell) = bind(call, source);
 }
 
 std::vector<TensorArg> operands_of(const Segment& segment, const CallState& call, const Generator::Draw& first) {
@@ -203,6 +204,9 @@ int64_t run(const Segment& segment, CallState& call, bool is_bound) {
         action.apply();
       else
         call.read_numbers.push_back(action.read());
+    for (auto& effect : segment.grads)
+      if (const Tensor& leaf = call.cell(effect.leaf_cell); effect.replaces && leaf.defined())
+        autograd::ensure_state(leaf.impl()).grad = {};
   }
   Generator::Draw first{0, 0};
   if (segment.draws) first = default_generator().next(segment.draws);

@@ -35,6 +35,12 @@ struct Explanation {
     double start = 0, seconds = 0;     // start: since the first capture of the process began
     StageTimes stages = {};            // of the whole process meanwhile; threads add up
   };
+  // What a share of activation_memory comes to.
+  struct Activations {
+    double share = 1;
+    int64_t bytes = 0;   // kept for gradients
+    double seconds = 0;  // of computing more again, at the least
+  };
   struct Program {
     std::vector<std::string> graphs;           // one a segment, as captured, with the user's lines
     std::vector<std::string> backward_graphs;  // of its gradients, before the passes; empty where it has none
@@ -42,6 +48,7 @@ struct Explanation {
     // The kernels of each graph and of its backward, their bytes and floors (engine/report.h); null where nothing is
     // planned: another backend's, or one whose sizes no call has told yet.
     std::vector<std::shared_ptr<const PlanReport>> reports, backward_reports;
+    std::vector<std::vector<Activations>> activations;  // by graph; empty for one without gradients
     std::vector<Guard> guards;
     std::vector<Break> breaks;
     int ops = 0;
@@ -60,7 +67,7 @@ struct Explanation {
   // The fusion report alone: for each graph its kernels with their ops, template, bytes and floor time, and its memory.
   std::string fusion() const;
   // All of it for machines: an object {name, captures: [{kind, why, where, failed, program, start_seconds, seconds,
-  // stages}], programs: [{ops, note, guards, breaks, graphs: [{text, report, backward_text, backward}]}]}.
+  // stages}], programs: [{ops, note, guards, breaks, graphs: [{text, report, activations, backward_text, backward}]}]}.
   std::string json() const;
   // All of it to look at: one page that needs nothing else, neither a network nor scripts to be read.
   std::string html() const;

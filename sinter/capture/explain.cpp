@@ -6,6 +6,7 @@
 #include <set>
 
 #include "sinter/base/table.h"
+#include "sinter/capture/activations.h"
 #include "sinter/capture/captures.h"
 #include "sinter/capture/entry.h"
 #include "sinter/capture/explain_html.h"
@@ -102,6 +103,7 @@ Explanation explain(const Function& function) {
       auto backward = segment->backward ? segment->backward->run : nullptr;
       program.backward_graphs.push_back(segment->backward ? segment->backward->text : "");
       program.backward_reports.push_back(backward ? backward->report() : nullptr);
+      program.activations.push_back(activations_of(*segment));
       program.ops += segment->ops;
       auto& question = segment->question;
       if (question.kind != Question::Kind::kReturn)
@@ -148,18 +150,35 @@ std::string indented(const std::string& text, size_t spaces) {
   return out;
 }
 
+nlohmann::json activations_json(const std::vector<Explanation::Activations>& points) {
+  nlohmann::json out = nlohmann::json::array();
+  for (auto& point : points) out.push_back({{"share", point.share}, {"bytes", point.bytes}, {"seconds", point.seconds}});
+  return out;
+}
+
 nlohmann::json stages_json(const StageTimes& times) {
   nlohmann::json out = {{"kernels", times.kernels}};
   for (auto& [name, seconds] : times.list()) out[name] = seconds;
   return out;
 }
 
-// The kernels of one graph and of its backward.
+// One line: what more and less of the activation memory would come to.
+std::string activations_text(const std::vector<Explanation::Activations>& points) {
+  std::string out;
+  for (auto& point : points) {
+    out += out.empty() ? "kept for gradients, by activation_memory: " : ", ";
+    out += format("{}: {}", fixed(point.share, 2), bytes_text(double(point.bytes)));
+    if (point.seconds > 0) out += " and " + seconds_text(point.seconds) + " more";
+  }
+  return out.empty() ? out : out + "\n";
+}
+
+// The kernels of one graph and of its backward, and what is kept for that.
 std::string fusion_of(const Explanation::Program& program, size_t graph) {
   std::string out;
   if (auto& report = program.reports[graph]) out += report->text();
   if (auto& report = program.backward_reports[graph]) out += "backward:\n" + report->text();
-  return out;
+  return out + activations_text(program.activations[graph]);
 }
 
 }  // namespace
@@ -198,6 +217,7 @@ std::string Explanation::json() const {
     for (size_t g = 0; g < program.graphs.size(); ++g)
       graphs.push_back({{"text", program.graphs[g]},
                         {"report", report(program.reports[g])},
+                        {"activations", activations_json(program.activations[g])},
                         {"backward_text", program.backward_graphs[g]},
                         {"backward", report(program.backward_reports[g])}});
     list.push_back({{"ops", program.ops},

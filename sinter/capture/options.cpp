@@ -29,8 +29,11 @@ constexpr IntOption kIntOptions[] = {
     {"throw", 0, 0, true},      // what a check finds is an Error
 };
 
+// The one option that is a share.
+constexpr const char* kActivationMemory = "activation_memory";
+
 std::string known_options() {
-  std::string names;
+  std::string names = kActivationMemory;
   for (auto& option : kIntOptions) names += (names.empty() ? "" : ", ") + std::string(option.name);
   return names;
 }
@@ -72,6 +75,12 @@ CompileOptions checked(CompileOptions options) {
     options.mode = parse_mode(mode);
   apply_environment_check(options.options);
   for (auto& [name, value] : options.options) {
+    if (name == kActivationMemory) {
+      if (auto* whole = std::get_if<int64_t>(&value)) value = double(*whole);
+      auto* share = std::get_if<double>(&value);
+      check(share && *share >= 0 && *share <= 1, "compile: the option '{}' takes a share from 0 to 1", name);
+      continue;
+    }
     auto* known = find_option(name);
     check(known != nullptr, "compile: there is no option '{}'; the options are {}", name, known_options());
     if (auto* on = std::get_if<bool>(&value); on && known->is_switch) value = int64_t(*on);
@@ -85,6 +94,11 @@ CompileOptions checked(CompileOptions options) {
   check(std::find(backends.begin(), backends.end(), options.backend) != backends.end(),
         "compile: there is no backend '{}'; the backends are {}", options.backend, names);
   return options;
+}
+
+double activation_memory(const CompileOptions& options) {
+  auto it = options.options.find(kActivationMemory);
+  return it == options.options.end() ? 1 : std::get<double>(it->second);
 }
 
 int64_t int_option(const CompileOptions& options, const std::string& name) {

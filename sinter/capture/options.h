@@ -44,5 +44,7 @@ struct CompileOptions {
 CompileOptions checked(CompileOptions options);
 // The value of an integer option, or what it is without.
 int64_t int_option(const CompileOptions& options, const std::string& name);
+// The share of what gradients need that is kept for them: {"activation_memory", 0.5}.
+double activation_memory(const CompileOptions& options);
 
 }  // namespace sinter

@@ -29,6 +29,7 @@ struct CellSource {
   int index = -1;
   Tensor tensor;
   std::string name;  // for people: "x", "captured 2"
+  bool unread = false;        // kGrad: the program asks whether there is one, and no more
   bool only_operand = false;  // kArgument: read by operands of this segment alone, which take the argument itself
 };
 
@@ -110,6 +111,7 @@ struct ResultTensor {
 struct GradEffect {
   int leaf_cell = -1;
   ResultTensor grad;
+  bool replaces = false;  // the one before is not read: it may go before the segment runs
 };
 
 // The compiled backward of a segment. It is apart from the segment because histories own it: a segment owns the tensors

@@ -258,7 +258,14 @@ struct Way {
   const char* text;
   CompileOptions options;
   std::vector<Round> rounds;
+  bool for_gradients = false;  // makes a difference to them alone
 };
+
+bool has_gradients(const Program& program) {
+  auto requires_grad = [](const Input& input) { return input.requires_grad; };
+  return !program.state.layers.empty() || std::ranges::any_of(program.arguments, requires_grad) ||
+         std::ranges::any_of(program.captured, requires_grad);
+}
 
 const std::vector<Way>& ways() {
   const Round first{}, other{.values = 1, .training = false}, third{.values = 3},
@@ -269,6 +276,8 @@ const std::vector<Way>& ways() {
       {".dynamic = Dynamic::kTrue", {.dynamic = Dynamic::kTrue}, {first, larger, square}},
       {".backend = \"eager\"", {.backend = "eager"}, {first, larger, other}},
       {".backend = \"interpreter\"", {.backend = "interpreter"}, {first, larger}},
+      {".options = {{\"activation_memory\", 0.3}}", {.options = {{"activation_memory", 0.3}}}, {first, third}, true},
+      {".options = {{\"activation_memory\", 0.0}}", {.options = {{"activation_memory", 0.0}}}, {first}, true},
       {".backend = \"pairs\"", {.backend = pair_counting_backend()}, {first}},
   };
   return all;
@@ -278,7 +287,7 @@ const std::vector<Way>& ways() {
 
 std::optional<Failure> check(const Program& program, const Failure* only) {
   for (auto& way : ways()) {
-    if (only && only->options != way.text) continue;
+    if ((only && only->options != way.text) || (way.for_gradients && !has_gradients(program))) continue;
     Subject eager(program, nullptr), compiled(program, &way.options);
     std::vector<Round> rounds;
     for (auto& round : only ? only->rounds : way.rounds) {
