@@ -31,4 +31,38 @@ const Family& family_of(const ConfigFile& file) {
                      named.empty() ? type : named[0], known));
 }
 
+std::string module_name(const Family& family, std::string name) {
+  std::string_view prefix = family.prefix;
+  if (name.starts_with(prefix)) name.erase(0, prefix.size());
+  for (auto& [from, to] : family.renames)
+    if (auto at = name.find(from); at != std::string::npos) name.replace(at, std::string_view(from).size(), to);
+  return name;
+}
+
+std::string checkpoint_name(const Family& family, const std::string& name) {
+  // Outside of the base model, whose prefix they lack.
+  constexpr std::string_view kHeads[] = {"lm_head.", "embed_out.", "classifier."};
+  std::string out = name, opening = family.prefix;
+  for (auto rename = family.renames.rbegin(); rename != family.renames.rend(); ++rename) {
+    std::string_view to = rename->to;
+    if (to.empty()) {
+      opening += rename->from;
+      continue;
+    }
+    // Whole pieces of a name: "output." is none of "attention_output.".
+    auto at = out.find(to);
+    while (at != std::string::npos && at > 0 && to[0] != '.' && out[at - 1] != '.') at = out.find(to, at + 1);
+    if (at != std::string::npos) out.replace(at, to.size(), rename->from);
+  }
+  bool is_head = std::any_of(std::begin(kHeads), std::end(kHeads), [&](auto head) { return out.starts_with(head); });
+  if (!is_head) out = opening + out;
+  SINTER_INTERNAL_ASSERT(module_name(family, out) == name, "a name that does not lead back");
+  return out;
+}
+
+bool is_transposed(const Family& family, const std::string& name) {
+  return std::any_of(family.transposed.begin(), family.transposed.end(),
+                     [&](const char* end) { return name.ends_with(end); });
+}
+
 }  // namespace sinter::models

@@ -19,7 +19,7 @@ struct Family {
   std::vector<const char*> architectures;  // as in config.json
   std::shared_ptr<Model> (*make)(const ConfigFile& file);
   const char* prefix = "";                // of the base model's parameters in a checkpoint with a head; may be absent
-  std::vector<Rename> renames = {};       // applied in order, each wherever it occurs
+  std::vector<Rename> renames = {};       // applied in order, each where it occurs first; an empty `to` opens a name
   std::vector<const char*> ignored = {};  // names that contain one of these are no parameters of ours
   std::vector<const char*> transposed = {};  // names that end so are stored as [in, out]
 };
@@ -28,6 +28,13 @@ struct Family {
 std::span<const Family> families();
 // The one of a config.json; an Error lists the known ones.
 const Family& family_of(const ConfigFile& file);
+
+// What the module calls a tensor of the checkpoint, and back. Several names may lead to one of the module's: back is the one
+// that transformers writes.
+std::string module_name(const Family& family, std::string name);
+std::string checkpoint_name(const Family& family, const std::string& name);
+// Whether the checkpoint stores the tensor of this name, which is its own, as [in, out].
+bool is_transposed(const Family& family, const std::string& name);
 
 // One a family's file.
 Family llama_family();

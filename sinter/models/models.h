@@ -36,6 +36,17 @@ std::string config_text(const std::string& name);
 // they are, without a copy; so a mapped file is read when it is first computed with.
 std::shared_ptr<Model> from_state(const ConfigFile& file, const NamedTensors& state, Device device = {});
 
+// --- and back: what from_pretrained and transformers load, of models that were made by one of the above and predict tokens
+// or classify images
+
+// Parameters and persistent buffers on the host, as the model's checkpoint names and stores them, those of floating-point
+// types in `dtype` where one is given.
+NamedTensors checkpoint_state(const Model& model, std::optional<DType> dtype = {});
+// The same for the name of one, "layers.0.mlp.up_proj.weight".
+std::string checkpoint_name(const Model& model, const std::string& name);
+// config.json and model.safetensors, into a folder that is made where it is missing. Each appears whole or not at all.
+void save_pretrained(const Model& model, const std::string& folder, std::optional<DType> dtype = {});
+
 // The model as one that generates text; an Error where it does not.
 std::shared_ptr<CausalLM> causal_lm(const std::shared_ptr<Model>& model);
 

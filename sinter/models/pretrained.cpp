@@ -18,19 +18,6 @@ namespace {
 
 constexpr size_t kNamesInError = 20;
 
-bool ends_with_any(const std::string& name, const std::vector<const char*>& ends) {
-  return std::any_of(ends.begin(), ends.end(), [&](const char* end) { return name.ends_with(end); });
-}
-
-// What the module calls a tensor of the checkpoint.
-std::string module_name(const Family& family, std::string name) {
-  std::string_view prefix = family.prefix;
-  if (name.starts_with(prefix)) name.erase(0, prefix.size());
-  for (auto& [from, to] : family.renames)
-    if (auto at = name.find(from); at != std::string::npos) name.replace(at, std::string_view(from).size(), to);
-  return name;
-}
-
 std::string listed(const char* what, const std::vector<std::string>& names) {
   std::string text;
   for (size_t i = 0; i < names.size() && i < kNamesInError; ++i) text += format("\n  {}: {}", what, names[i]);
@@ -96,7 +83,7 @@ class Loader {
 
   void fill(const Tensor& to, const std::string& name, const Tensor& stored) {
     NoGradGuard no_grad;
-    Tensor from = ends_with_any(name, family_.transposed) && stored.dim() == 2 ? stored.t() : stored;
+    Tensor from = is_transposed(family_, name) && stored.dim() == 2 ? stored.t() : stored;
     if (!from.sizes().same_as(to.sizes())) {
       misshapen_.push_back(format("{} is {}, the model has {}", name, from.sizes(), to.sizes()));
       return;
