@@ -44,7 +44,7 @@ int terminal_width() {
 }  // namespace
 
 std::string progress_line(std::string_view label, int64_t done, int64_t total, std::string_view unit, double seconds,
-                          int width) {
+                          int width, std::string_view note) {
   double rate = seconds > 0 ? double(done) / seconds : 0;
   bool complete = total > 0 && done >= total;
   std::string left, right;
@@ -61,6 +61,7 @@ std::string progress_line(std::string_view label, int64_t done, int64_t total, s
   } else if (rate > 0) {
     right += format("  {} left", clock_text(double(total - done) / rate));
   }
+  if (!note.empty()) right += format("  {}", note);
   std::string line = left + "  ";
   int room = std::min(30, width - int(line.size() + right.size()) - 4);
   if (total > 0 && room >= 5) {
@@ -97,13 +98,18 @@ void Progress::advance(int64_t n) {
   if (std::unique_lock lock(drawing_, std::try_to_lock); lock) draw(false);
 }
 
+void Progress::note(std::string text) {
+  std::lock_guard lock(drawing_);
+  note_ = std::move(text);
+}
+
 void Progress::draw(bool last) {
   auto elapsed = Clock::now() - start_;
   due_.store(elapsed + kInterval, std::memory_order_relaxed);
   drawn_ = true;
   double seconds = std::chrono::duration<double>(elapsed).count();
   // The last column stays free: some terminals wrap when it is filled.
-  std::string line = progress_line(label_, done(), total_, unit_, seconds, terminal_width() - 1);
+  std::string line = progress_line(label_, done(), total_, unit_, seconds, terminal_width() - 1, note_);
   detail::write_bar("\r" + line + "\033[K" + (last ? "\n" : ""), !last);
 }
 

@@ -10,9 +10,9 @@
 namespace sinter {
 
 // The bar as text, at most `width` columns: "load  [#####.....]  50%  1.2G/2.4GB  310MB/s  0:04 left". A total of 0 is
-// unknown: count and rate only. `unit` follows the numbers.
+// unknown: count and rate only. `unit` follows the numbers, `note` all.
 std::string progress_line(std::string_view label, int64_t done, int64_t total, std::string_view unit, double seconds,
-                          int width);
+                          int width, std::string_view note = "");
 
 // Draws itself at most ten times a second, first after 0.2 s (short work shows nothing), and leaves its last state on
 // the terminal when it ends. `advance` may be called from any thread, and costs an atomic add when nothing is due.
@@ -36,6 +36,8 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
 
   void advance(int64_t n = 1);
+  // What is told behind the bar from now on.
+  void note(std::string text);
   int64_t done() const { return done_.load(std::memory_order_relaxed); }
 
  private:
@@ -49,6 +51,7 @@ class Progress {
   std::atomic<int64_t> done_{0};
   std::atomic<Clock::duration> due_;  // time since start_ of the next drawing
   std::mutex drawing_;
+  std::string note_;
   bool drawn_ = false;
 };
 

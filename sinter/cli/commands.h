@@ -14,6 +14,7 @@ namespace sinter::cli {
 void add_generate(CLI::App& app);
 void add_chat(CLI::App& app);
 void add_forward(CLI::App& app);
+void add_train(CLI::App& app);
 void add_export(CLI::App& app);
 void add_explain(CLI::App& app);
 void add_bisect(CLI::App& app);

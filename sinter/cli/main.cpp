@@ -73,6 +73,7 @@ int run(int argc, char** argv) {
       "Examples:\n"
       "  sinter demo                                 the bundled model in every mode, eager against compiled\n"
       "  sinter generate --prompt 'Call me Ishmael.' text as it comes\n"
+      "  sinter train --model ~/models/llama --data notes.txt --out tuned\n"
       "  sinter info ~/models/llama                  what a checkpoint needs\n"
       "  sinter show tanh --stage code               the kernel that runs when you call tanh(x)\n"
       "`sinter COMMAND --help` shows more. Exit codes: 0 success, 1 an error while running, 2 a wrong command line.");
@@ -83,6 +84,9 @@ int run(int argc, char** argv) {
   cli::add_generate(app);
   cli::add_chat(app);
   cli::add_forward(app);
+#ifndef SINTER_NO_TRAIN
+  cli::add_train(app);
+#endif
   cli::add_export(app);
   cli::add_explain(app);
   cli::add_bisect(app);

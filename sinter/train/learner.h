@@ -1,0 +1,49 @@
+#pragma once
+// A model with its optimiser: one step of training as one compiled program, and the loss on other batches as another.
+#include <memory>
+#include <span>
+
+#include "sinter/capture/compile.h"
+#include "sinter/data/example.h"
+#include "sinter/models/model.h"
+#include "sinter/optim/optim.h"
+#include "sinter/train/feed.h"
+#include "sinter/train/options.h"
+
+namespace sinter::train {
+
+class Learner {
+ public:
+  // Trains these parameters, which the model's forward pass reads.
+  Learner(std::shared_ptr<models::Model> model, const TensorList& parameters, const TrainOptions& options);
+  Learner(const Learner&) = delete;
+  ~Learner();
+
+  struct Result {
+    double loss = 0, grad_norm = 0, lr = 0;
+  };
+  // One step of the optimiser, after forward and backward of every batch.
+  Result step(std::span<const data::Example<>> batches);
+  // The mean over all that is held back.
+  double held_out_loss(Feed& feed);
+
+  optim::AdamW& optimizer() { return *optimizer_; }
+  // To go on after so many steps.
+  void set_steps(int64_t steps) { schedule_->set_last_epoch(steps); }
+  // Programs that steps have needed so far: one, and more where gradients of several batches are added up.
+  int64_t programs() const;
+
+ private:
+  TensorList run(const Tensor& x, const Tensor& y, bool first, bool last);
+  Tensor loss(const Tensor& x, const Tensor& y) const;
+
+  std::shared_ptr<models::Model> model_;
+  TensorList parameters_;
+  TrainOptions options_;
+  std::unique_ptr<optim::AdamW> optimizer_;
+  std::unique_ptr<optim::LRScheduler> schedule_;
+  struct Programs;
+  std::unique_ptr<Programs> programs_;
+};
+
+}  // namespace sinter::train

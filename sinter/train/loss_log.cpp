@@ -1,0 +1,100 @@
+#include "sinter/train/loss_log.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "sinter/base/error.h"
+
+namespace sinter::train {
+
+using json = nlohmann::ordered_json;
+
+namespace {
+
+constexpr const char* kHeldOut = "held_out_loss";
+
+// The steps that a file tells of, with the text of its lines in `kept`.
+std::vector<StepRecord> read_lines(const std::string& path, int64_t last_step, std::string& kept) {
+  std::vector<StepRecord> steps;
+  if (!std::filesystem::exists(path)) return steps;
+  MappedFile file("train", path);
+  std::string_view text = file.bytes();
+  for (size_t end; (end = text.find('\n')) != std::string_view::npos; text.remove_prefix(end + 1)) {
+    json line = json::parse(text.substr(0, end), nullptr, /*allow_exceptions=*/false);
+    if (!line.is_object() || !line.contains("step") || line["step"].get<int64_t>() > last_step) break;
+    kept += std::string(text.substr(0, end)) + "\n";
+    if (line.contains(kHeldOut)) {
+      if (!steps.empty()) steps.back().held_out_loss = line[kHeldOut].get<double>();
+      continue;
+    }
+    StepRecord step;
+    step.step = line.at("step").get<int64_t>();
+    for (auto& [name, to] : {std::pair("loss", &step.loss), {"lr", &step.lr}, {"grad_norm", &step.grad_norm},
+                             {"seconds", &step.seconds}})
+      *to = line.at(name).get<double>();
+    steps.push_back(step);
+  }
+  return steps;
+}
+
+void write_whole(const std::string& path, const std::string& text) {
+  PendingFile file("train", path);
+  file.write(text);
+  file.commit();
+}
+
+FileHandle open_trimmed(const std::string& path, int64_t last_step, std::vector<StepRecord>& steps) {
+  std::string kept;
+  steps = read_lines(path, last_step, kept);
+  write_whole(path, kept);
+  return FileHandle(::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
+}
+
+}  // namespace
+
+LossLog::LossLog(const std::string& path, int64_t last_step) : path_(path), file_(open_trimmed(path, last_step, steps_)) {
+  check(file_.get() >= 0, "train: cannot write '{}': {}", path, std::strerror(errno));
+}
+
+std::string LossLog::append(const std::string& line) {
+  // One write, so that a line is there or not.
+  std::string text = line + "\n";
+  check(::write(file_.get(), text.data(), text.size()) == ssize_t(text.size()), "train: cannot write '{}': {}", path_,
+        std::strerror(errno));
+  return line;
+}
+
+std::string LossLog::add(const StepRecord& r, const std::string& unit) {
+  steps_.push_back(r);
+  return append(json{{"step", r.step},
+                     {"loss", r.loss},
+                     {"lr", r.lr},
+                     {"grad_norm", r.grad_norm},
+                     {"seconds", r.seconds},
+                     {unit + "_per_s", r.units_per_s}}
+                    .dump());
+}
+
+std::string LossLog::add_held_out(double loss) {
+  steps_.back().held_out_loss = loss;
+  return append(json{{"step", steps_.back().step}, {kHeldOut, loss}}.dump());
+}
+
+void LossLog::sync() {
+  check(fsync(file_.get()) == 0, "train: cannot write '{}': {}", path_, std::strerror(errno));
+}
+
+void LossLog::write_csv(const std::string& path) const {
+  std::string text = "step,loss,held_out_loss,lr,grad_norm,seconds\n";
+  for (auto& r : steps_)
+    text += format("{},{},{},{},{},{}\n", r.step, r.loss, r.held_out_loss ? double_to_string(*r.held_out_loss) : "", r.lr,
+                   r.grad_norm, r.seconds);
+  write_whole(path, text);
+}
+
+}  // namespace sinter::train

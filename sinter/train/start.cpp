@@ -1,0 +1,83 @@
+#include "sinter/train/start.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "sinter/autograd/autograd.h"
+#include "sinter/base/error.h"
+#include "sinter/io/checkpoint.h"
+#include "sinter/nn/init.h"
+#include "sinter/ops/creation.h"
+
+namespace sinter::train {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// As transformers draws them: matrices from a normal distribution, convolutions by He, biases 0, norms 1.
+void initialise(models::Model& model, const ConfigFile& config) {
+  NoGradGuard no_grad;
+  const double deviation = config.number("initializer_range", 0.02);
+  for (auto& [name, tensor] : model.named_parameters()) {
+    if (tensor.dim() == 4 && config.text("model_type", "") == "resnet")
+      nn::init::kaiming_normal_(tensor, 0, nn::init::FanMode::kFanOut, nn::init::Nonlinearity::kReLU);
+    else if (tensor.dim() >= 2)
+      nn::init::normal_(tensor, 0, deviation);
+    // Vectors are as from_config left them.
+  }
+}
+
+struct ConfigSource {
+  ConfigFile file;
+  std::string folder;  // of the files beside it; empty: none
+};
+
+ConfigSource find_config(const std::string& name) {
+  auto names = models::config_names();
+  if (std::find(names.begin(), names.end(), name) != names.end())
+    return {ConfigFile::parse(models::config_text(name), name), ""};
+  fs::path path = fs::is_directory(name) ? fs::path(name) / "config.json" : fs::path(name);
+  std::string known;
+  for (auto& one : names) known += (known.empty() ? "" : ", ") + one;
+  check(fs::exists(path), "train: there is no config.json at '{}', and it is none of {}", name, known);
+  fs::path folder = path.parent_path();
+  return {ConfigFile::read(path.string()), folder.empty() ? "." : folder.string()};
+}
+
+// The type that config.json names, in the newer or the older way.
+DType type_in(const ConfigFile& config) {
+  std::string name = config.text("dtype", config.text("torch_dtype", "float32"));
+  return name == "bfloat16" ? kBFloat16 : name == "float16" ? kFloat16 : kFloat32;
+}
+
+}  // namespace
+
+Start make_start(const TrainOptions& o, const std::string& checkpoint) {
+  models::FromOptions from{.dtype = kFloat32, .device = parse_device(o.device)};
+  std::string folder = !checkpoint.empty() ? checkpoint : o.model.empty() ? "" : find_checkpoint(o.model);
+  Start start;
+  if (!folder.empty()) {
+    start.model = models::from_pretrained(folder, from);
+  } else {
+    auto [file, beside] = find_config(o.config);
+    folder = beside;
+    start.model = models::from_config(file, from);
+    initialise(*start.model, file);
+  }
+  std::map<std::string, std::string> files;
+  if (!folder.empty()) files = CheckpointFiles(folder).in_memory().files();
+  if (!o.tokenizer.empty()) {
+    auto given = CheckpointFiles(find_checkpoint(o.tokenizer)).in_memory();
+    for (auto& [name, text] : given.files())
+      if (name != "generation_config.json") files[name] = text;
+  }
+  files.erase("config.json");
+  start.files = CheckpointFiles(std::move(files), o.tokenizer.empty() ? folder : o.tokenizer);
+  start.saved = o.save_dtype.empty() ? type_in(ConfigFile::parse(start.model->origin(), "config.json"))
+                                     : *parse_dtype(o.save_dtype);
+  start.model->requires_grad_(true);
+  return start;
+}
+
+}  // namespace sinter::train

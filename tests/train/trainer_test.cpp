@@ -1,0 +1,167 @@
+#include "sinter/train/trainer.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "sinter/generate/text_generator.h"
+#include "sinter/io/file.h"
+#include "sinter/io/safetensors.h"
+#include "sinter/models/models.h"
+#include "sinter/ops/creation.h"
+#include "sinter/ops/norm.h"
+#include "sinter/ops/pointwise.h"
+#include "tests/support/error_of.h"
+#include "tests/train/tiny_run.h"
+
+namespace sinter::train {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+std::vector<std::string> lines_of(const std::string& path) {
+  std::ifstream file(path);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(file, line);) lines.push_back(line);
+  return lines;
+}
+
+TEST(Trainer, LearnsAndLeavesACheckpointThatGenerates) {
+  TinyRun run;
+  run.options.steps = 60;
+  run.options.save_every = 0;
+  auto losses = run.losses();
+  EXPECT_NEAR(losses.front(), std::log(2048.0), 0.2);
+  EXPECT_LT(losses[losses.size() - 2], 6.8);
+  std::string folder = run.options.out + "/latest";
+  auto model = models::causal_lm(models::from_pretrained(folder));
+  auto tokenizer = Tokenizer::from_pretrained(folder);
+  TextGenerator generator(model, {});
+  EXPECT_EQ(generator.generate(tokenizer.encode("Call me"), {.max_new_tokens = 5}).ids.size(), 5u);
+  // What is held back has the loss that the log tells, by another way.
+  auto ids = tokenizer.encode(first_pages(20000), false);
+  const size_t kept = ids.size() - size_t(double(ids.size()) * 0.05);
+  double sum = 0;
+  int64_t windows = 0;
+  for (size_t at = kept; at + 17 <= ids.size(); at += 16, ++windows) {
+    Tensor x = tensor(std::vector<int64_t>(ids.begin() + int64_t(at), ids.begin() + int64_t(at) + 16)).view({1, 16});
+    Tensor y = tensor(std::vector<int64_t>(ids.begin() + int64_t(at) + 1, ids.begin() + int64_t(at) + 17));
+    sum += cross_entropy(model->forward(x).view({16, 2048}), y).item<double>();
+  }
+  EXPECT_NEAR(losses.back(), sum / double(windows), 1e-4);
+}
+
+TEST(Trainer, GoesOnBitByBit) {
+  TinyRun run;
+  run.options.noise = 0.2;
+  auto whole = run.losses();
+  auto weights = [&] {
+    MappedFile file("test", run.options.out + "/step-12/trainer.safetensors");
+    return std::string(file.bytes());
+  };
+  std::string want = weights();
+  for (const char* removed : {"step-12", "step-8"}) {
+    fs::remove_all(run.options.out + "/" + removed);
+    // Lines of steps that are to come again, and one that a dying process did not finish.
+    if (removed == std::string("step-8")) fs::remove_all(run.options.out + "/step-12");
+    std::ofstream(run.options.out + "/loss.jsonl", std::ios::app) << "{\"step\":13,\"lo";
+    EXPECT_EQ(run.losses(/*resume=*/true), whole) << removed;
+    EXPECT_EQ(weights(), want) << removed;
+  }
+  auto lines = lines_of(run.options.out + "/loss.jsonl");
+  EXPECT_EQ(lines.size(), 12u + 3u);
+  EXPECT_EQ(nlohmann::json::parse(lines.back())["step"], 12);
+  EXPECT_EQ(lines_of(run.options.out + "/loss.csv").size(), 13u);
+}
+
+// The rate of every step is another one; so is the optimiser's count. The second program is for the state that the first
+// step made.
+TEST(Trainer, AChangingRateCompilesNothing) {
+  TinyRun run;
+  run.options.eval_every = 3;
+  Trainer trainer = run.start();
+  Observer nobody;
+  auto result = trainer.run(nobody);
+  EXPECT_EQ(result.steps, 12);
+  EXPECT_LE(result.programs, 2);
+  std::set<double> rates;
+  for (auto& step : trainer.log().steps()) rates.insert(step.lr);
+  EXPECT_GE(rates.size(), 10u);
+}
+
+TEST(Trainer, AddsUpGradients) {
+  TinyRun run;
+  run.options.eval_every = 0;
+  run.options.batch = 8;
+  auto large = run.losses();
+  run.options.batch = 2;
+  run.options.accumulate = 4;
+  run.options.out += "_accumulated";
+  Trainer trainer = run.start();
+  Observer nobody;
+  auto result = trainer.run(nobody);
+  auto small = TinyRun::losses_of(trainer.log());
+  EXPECT_LE(result.programs, 6) << "first, between and last, and those again that met the optimiser without a state";
+  ASSERT_EQ(small.size(), large.size());
+  for (size_t i = 0; i + 1 < small.size(); ++i) EXPECT_NEAR(small[i], large[i], 2e-3) << i;
+}
+
+TEST(Trainer, ALossThatIsNotFiniteEndsTheRun) {
+  TinyRun run;
+  run.options.steps = 8;
+  run.losses();
+  MappedFile before("test", run.options.out + "/step-8/trainer.safetensors");
+  std::string bytes(before.bytes());
+  run.options.steps = 40;
+  run.options.lr = 1e3;
+  run.options.clip = 0;
+  // Another rate is another run, but for one that goes on where the file says so.
+  auto state = nlohmann::json::parse(std::ifstream(run.options.out + "/step-8/trainer.json"));
+  state["options"]["lr"] = 1e3;
+  state["options"]["clip"] = 0.0;
+  std::ofstream(run.options.out + "/step-8/trainer.json") << state.dump();
+  Trainer trainer(run.options, /*resume=*/true, {"steps"});
+  Observer nobody;
+  std::string error = message_of([&] { trainer.run(nobody); });
+  EXPECT_TRUE(contains(error, "at step ")) << error;
+  EXPECT_TRUE(contains(error, "--lr")) << error;
+  MappedFile after("test", run.options.out + "/step-8/trainer.safetensors");
+  EXPECT_EQ(std::string(after.bytes()), bytes);
+}
+
+TEST(Trainer, RefusesWhatCannotBe) {
+  TinyRun run;
+  auto error = [&](auto change, bool resume = false) {
+    TrainOptions options = run.options;
+    change(options);
+    return message_of([&] { Trainer(options, resume, {"lr"}); });
+  };
+  EXPECT_TRUE(contains(error([](auto& o) { o.data = "nowhere.txt"; }), "nowhere.txt"));
+  EXPECT_TRUE(contains(error([](auto& o) { o.config = "nowhere.json"; }), "llama-125m"));
+  EXPECT_TRUE(contains(error([](auto& o) { o.config = ""; }), "--model"));
+  EXPECT_TRUE(contains(error([](auto& o) { o.length = 65; }), "64 positions"));
+  EXPECT_TRUE(contains(error([](auto& o) { o.length = 64, o.held_out = 0.005; }), "--held-out"));
+  EXPECT_TRUE(contains(error([](auto& o) { o.batch = 100000; }), "--batch"));
+  EXPECT_TRUE(contains(error([](auto& o) { o.schedule = "zigzag"; }), "cosine"));
+  EXPECT_TRUE(contains(error([](auto& o) { o.tokenizer = ""; }), "--tokenizer"));
+  EXPECT_TRUE(contains(error([](auto& o) { o.noise = 2; }), "--noise"));
+  run.options.steps = 4;
+  run.losses();
+  EXPECT_TRUE(contains(error([](auto&) {}), "--resume"));
+  EXPECT_TRUE(contains(error([](auto& o) { o.lr = 3; }, true), "--lr was 0.01"));
+  std::ofstream(run.options.data, std::ios::app) << "more";
+  EXPECT_TRUE(contains(error([](auto&) {}, true), "--data"));
+}
+
+TEST(Trainer, OneProcessAtATime) {
+  TinyRun run;
+  Trainer first = run.start();
+  EXPECT_TRUE(contains(message_of([&] { run.start(true); }), "another process"));
+}
+
+}  // namespace
+}  // namespace sinter::train
