@@ -23,6 +23,9 @@ constexpr const char* kStyle = R"(<style>
   text { font: 12px system-ui, sans-serif; } .head { font-size: 16px; font-weight: 600; } .small { font-size: 11px; }
   .s0 { fill: #8c959f; } .s1 { fill: #3b82d6; } .s2 { fill: #e07b39; } .s3 { fill: #3fa45b; } .s4 { fill: #a371f7; }
   .s5 { fill: #d4a72c; }
+  polyline { fill: none; stroke-width: 1.6; stroke-linejoin: round; }
+  .p0 { stroke: #8c959f; } .p1 { stroke: #3b82d6; } .p2 { stroke: #e07b39; } .p3 { stroke: #3fa45b; }
+  .p4 { stroke: #a371f7; } .p5 { stroke: #d4a72c; }
   @media (prefers-color-scheme: dark) {
     .page { fill: #0d1117; } .text { fill: #e6edf3; } .quiet { fill: #9198a1; }
     .line { stroke: #3d444d; } .whisker { stroke: #e6edf3; }
@@ -87,17 +90,11 @@ std::string draw_panel(const BarPanel& panel, double top, double width) {
   return out;
 }
 
-}  // namespace
+double legend_width(const std::string& name) { return 34 + 7.5 * double(name.size()); }
 
-std::string bar_chart_svg(const std::string& heading, const std::string& caption, const std::vector<BarPanel>& panels) {
-  check(!panels.empty(), "chart: there is nothing to draw");
-  double width = 0, legend = kLeft;
-  for (auto& panel : panels)
-    width = std::max(width, double(panel.groups.size()) * (double(panel.series.size()) * kBar + kGap));
-  for (auto& series : panels[0].series) legend += 34 + 7.5 * double(series.name.size());
-  double longest = 9.5 * double(heading.size()), words = 6.6 * double(caption.size());
-  width = std::max({kLeft + width + kRight, legend + kRight, 24 + longest + kRight, 24 + words + kRight, 360.0});
-  double height = kTop + kPanel * double(panels.size());
+// Everything before the panels: the page, the heading, and a legend of these names.
+std::string opening(const std::string& heading, const std::string& caption, const std::vector<std::string>& names,
+                    double width, double height) {
   std::string out = format(
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{}\" height=\"{}\" viewBox=\"0 0 {} {}\" role=\"img\">\n",
@@ -106,13 +103,70 @@ std::string bar_chart_svg(const std::string& heading, const std::string& caption
   out += format("<rect class=\"page\" width=\"{}\" height=\"{}\"/>\n", at(width), at(height));
   out += text_at(24, 28, "text head", "start", heading) + text_at(24, 48, "quiet small", "start", caption);
   double x = kLeft;
-  for (size_t s = 0; s < panels[0].series.size(); ++s) {
-    auto& name = panels[0].series[s].name;
+  for (size_t s = 0; s < names.size(); ++s) {
     out += format("<rect class=\"s{}\" x=\"{}\" y=\"62\" width=\"12\" height=\"12\"/>\n", s % kColours, at(x));
-    out += text_at(x + 18, 72.5, "text", "start", name);
-    x += 34 + 7.5 * double(name.size());
+    out += text_at(x + 18, 72.5, "text", "start", names[s]);
+    x += legend_width(names[s]);
   }
+  return out;
+}
+
+// One axis of a line chart: where values lie between two places, and what is written beside it.
+struct Axis {
+  double low, high, step;
+
+  explicit Axis(const std::vector<LineSeries>& all, double std::pair<double, double>::*part)
+      : low(HUGE_VAL), high(-HUGE_VAL) {
+    for (auto& series : all)
+      for (auto& point : series.points) low = std::min(low, point.*part), high = std::max(high, point.*part);
+    if (!(high > low)) low -= 0.5, high = low + 1;
+    step = tick_step(high - low);
+    low = std::floor(low / step) * step;
+    high = std::ceil(high / step) * step;
+  }
+  double place(double value, double from, double to) const { return from + (value - low) / (high - low) * (to - from); }
+  std::string text(double value) const { return fixed(value, step >= 1 ? 0 : int(std::ceil(-std::log10(step)))); }
+};
+
+}  // namespace
+
+std::string bar_chart_svg(const std::string& heading, const std::string& caption, const std::vector<BarPanel>& panels) {
+  check(!panels.empty(), "chart: there is nothing to draw");
+  double width = 0, legend = kLeft;
+  for (auto& panel : panels)
+    width = std::max(width, double(panel.groups.size()) * (double(panel.series.size()) * kBar + kGap));
+  std::vector<std::string> names;
+  for (auto& series : panels[0].series) {
+    names.push_back(series.name);
+    legend += legend_width(series.name);
+  }
+  double longest = 9.5 * double(heading.size()), words = 6.6 * double(caption.size());
+  width = std::max({kLeft + width + kRight, legend + kRight, 24 + longest + kRight, 24 + words + kRight, 360.0});
+  std::string out = opening(heading, caption, names, width, kTop + kPanel * double(panels.size()));
   for (size_t p = 0; p < panels.size(); ++p) out += draw_panel(panels[p], kTop + double(p) * kPanel, width);
+  return out + "</svg>\n";
+}
+
+std::string line_chart_svg(const std::string& heading, const std::string& caption, const std::string& x_name,
+                           const std::vector<LineSeries>& series) {
+  check(!series.empty(), "chart: there is nothing to draw");
+  constexpr double kWidth = 720, kHeight = 420, kBottom = kHeight - 48, kEnd = kWidth - kRight;
+  const Axis x(series, &std::pair<double, double>::first), y(series, &std::pair<double, double>::second);
+  std::vector<std::string> names;
+  for (auto& one : series) names.push_back(one.name);
+  std::string out = opening(heading, caption, names, kWidth, kHeight);
+  for (double v = y.low; v <= y.high + y.step / 2; v += y.step) {
+    double place = y.place(v, kBottom, kTop);
+    out += line("line", kLeft, place, kEnd, place) + text_at(kLeft - 8, place + 4, "quiet small", "end", y.text(v));
+  }
+  for (double v = x.low; v <= x.high + x.step / 2; v += x.step)
+    out += text_at(x.place(v, kLeft, kEnd), kBottom + 18, "quiet small", "middle", x.text(v));
+  out += text_at((kLeft + kEnd) / 2, kBottom + 38, "quiet", "middle", x_name);
+  for (size_t s = 0; s < series.size(); ++s) {
+    std::string points;
+    for (auto& [px, py] : series[s].points) points += at(x.place(px, kLeft, kEnd)) + "," + at(y.place(py, kBottom, kTop)) + " ";
+    out += format("<polyline class=\"p{}\" points=\"{}\"/>\n", s % kColours, points);
+  }
   return out + "</svg>\n";
 }
 

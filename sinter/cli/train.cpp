@@ -8,7 +8,10 @@
 #include "sinter/base/progress.h"
 #include "sinter/base/table.h"
 #include "sinter/base/thread_pool.h"
+#include "sinter/cli/chart.h"
 #include "sinter/cli/commands.h"
+#include "sinter/io/file.h"
+#include "sinter/runtime/device_runtime.h"
 #include "sinter/train/trainer.h"
 
 namespace sinter::cli {
@@ -21,10 +24,43 @@ struct Flags {
   int threads = 0;
 };
 
-// A bar on a terminal; lines on the standard output, of JSON where they are asked for.
+// What the products of a step could reach at best on this machine; nothing where it was measured for another type than they
+// have.
+double peak_of(const train::TrainOptions& options) {
+  Device device = parse_device(options.device);
+  bool known = device.is_cpu() ? options.autocast == "none" : options.autocast == "bf16";
+  return known ? runtime::ceilings_of(device).flops : 0;
+}
+
+// Means over as many steps each as leave few enough points to draw.
+std::vector<std::pair<double, double>> thinned(const std::vector<train::StepRecord>& steps) {
+  constexpr size_t kMost = 400;
+  const size_t width = (steps.size() + kMost - 1) / kMost;
+  std::vector<std::pair<double, double>> points;
+  for (size_t begin = 0; begin < steps.size(); begin += width) {
+    const size_t end = std::min(begin + width, steps.size());
+    double step = 0, loss = 0;
+    for (size_t i = begin; i < end; ++i) step += double(steps[i].step), loss += steps[i].loss;
+    points.emplace_back(step / double(end - begin), loss / double(end - begin));
+  }
+  return points;
+}
+
+std::string curve_svg(const train::LossLog& log, const std::string& heading) {
+  std::vector<LineSeries> series = {{"training", thinned(log.steps())}, {"held out", {}}};
+  for (auto& step : log.steps())
+    if (step.held_out_loss) series[1].points.emplace_back(double(step.step), *step.held_out_loss);
+  if (series[1].points.empty()) series.pop_back();
+  auto& last = log.steps().back();
+  std::string caption = format("loss {} at step {}", fixed(last.loss, 4), last.step);
+  if (last.held_out_loss) caption += format(", {} on what is held out", fixed(*last.held_out_loss, 4));
+  return line_chart_svg(heading, caption, "step", series);
+}
+
+// A bar on a terminal; lines on the standard output, of JSON where they are asked for; the curve beside the checkpoints.
 class Report final : public train::Observer {
  public:
-  Report(bool json, std::string unit) : json_(json), unit_(std::move(unit)) {}
+  Report(const train::Trainer& trainer, bool json) : trainer_(trainer), json_(json) {}
 
   void on_start(const std::string& summary, int64_t first, int64_t steps) override {
     if (!json_) std::cout << summary << (first > 0 ? format(", from step {}", first) : "") << std::endl;
@@ -32,8 +68,12 @@ class Report final : public train::Observer {
   }
   void on_step(const train::StepRecord& record, const std::string& line) override {
     if (json_) std::cout << line << std::endl;
+    ++taken_;
+    // The first steps compile.
+    if (taken_ == kCompiling && !json_) flops_ = peak_of(trainer_.options()) > 0 ? trainer_.flops() : 0;
+    if (taken_ > kCompiling) seconds_ += record.seconds, units_ += record.units_per_s * record.seconds;
     if (!bar_) return;
-    bar_->note(format("loss {}  {} {}/s", fixed(record.loss, 3), fixed(record.units_per_s, 0), unit_));
+    bar_->note(format("loss {}  {}", fixed(record.loss, 3), speed()));
     bar_->advance();
   }
   void on_held_out(const train::StepRecord& record, const std::string& line) override {
@@ -44,21 +84,45 @@ class Report final : public train::Observer {
                           fixed(*record.held_out_loss, 4))
                 << std::endl;
   }
-  void finish() { bar_.reset(); }
+  void on_saved(int64_t, const std::string& folder) override {
+    PendingFile file("train", trainer_.options().out + "/loss.svg");
+    file.write(curve_svg(trainer_.log(), trainer_.options().out));
+    file.commit();
+    folder_ = folder;
+  }
+  void finish() {
+    bar_.reset();
+    if (json_) return;
+    if (!folder_.empty()) std::cout << "the model is in " << folder_ << "\n";
+    if (taken_ > kCompiling) std::cout << speed() << "\n";
+  }
 
  private:
-  bool json_;
-  std::string unit_;
+  static constexpr int64_t kCompiling = 2;
+
+  // "1234 tokens/s, 41 % of the peak of 110 GFLOP/s".
+  std::string speed() const {
+    if (seconds_ <= 0) return "compiling";
+    std::string text = format("{} {}/s", fixed(units_ / seconds_, 0), trainer_.unit());
+    if (flops_ <= 0) return text;
+    const double peak = peak_of(trainer_.options()), reached = flops_ * double(taken_ - kCompiling) / seconds_;
+    return text + format(", {} % of {} GFLOP/s", fixed(100 * reached / peak, 0), fixed(peak * 1e-9, 0));
+  }
+
+  const train::Trainer& trainer_;
+  const bool json_;
   std::optional<Progress> bar_;
+  int64_t taken_ = 0;
+  double seconds_ = 0, units_ = 0, flops_ = 0;
+  std::string folder_;
 };
 
 void run_train(const Flags& flags, const std::set<std::string>& given) {
   if (flags.threads) set_num_threads(flags.threads);
   train::Trainer trainer(flags.options, flags.resume, given);
-  Report report(flags.json, trainer.unit());
-  auto result = trainer.run(report);
+  Report report(trainer, flags.json);
+  trainer.run(report);
   report.finish();
-  if (!flags.json) std::cout << format("{} steps; the model is in {}\n", result.steps, result.checkpoint);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "sinter/autograd/autograd.h"
 #include "sinter/base/error.h"
 #include "sinter/capture/compiler.h"
+#include "sinter/engine/report.h"
 #include "sinter/nn/init.h"
 #include "sinter/ops/norm.h"
 #include "sinter/ops/pointwise.h"
@@ -51,7 +52,7 @@ struct Learner::Programs {
   using Loss = std::function<Tensor(const Tensor& x, const Tensor& y)>;
   Step step;
   Loss held_out;
-  std::function<int64_t()> count = [] { return 0; };
+  std::function<Explanation()> explain = [] { return Explanation(); };
 };
 
 Learner::Learner(std::shared_ptr<models::Model> model, const TensorList& parameters, const TrainOptions& options)
@@ -73,14 +74,22 @@ Learner::Learner(std::shared_ptr<models::Model> model, const TensorList& paramet
   CompileOptions how{.mode = parse_mode(options.mode), .dynamic = Dynamic::kFalse, .name = "training step"};
   auto compiled = compile(step, how);
   how.name = "held-out loss";
-  *programs_ = {compiled, compile(held_out, how), [compiled] {
-                  return int64_t(capture::explain(compiled.function()).captures.size());
-                }};
+  *programs_ = {compiled, compile(held_out, how), [compiled] { return capture::explain(compiled.function()); }};
 }
 
 Learner::~Learner() = default;
 
-int64_t Learner::programs() const { return programs_->count(); }
+int64_t Learner::programs() const { return int64_t(programs_->explain().captures.size()); }
+
+double Learner::flops() const {
+  double most = 0;
+  for (auto& program : programs_->explain().programs) {
+    double flops = 0;
+    for (auto& report : program.reports) flops += report ? report->total().flops : 0;
+    most = std::max(most, flops);
+  }
+  return most * double(options_.accumulate);
+}
 
 Tensor Learner::loss(const Tensor& x, const Tensor& y) const {
   std::optional<AutocastGuard> autocast;

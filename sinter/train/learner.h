@@ -32,6 +32,8 @@ class Learner {
   void set_steps(int64_t steps) { schedule_->set_last_epoch(steps); }
   // Programs that steps have needed so far: one, and more where gradients of several batches are added up.
   int64_t programs() const;
+  // Operations of the products in one step, as it is compiled; 0 where nothing is known.
+  double flops() const;
 
  private:
   TensorList run(const Tensor& x, const Tensor& y, bool first, bool last);

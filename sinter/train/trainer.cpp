@@ -175,6 +175,7 @@ Trainer::Trainer(const TrainOptions& options, bool resume, const std::set<std::s
 Trainer::~Trainer() = default;
 const LossLog& Trainer::log() const { return *state_->log; }
 const TrainOptions& Trainer::options() const { return state_->options; }
+double Trainer::flops() const { return state_->learner->flops(); }
 const std::string& Trainer::unit() const { return state_->feed->unit; }
 
 TrainResult Trainer::run(Observer& observer) {

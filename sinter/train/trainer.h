@@ -40,6 +40,8 @@ class Trainer {
   // All steps so far.
   const LossLog& log() const;
   const TrainOptions& options() const;
+  // Operations of the products in one step, once one was taken; 0 where nothing is known.
+  double flops() const;
   // "tokens".
   const std::string& unit() const;
 

@@ -222,5 +222,14 @@ TEST(BenchChart, IsXmlWhateverTheNames) {
   EXPECT_FALSE(is_well_formed("<svg>a & b</svg>"));
 }
 
+TEST(LineChart, IsXmlWhateverIsDrawn) {
+  for (auto& points : {std::vector<std::pair<double, double>>{}, {{1, 2}}, {{1, 7.5}, {2, 7.25}, {700, 4.4}}}) {
+    std::string svg = cli::line_chart_svg("a < b", "c & d", "step", {{"<training>", points}, {"held out", {{350, 5.5}}}});
+    EXPECT_TRUE(is_well_formed(svg)) << svg;
+    EXPECT_EQ(svg.find("nan"), std::string::npos) << svg;
+    EXPECT_EQ(svg.find("inf"), std::string::npos) << svg;
+  }
+}
+
 }  // namespace
 }  // namespace sinter

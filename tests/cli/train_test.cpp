@@ -29,6 +29,10 @@ TEST(CliTrain, TrainsAndGenerates) {
   ASSERT_EQ(text.code, 0) << text.err;
   EXPECT_EQ(json::parse(text.out)["ids"].size(), 4u);
   EXPECT_EQ(run_command("info " + runs.file("run/step-10")).code, 0);
+  std::stringstream curve;
+  curve << std::ifstream(runs.file("run/loss.svg")).rdbuf();
+  EXPECT_TRUE(contains(curve.str(), "held out")) << curve.str();
+  EXPECT_TRUE(contains(curve.str(), "<polyline"));
 }
 
 TEST(CliTrain, LinesOfJson) {
