@@ -103,6 +103,11 @@ void Progress::note(std::string text) {
   note_ = std::move(text);
 }
 
+void Progress::clear() {
+  std::lock_guard lock(drawing_);
+  if (drawn_) detail::write_bar("\r\033[K", false);
+}
+
 void Progress::draw(bool last) {
   auto elapsed = Clock::now() - start_;
   due_.store(elapsed + kInterval, std::memory_order_relaxed);

@@ -38,6 +38,8 @@ class Progress {
   void advance(int64_t n = 1);
   // What is told behind the bar from now on.
   void note(std::string text);
+  // Erases the bar, for a line of the caller's in its place. It comes again below.
+  void clear();
   int64_t done() const { return done_.load(std::memory_order_relaxed); }
 
  private:

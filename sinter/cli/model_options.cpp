@@ -9,6 +9,7 @@
 #include "sinter/base/table.h"
 #include "sinter/base/thread_pool.h"
 #include "sinter/io/checkpoint.h"
+#include "sinter/models/lora.h"
 #include "sinter/package/package_file.h"
 
 namespace sinter::cli {
@@ -68,8 +69,10 @@ std::string ModelOptions::folder() const { return model.empty() ? bundled_folder
 
 bool ModelOptions::is_package() const {
   if (model.empty() || !PackageFile::is_package(model)) return false;
-  check(device == "cpu" && dtype.empty() && mode == "default",
-        "'{}' is a package, which has its device, element type and mode; leave out --device, --dtype and --mode", model);
+  check(device == "cpu" && dtype.empty() && mode == "default" && adapter.empty(),
+        "'{}' is a package, which has its device, element type, mode and weights; leave out --device, --dtype, --mode and "
+        "--adapter",
+        model);
   return true;
 }
 
@@ -87,11 +90,14 @@ std::shared_ptr<models::Model> ModelOptions::load() const {
     if (!bar) bar.emplace("load", total, "B");
     bar->advance(done - bar->done());
   };
-  return models::from_pretrained(folder(), from);
+  auto out = models::from_pretrained(folder(), from);
+  if (!adapter.empty()) models::Lora(out, adapter).merge();
+  return out;
 }
 
 void TextOptions::add_to(CLI::App& command) {
   ModelOptions::add_to(command);
+  command.add_option("--adapter", adapter, "Folder of a LoRA adapter, as `sinter train` or PEFT writes it");
   command.add_option("--max-new-tokens", max_new_tokens, "Tokens to generate at most (default: 128)")
       ->check(CLI::NonNegativeNumber);
   command

@@ -24,7 +24,8 @@ struct ModelOptions {
   std::string device = "cpu";
   std::string dtype;  // empty: the checkpoint's
   std::string mode = "default";
-  int threads = 0;  // 0: as the library chooses
+  std::string adapter;  // a folder, of those commands that add --adapter; empty: none
+  int threads = 0;      // 0: as the library chooses
 
   // Adds --model, --device, --dtype, --mode and --threads.
   void add_to(CLI::App& command);

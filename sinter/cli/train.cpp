@@ -77,6 +77,7 @@ class Report final : public train::Observer {
     bar_->advance();
   }
   void on_held_out(const train::StepRecord& record, const std::string& line) override {
+    if (bar_) bar_->clear();
     if (json_)
       std::cout << line << std::endl;
     else
@@ -133,7 +134,11 @@ void add_train(CLI::App& app) {
   command->add_option("--out", flags->options.out, "Folder for checkpoints and losses")->required();
   std::vector<std::pair<std::string, CLI::Option*>> all;
   train::for_each_option(flags->options, [&](const train::OptionText& text, auto& field) {
-    all.emplace_back(text.name, command->add_option(format("--{}", text.name), field, text.help)->capture_default_str());
+    std::string name = format("--{}", text.name);
+    if constexpr (std::is_same_v<std::remove_reference_t<decltype(field)>, bool>)
+      all.emplace_back(text.name, command->add_flag(name, field, text.help));
+    else
+      all.emplace_back(text.name, command->add_option(name, field, text.help)->capture_default_str());
   });
   command->add_option("--threads", flags->threads, "Threads to compute with (default: SINTER_NUM_THREADS, else all cores)")
       ->check(CLI::Range(1, 1024));
@@ -143,6 +148,7 @@ void add_train(CLI::App& app) {
       "Examples:\n"
       "  sinter train --config config.json --tokenizer ~/models/llama --data book.txt --out run --steps 2000\n"
       "  sinter train --model ~/models/llama --data notes.txt --out tuned --lr 1e-5 --autocast bf16\n"
+      "  sinter train --model ~/models/llama --data notes.txt --out adapter --lora-rank 16 --lr 2e-4\n"
       "  sinter train --resume --out run\n"
       "  sinter generate --model run/latest --prompt 'Once'\n");
   command->callback([flags, all] {

@@ -41,7 +41,7 @@ void TrainOptions::check() const {
   for (auto& [name, value] : {std::pair("steps", steps), {"batch", batch}, {"length", length}, {"accumulate", accumulate}})
     check_least(name, value, 1);
   for (auto& [name, value] : {std::pair("warmup", warmup), {"eval-every", eval_every}, {"save-every", save_every},
-                              {"keep", keep}, {"workers", workers}, {"seed", seed}})
+                              {"keep", keep}, {"workers", workers}, {"seed", seed}, {"lora-rank", lora_rank}})
     check_least(name, value, 0);
   check_range("lr", lr, 0, 1e3);
   check_range("final-lr", final_lr, 0, lr);
@@ -49,6 +49,9 @@ void TrainOptions::check() const {
   check_range("clip", clip, 0, 1e9);
   check_range("noise", noise, 0, 1);
   check_range("held-out", held_out, 0, 0.9);
+  sinter::check(!trains_adapter() || !model.empty(), "train: an adapter is for a model that exists; name it with --model");
+  sinter::check(trains_adapter() || !merge, "train: --merge is for adapters; say what kind with --lora-rank or --adapter");
+  sinter::check(lora_rank == 0 || adapter.empty(), "train: --adapter has its own rank; leave out --lora-rank");
   check_one_of("schedule", schedule, {"constant", "linear", "cosine"});
   check_one_of("autocast", autocast, {"none", "bf16"});
   if (!save_dtype.empty()) check_one_of("save-dtype", save_dtype, {"f32", "bf16", "f16"});

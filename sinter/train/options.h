@@ -16,7 +16,12 @@ struct TrainOptions {
   double noise = 0, held_out = 0.05;
   int64_t eval_every = 100, save_every = 500, keep = 2, seed = 0, workers = 1;
   std::string device = "cpu", mode = "default";
+  int64_t lora_rank = 0;
+  double lora_alpha = 16;
+  std::string lora_targets, adapter;
+  bool merge = false;
 
+  bool trains_adapter() const { return lora_rank > 0 || !adapter.empty(); }
   // An Error that names the option where one makes no sense.
   void check() const;
 };
@@ -49,6 +54,11 @@ void for_each_option(Options& o, F f) {
   f(Text{"noise", "Share of the input ids that are replaced by random ones"}, o.noise);
   f(Text{"autocast", "Products in this type, weights and sums in f32: none or bf16"}, o.autocast);
   f(Text{"held-out", "Share of the data, the last of it, that is never trained on"}, o.held_out);
+  f(Text{"lora-rank", "Train an adapter of this rank and leave the model as it is; 0: train the model"}, o.lora_rank);
+  f(Text{"lora-alpha", "Times this over the rank is what an adapter adds"}, o.lora_alpha);
+  f(Text{"lora-targets", "Linear layers that get one: q_proj,v_proj (default: all but the head)"}, o.lora_targets);
+  f(Text{"adapter", "Folder of an adapter to go on with, in the place of --lora-rank", true}, o.adapter);
+  f(Text{"merge", "Write the model with the adapter added to its weights, not the adapter", true}, o.merge);
   f(Text{"eval-every", "Steps from one look at the held-out data to the next; 0: at the end alone", true}, o.eval_every);
   f(Text{"save-every", "Steps from one checkpoint to the next; 0: at the end alone", true}, o.save_every);
   f(Text{"keep", "Checkpoints to keep, the newest; 0: all", true}, o.keep);

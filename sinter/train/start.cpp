@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <sstream>
 
 #include "sinter/autograd/autograd.h"
 #include "sinter/base/error.h"
@@ -51,11 +52,23 @@ DType type_in(const ConfigFile& config) {
   return name == "bfloat16" ? kBFloat16 : name == "float16" ? kFloat16 : kFloat32;
 }
 
+std::unique_ptr<models::Lora> make_adapter(const std::shared_ptr<models::Model>& model, const TrainOptions& o) {
+  models::LoraOptions options{.rank = o.lora_rank, .alpha = o.lora_alpha};
+  std::istringstream list(o.lora_targets);
+  for (std::string target; std::getline(list, target, ',');)
+    if (!target.empty()) options.targets.push_back(target);
+  auto adapter = o.adapter.empty() ? std::make_unique<models::Lora>(model, options)
+                                   : std::make_unique<models::Lora>(model, o.adapter);
+  adapter->attach();
+  return adapter;
+}
+
 }  // namespace
 
 Start make_start(const TrainOptions& o, const std::string& checkpoint) {
   models::FromOptions from{.dtype = kFloat32, .device = parse_device(o.device)};
-  std::string folder = !checkpoint.empty() ? checkpoint : o.model.empty() ? "" : find_checkpoint(o.model);
+  const bool goes_on = !checkpoint.empty() && !o.trains_adapter();
+  std::string folder = goes_on ? checkpoint : o.model.empty() ? "" : find_checkpoint(o.model);
   Start start;
   if (!folder.empty()) {
     start.model = models::from_pretrained(folder, from);
@@ -76,7 +89,8 @@ Start make_start(const TrainOptions& o, const std::string& checkpoint) {
   start.files = CheckpointFiles(std::move(files), o.tokenizer.empty() ? folder : o.tokenizer);
   start.saved = o.save_dtype.empty() ? type_in(ConfigFile::parse(start.model->origin(), "config.json"))
                                      : *parse_dtype(o.save_dtype);
-  start.model->requires_grad_(true);
+  start.model->requires_grad_(!o.trains_adapter());
+  if (o.trains_adapter()) start.adapter = make_adapter(start.model, o);
   return start;
 }
 

@@ -72,8 +72,6 @@ struct Trainer::State {
   std::unique_ptr<LossLog> log;
   int64_t step = 0;
 
-  NamedTensors trained() const { return start.model->named_parameters(); }
-
   // The model, the data and what learns, as the options have them; `checkpoint` is empty at the beginning of a run.
   void make(const std::string& checkpoint) {
     manual_seed(uint64_t(options.seed));
@@ -85,7 +83,7 @@ struct Trainer::State {
           "train: '{}' has no tokenizer.json, which text needs; --tokenizer names a folder that has one", start.files.name());
     feed = text_feed(options, start.model->config(), Tokenizer::from_pretrained(start.files));
     TensorList parameters;
-    for (auto& [name, tensor] : trained()) parameters.push_back(tensor);
+    for (auto& [name, tensor] : start.trained()) parameters.push_back(tensor);
     learner = std::make_unique<Learner>(start.model, parameters, options);
   }
 
@@ -94,7 +92,7 @@ struct Trainer::State {
     check(state["data"] == feed->fingerprint, "train: '{}' is not what the run was begun with; give that file (--data)",
           options.data);
     NamedTensors tensors = load_safetensors((fs::path(checkpoint) / kTensors).string());
-    fill(trained(), part_of(tensors, kParameter), checkpoint);
+    fill(start.trained(), part_of(tensors, kParameter), checkpoint);
     fill(start.model->named_buffers(), part_of(tensors, kBuffer), checkpoint);
     learner->optimizer().load_state_dict(part_of(tensors, kOptimizer));
     feed->load_state_dict(part_of(tensors, kData));
@@ -103,14 +101,24 @@ struct Trainer::State {
     learner->set_steps(step);
   }
 
-  void fill_checkpoint(const std::string& to) {
+  void save_weights(const std::string& to) {
+    if (start.adapter && !options.merge) {
+      start.adapter->save(to, options.model, start.saved);
+      return;
+    }
+    std::optional<models::Lora::Merged> merged;
+    if (start.adapter) merged.emplace(*start.adapter);
     models::save_pretrained(*start.model, to, start.saved);
+  }
+
+  void fill_checkpoint(const std::string& to) {
+    save_weights(to);
     for (auto& [name, text] : start.files.files()) {
       fs::create_directories((fs::path(to) / name).parent_path());
       write_file((fs::path(to) / name).string(), text);
     }
     NamedTensors tensors;
-    add_all(tensors, kParameter, trained());
+    add_all(tensors, kParameter, start.trained());
     add_all(tensors, kBuffer, start.model->named_buffers());
     add_all(tensors, kOptimizer, learner->optimizer().state_dict());
     add_all(tensors, kData, feed->state_dict());
@@ -152,6 +160,12 @@ struct Trainer::State {
     observer.on_step(record, log->add(record, feed->unit));
   }
 
+  std::string summary() const {
+    int64_t trained = 0, all = start.model->parameter_count();
+    for (auto& [name, tensor] : start.trained()) trained += tensor.numel();
+    return format("{} parameters{}, {}", all, start.adapter ? format(", an adapter of {}", trained) : "", feed->summary);
+  }
+
   bool is_due(int64_t every) const { return step == options.steps || (every > 0 && step % every == 0); }
 };
 
@@ -181,7 +195,7 @@ const std::string& Trainer::unit() const { return state_->feed->unit; }
 TrainResult Trainer::run(Observer& observer) {
   State& s = *state_;
   const int64_t first = s.step;
-  observer.on_start(format("{} parameters, {}", s.start.model->parameter_count(), s.feed->summary), first, s.options.steps);
+  observer.on_start(s.summary(), first, s.options.steps);
   while (s.step < s.options.steps) {
     s.take_step(observer);
     if (s.feed->holds_out && s.is_due(s.options.eval_every)) {

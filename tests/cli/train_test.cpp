@@ -50,6 +50,18 @@ TEST(CliTrain, LinesOfJson) {
   EXPECT_GT(all[5]["held_out_loss"], 0.0);
 }
 
+TEST(CliTrain, AnAdapterGenerates) {
+  TrainRuns runs;
+  auto trained = run_command("train --model " SINTER_SOURCE_DIR "/assets/whale-5m --data " + runs.file("text.txt") +
+                             " --out " + runs.file("adapter") + " --lora-rank 4 --lr 0.02 --steps 8 --batch 4 --length 32");
+  ASSERT_EQ(trained.code, 0) << trained.err;
+  std::string start = "generate --prompt 'Call me' --max-new-tokens 12 --json ";
+  auto with = run_command(start + "--adapter " + runs.file("adapter/latest")), without = run_command(start);
+  ASSERT_EQ(with.code, 0) << with.err;
+  EXPECT_NE(json::parse(with.out)["ids"], json::parse(without.out)["ids"]);
+  EXPECT_EQ(run_command(start + "--adapter " + runs.file("nowhere")).code, 1);
+}
+
 TEST(CliTrain, SurvivesKills) { TrainRuns().survive_kills(3, 1); }
 
 // Files may not grow beyond some KiB, as on a disk that is full.

@@ -9,6 +9,7 @@
 #include "sinter/generate/text_generator.h"
 #include "sinter/io/file.h"
 #include "sinter/io/safetensors.h"
+#include "sinter/models/lora.h"
 #include "sinter/models/models.h"
 #include "sinter/ops/creation.h"
 #include "sinter/ops/norm.h"
@@ -133,6 +134,47 @@ TEST(Trainer, ALossThatIsNotFiniteEndsTheRun) {
   EXPECT_EQ(std::string(after.bytes()), bytes);
 }
 
+// Fine-tunes the model of a first run by an adapter, which is saved as PEFT does, or as a model with --merge.
+TEST(Trainer, AnAdapterIsTrainedSavedAndMerged) {
+  TinyRun run;
+  run.losses();
+  std::string base = run.options.out + "/latest";
+  MappedFile before("test", base + "/model.safetensors");
+  run.options.config = "";
+  run.options.model = base;
+  run.options.out = run.file("adapter");
+  run.options.lora_rank = 4;
+  run.options.lora_targets = "q_proj,down_proj";
+  auto whole = run.losses();
+  EXPECT_LT(whole[14], whole[4]) << "on what is held back";
+  std::string folder = run.options.out + "/step-12";
+  EXPECT_FALSE(fs::exists(folder + "/model.safetensors"));
+  SafeTensorsFile adapter(folder + "/adapter_model.safetensors");
+  EXPECT_EQ(adapter.names().size(), 8u);
+  EXPECT_TRUE(adapter.contains("base_model.model.model.layers.1.mlp.down_proj.lora_B.weight"));
+  EXPECT_EQ(before.bytes(), MappedFile("test", base + "/model.safetensors").bytes());
+  // It goes on, bit by bit.
+  fs::remove_all(folder);
+  EXPECT_EQ(run.losses(/*resume=*/true), whole);
+  // Merged, the same run leaves a model that computes what the adapter does.
+  run.options.out = run.file("merged");
+  run.options.merge = true;
+  EXPECT_EQ(run.losses(), whole);
+  auto merged = models::causal_lm(models::from_pretrained(run.options.out + "/latest"));
+  auto other = models::from_pretrained(base, {.dtype = kFloat32});
+  models::Lora(other, folder).merge();
+  Tensor ids = tensor({5, 17, 3, 50}).view({1, 4});
+  Tensor want = models::causal_lm(other)->forward(ids);
+  EXPECT_LT((merged->forward(ids) - want).abs().max().item<double>(), 1e-4);
+  // An adapter to go on with, in a run of its own: its first batch is one that it knows.
+  run.options.out = run.file("second");
+  run.options.merge = false;
+  run.options.lora_rank = 0;
+  run.options.lora_targets = "";
+  run.options.adapter = folder;
+  EXPECT_LT(run.losses()[0], whole[0]);
+}
+
 TEST(Trainer, RefusesWhatCannotBe) {
   TinyRun run;
   auto error = [&](auto change, bool resume = false) {
@@ -149,6 +191,8 @@ TEST(Trainer, RefusesWhatCannotBe) {
   EXPECT_TRUE(contains(error([](auto& o) { o.schedule = "zigzag"; }), "cosine"));
   EXPECT_TRUE(contains(error([](auto& o) { o.tokenizer = ""; }), "--tokenizer"));
   EXPECT_TRUE(contains(error([](auto& o) { o.noise = 2; }), "--noise"));
+  EXPECT_TRUE(contains(error([](auto& o) { o.lora_rank = 4; }), "--model"));
+  EXPECT_TRUE(contains(error([](auto& o) { o.merge = true; }), "--lora-rank"));
   run.options.steps = 4;
   run.losses();
   EXPECT_TRUE(contains(error([](auto&) {}), "--resume"));
