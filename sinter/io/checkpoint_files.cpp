@@ -48,8 +48,9 @@ std::vector<std::string> CheckpointFiles::list(const std::string& folder) const 
 
 CheckpointFiles CheckpointFiles::in_memory() const {
   std::map<std::string, std::string> files;
-  std::vector<std::string> names = {"config.json",           "generation_config.json",  "tokenizer.json",
-                                    "tokenizer_config.json", "special_tokens_map.json", "chat_template.jinja"};
+  std::vector<std::string> names = {"config.json",         "generation_config.json",  "tokenizer.json",
+                                    "tokenizer_config.json", "special_tokens_map.json", "chat_template.jinja",
+                                    "preprocessor_config.json"};
   for (auto& name : list(kTemplates)) names.push_back(name);
   for (auto& name : names)
     if (auto text = read(name)) files[name] = std::move(*text);

@@ -94,7 +94,9 @@ double Learner::flops() const {
 Tensor Learner::loss(const Tensor& x, const Tensor& y) const {
   std::optional<AutocastGuard> autocast;
   if (options_.autocast != "none") autocast.emplace(x.device().type, *parse_dtype(options_.autocast));
-  Tensor logits = static_cast<models::CausalLM&>(*model_).forward(x);
+  if (auto* classifier = dynamic_cast<models::ImageClassifier*>(model_.get()))
+    return cross_entropy(classifier->forward(x).to(kFloat32), y);
+  Tensor logits = dynamic_cast<models::CausalLM&>(*model_).forward(x);
   return cross_entropy(logits.reshape({-1, logits.size(-1)}).to(kFloat32), y.reshape({-1}));
 }
 

@@ -36,7 +36,7 @@ void TrainOptions::check() const {
   sinter::check(model.empty() != config.empty(),
                 "train: give a checkpoint to fine-tune (--model) or a config.json to train from random weights (--config), "
                 "one of the two");
-  sinter::check(!data.empty(), "train: give the text to train on (--data)");
+  sinter::check(!data.empty(), "train: give the text or the pictures to train on (--data)");
   sinter::check(!out.empty(), "train: give the folder for checkpoints and losses (--out)");
   for (auto& [name, value] : {std::pair("steps", steps), {"batch", batch}, {"length", length}, {"accumulate", accumulate}})
     check_least(name, value, 1);

@@ -38,7 +38,7 @@ void for_each_option(Options& o, F f) {
   f(Text{"model", "Checkpoint to fine-tune: a folder, or a hub id in the local Hugging Face cache", true}, o.model);
   f(Text{"config", "Train from random weights: a config.json, its folder, or a name such as llama-125m", true}, o.config);
   f(Text{"tokenizer", "Folder of tokenizer.json, where the model's has none", true}, o.tokenizer);
-  f(Text{"data", "Text file", true}, o.data);
+  f(Text{"data", "A text file; for a classifier a folder with a folder of pictures for each class", true}, o.data);
   f(Text{"steps", "Steps of the optimiser in all", true}, o.steps);
   f(Text{"batch", "Examples in a batch"}, o.batch);
   f(Text{"length", "Tokens in an example"}, o.length);
@@ -51,9 +51,9 @@ void for_each_option(Options& o, F f) {
   f(Text{"beta2", "AdamW's decay of the mean of their squares"}, o.beta2);
   f(Text{"weight-decay", "AdamW's weight decay, of matrices; biases and norms have none"}, o.weight_decay);
   f(Text{"clip", "The norm that gradients are scaled down to; 0: as they are"}, o.clip);
-  f(Text{"noise", "Share of the input ids that are replaced by random ones"}, o.noise);
+  f(Text{"noise", "Share of the ids that go in which are replaced by random ones"}, o.noise);
   f(Text{"autocast", "Products in this type, weights and sums in f32: none or bf16"}, o.autocast);
-  f(Text{"held-out", "Share of the data, the last of it, that is never trained on"}, o.held_out);
+  f(Text{"held-out", "Share of the data that is never trained on: the end of a text, some of the pictures"}, o.held_out);
   f(Text{"lora-rank", "Train an adapter of this rank and leave the model as it is; 0: train the model"}, o.lora_rank);
   f(Text{"lora-alpha", "Times this over the rank is what an adapter adds"}, o.lora_alpha);
   f(Text{"lora-targets", "Linear layers that get one: q_proj,v_proj (default: all but the head)"}, o.lora_targets);

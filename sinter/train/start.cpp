@@ -2,13 +2,17 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "sinter/autograd/autograd.h"
 #include "sinter/base/error.h"
+#include "sinter/data/image_folder.h"
 #include "sinter/io/checkpoint.h"
 #include "sinter/nn/init.h"
 #include "sinter/ops/creation.h"
+#include "sinter/ops/pointwise.h"
 
 namespace sinter::train {
 
@@ -52,6 +56,30 @@ DType type_in(const ConfigFile& config) {
   return name == "bfloat16" ? kBFloat16 : name == "float16" ? kFloat16 : kFloat32;
 }
 
+// The model with an output for each of these classes: itself where they are its own, else one with another head and the
+// same weights elsewhere.
+std::shared_ptr<models::Model> with_classes(const std::shared_ptr<models::Model>& model, const std::vector<std::string>& classes,
+                                            const TrainOptions& o) {
+  auto config = nlohmann::json::parse(model->origin());
+  nlohmann::json names = nlohmann::json::object(), numbers = nlohmann::json::object();
+  for (size_t i = 0; i < classes.size(); ++i) names[std::to_string(i)] = classes[i], numbers[classes[i]] = i;
+  if (config.value("id2label", nlohmann::json()) == names) return model;
+  check(!o.trains_adapter(), "train: the classes of '{}' are not the model's, and an adapter leaves its head as it is; train "
+        "without --lora-rank", o.data);
+  config["id2label"] = names;
+  config["label2id"] = numbers;
+  config.erase("num_labels");
+  ConfigFile file = ConfigFile::parse(config.dump(), "config.json");
+  auto out = models::from_config(file, {.dtype = kFloat32, .device = parse_device(o.device)});
+  initialise(*out, file);
+  NoGradGuard no_grad;
+  std::map<std::string, Tensor> before;
+  for (auto& [name, tensor] : model->state_dict()) before.emplace(name, tensor);
+  for (auto& [name, tensor] : out->state_dict())
+    if (!models::checkpoint_name(*out, name).starts_with("classifier.")) tensor.copy_(before.at(name));
+  return out;
+}
+
 std::unique_ptr<models::Lora> make_adapter(const std::shared_ptr<models::Model>& model, const TrainOptions& o) {
   models::LoraOptions options{.rank = o.lora_rank, .alpha = o.lora_alpha};
   std::istringstream list(o.lora_targets);
@@ -78,6 +106,8 @@ Start make_start(const TrainOptions& o, const std::string& checkpoint) {
     start.model = models::from_config(file, from);
     initialise(*start.model, file);
   }
+  if (dynamic_cast<models::ImageClassifier*>(start.model.get()))
+    start.model = with_classes(start.model, data::ImageFolder(o.data).classes(), o);
   std::map<std::string, std::string> files;
   if (!folder.empty()) files = CheckpointFiles(folder).in_memory().files();
   if (!o.tokenizer.empty()) {

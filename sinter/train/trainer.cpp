@@ -76,15 +76,22 @@ struct Trainer::State {
   void make(const std::string& checkpoint) {
     manual_seed(uint64_t(options.seed));
     start = make_start(options, checkpoint);
-    auto* text = dynamic_cast<models::CausalLM*>(start.model.get());
-    check(text != nullptr, "train: {} does not predict tokens; such models are trained by a program of one's own, see \"A "
-          "training loop\" in the guide", start.model->config().architecture);
-    check(start.files.read("tokenizer.json").has_value(),
-          "train: '{}' has no tokenizer.json, which text needs; --tokenizer names a folder that has one", start.files.name());
-    feed = text_feed(options, start.model->config(), Tokenizer::from_pretrained(start.files));
+    feed = make_feed();
     TensorList parameters;
     for (auto& [name, tensor] : start.trained()) parameters.push_back(tensor);
     learner = std::make_unique<Learner>(start.model, parameters, options);
+  }
+
+  std::unique_ptr<Feed> make_feed() const {
+    const models::Model& model = *start.model;
+    if (dynamic_cast<const models::ImageClassifier*>(&model)) return image_feed(options, model.config(), start.files);
+    check(dynamic_cast<const models::CausalLM*>(&model) != nullptr,
+          "train: {} neither predicts tokens nor classifies images; such models are trained by a program of one's own, see \"A "
+          "training loop\" in the guide",
+          model.config().architecture);
+    check(start.files.read("tokenizer.json").has_value(),
+          "train: '{}' has no tokenizer.json, which text needs; --tokenizer names a folder that has one", start.files.name());
+    return text_feed(options, model.config(), Tokenizer::from_pretrained(start.files));
   }
 
   void load(const std::string& checkpoint) {

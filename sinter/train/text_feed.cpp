@@ -1,49 +1,17 @@
 #include "sinter/train/feed.h"
 
+#include <filesystem>
+
 #include "sinter/base/error.h"
 #include "sinter/base/hash.h"
-#include "sinter/data/data_loader.h"
 #include "sinter/data/tokens.h"
 #include "sinter/io/file.h"
 #include "sinter/io/tokenizer/tokenizer.h"
+#include "sinter/train/loader_feed.h"
 
 namespace sinter::train {
 
 namespace {
-
-template <class Train, class HeldOut>
-class LoaderFeed final : public Feed {
- public:
-  LoaderFeed(Train train, std::optional<HeldOut> held_out, const TrainOptions& options)
-      : train_(data::make_data_loader(std::move(train), common(options).shuffle(true).drop_last(true))) {
-    if (held_out) held_out_ = data::make_data_loader(std::move(*held_out), common(options));
-    holds_out = held_out_ != nullptr;
-  }
-
-  data::Example<> next() override {
-    if (at_ != train_->end()) ++at_;
-    // Also where the position that was loaded is the end of an epoch.
-    while (at_ == train_->end()) at_ = train_->begin();
-    return *at_;
-  }
-  NamedTensors state_dict() const override { return train_->state_dict(); }
-  void load_state_dict(const NamedTensors& state) override { train_->load_state_dict(state); }
-  void each_held_out(FunctionRef<void(const data::Example<>&)> see) override {
-    for (auto& batch : *held_out_) see(batch);
-  }
-
- private:
-  static data::DataLoaderOptions common(const TrainOptions& options) {
-    return data::DataLoaderOptions(options.batch)
-        .workers(options.workers)
-        .seed(uint64_t(options.seed))
-        .device(parse_device(options.device));
-  }
-
-  std::unique_ptr<data::DataLoader<Train>> train_;
-  std::unique_ptr<data::DataLoader<HeldOut>> held_out_;
-  typename data::DataLoader<Train>::Iterator at_;
-};
 
 // Some of the ids that go in are others: a model that may not trust each of them learns less by heart.
 struct ReplaceIds {
@@ -63,6 +31,8 @@ struct ReplaceIds {
 std::unique_ptr<Feed> text_feed(const TrainOptions& o, const models::ModelConfig& model, const Tokenizer& tokenizer) {
   check(model.max_positions == 0 || o.length <= model.max_positions,
         "train: --length {} is more than the {} positions of the model", o.length, model.max_positions);
+  check(!std::filesystem::is_directory(o.data), "train: '{}' is a folder; {} is trained on a text file", o.data,
+        model.architecture);
   auto ids = tokenizer.encode(MappedFile("train", o.data).bytes(), /*add_special_tokens=*/false);
   const auto all = std::span<const int64_t>(ids);
   const size_t held = size_t(double(all.size()) * o.held_out), kept = all.size() - held;
