@@ -24,8 +24,8 @@ struct Flags {
   int threads = 0;
 };
 
-// What the products of a step could reach at best on this machine; nothing where it was measured for another type than they
-// have.
+// What the products of a step could reach at best on this machine; nothing where it was measured for another type
+// than they have.
 double peak_of(const train::TrainOptions& options) {
   Device device = parse_device(options.device);
   bool known = device.is_cpu() ? options.autocast == "none" : options.autocast == "bf16";
@@ -57,7 +57,8 @@ std::string curve_svg(const train::LossLog& log, const std::string& heading) {
   return line_chart_svg(heading, caption, "step", series);
 }
 
-// A bar on a terminal; lines on the standard output, of JSON where they are asked for; the curve beside the checkpoints.
+// A bar on a terminal; lines on the standard output, of JSON where they are asked for; the curve beside the
+// checkpoints.
 class Report final : public train::Observer {
  public:
   Report(const train::Trainer& trainer, bool json) : trainer_(trainer), json_(json) {}
@@ -140,9 +141,11 @@ void add_train(CLI::App& app) {
     else
       all.emplace_back(text.name, command->add_option(name, field, text.help)->capture_default_str());
   });
-  command->add_option("--threads", flags->threads, "Threads to compute with (default: SINTER_NUM_THREADS, else all cores)")
+  command
+      ->add_option("--threads", flags->threads, "Threads to compute with (default: SINTER_NUM_THREADS, else all cores)")
       ->check(CLI::Range(1, 1024));
-  command->add_flag("--resume", flags->resume, "Go on from the newest checkpoint in --out; options it was begun with hold");
+  command->add_flag("--resume", flags->resume,
+                    "Go on from the newest checkpoint in --out; options it was begun with hold");
   command->add_flag("--json", flags->json, "Print a line of JSON for each step and nothing else");
   command->footer(
       "Examples:\n"

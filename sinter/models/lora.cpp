@@ -24,7 +24,8 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr const char *kConfig = "adapter_config.json", *kWeights = "adapter_model.safetensors";
-constexpr std::string_view kPrefix = "base_model.model.", kA = ".lora_A.weight", kB = ".lora_B.weight", kWeight = ".weight";
+constexpr std::string_view kPrefix = "base_model.model.", kA = ".lora_A.weight", kB = ".lora_B.weight",
+                           kWeight = ".weight";
 
 // Linear layers by their names in the checkpoint.
 std::map<std::string, nn::LinearImpl*> layers_of(Model& model) {
@@ -65,7 +66,8 @@ void Lora::add(const std::string& name, nn::LinearImpl& layer, const Tensor& a, 
 
 void Lora::attach() {
   for (auto& layer : layers_) {
-    auto change = [a = layer.a, b = layer.b, scale = scale_](nn::Module&, const TensorList& inputs, TensorList& outputs) {
+    auto change = [a = layer.a, b = layer.b, scale = scale_](nn::Module&, const TensorList& inputs,
+                                                             TensorList& outputs) {
       outputs[0] = outputs[0] + linear(linear(inputs[0], a), b) * scale;
     };
     layer.hook = layer.layer->register_forward_hook(change);
@@ -93,13 +95,13 @@ Lora::Lora(const std::shared_ptr<Model>& model, const LoraOptions& options) : mo
     check(met, "LoRA: {} has no linear layer '{}'; there are {}", model->config().architecture, target, list);
   }
   for (auto& [name, layer] : all) {
-    bool chosen = options.targets.empty()
-                      ? !is_head(name)
-                      : std::any_of(options.targets.begin(), options.targets.end(),
-                                    [&, n = name](auto& target) { return ends_in(n, target); });
+    bool chosen = options.targets.empty() ? !is_head(name)
+                                          : std::any_of(options.targets.begin(), options.targets.end(),
+                                                        [&, n = name](auto& target) { return ends_in(n, target); });
     if (!chosen) continue;
     TensorOptions like = TensorOptions(kFloat32).device(layer->weight.device());
-    Tensor a = empty({options.rank, layer->weight.size(1)}, like), b = zeros({layer->weight.size(0), options.rank}, like);
+    Tensor a = empty({options.rank, layer->weight.size(1)}, like),
+           b = zeros({layer->weight.size(0), options.rank}, like);
     nn::init::kaiming_uniform_(a, std::sqrt(5.0));
     add(name, *layer, a, b);
   }
@@ -115,11 +117,12 @@ Lora::Lora(const std::shared_ptr<Model>& model, const std::string& folder) : mod
   check(config.text("bias", "none") == "none" && config.texts("modules_to_save").empty(),
         "LoRA: '{}' holds more than low-rank matrices, which is not supported", folder);
   for (auto* key : {"rank_pattern", "alpha_pattern"})
-    check(!config.object(key) || config.object(key)->keys().empty(), "LoRA: '{}' has a {}, which is not supported", folder,
-          key);
+    check(!config.object(key) || config.object(key)->keys().empty(), "LoRA: '{}' has a {}, which is not supported",
+          folder, key);
   options_.rank = config.size("r");
   options_.alpha = config.number("lora_alpha");
-  scale_ = options_.alpha / (config.boolean("use_rslora", false) ? std::sqrt(double(options_.rank)) : double(options_.rank));
+  scale_ =
+      options_.alpha / (config.boolean("use_rslora", false) ? std::sqrt(double(options_.rank)) : double(options_.rank));
   auto all = layers_of(*model);
   SafeTensorsFile file((root / kWeights).string());
   std::set<std::string> ends;
@@ -128,7 +131,8 @@ Lora::Lora(const std::shared_ptr<Model>& model, const std::string& folder) : mod
     bool known = key.starts_with(kPrefix) && key.ends_with(kA);
     std::string name = known ? key.substr(kPrefix.size(), key.size() - kPrefix.size() - kA.size()) : "";
     auto found = all.find(name);
-    check(found != all.end(), "LoRA: '{}' in '{}' belongs to no linear layer of {}", key, folder, model->config().architecture);
+    check(found != all.end(), "LoRA: '{}' in '{}' belongs to no linear layer of {}", key, folder,
+          model->config().architecture);
     nn::LinearImpl& layer = *found->second;
     auto read = [&](std::string_view end) {
       return file.tensor(std::string(kPrefix) + name + std::string(end)).to(kFloat32).to(layer.weight.device()).clone();
@@ -162,17 +166,17 @@ void Lora::save(const std::string& folder, const std::string& base, std::optiona
   }
   for (auto& layer : layers_) targets.insert(layer.name.substr(layer.name.rfind('.') + 1));
   bool transposed = !family_of(ConfigFile::parse(model_->origin(), "config.json")).transposed.empty();
-  nlohmann::json config = {{"peft_type", "LORA"},
-                           {"task_type", dynamic_cast<CausalLM*>(model_.get()) ? "CAUSAL_LM" : "FEATURE_EXTRACTION"},
-                           {"base_model_name_or_path", base},
-                           {"r", options_.rank},
-                           {"lora_alpha", scale_ * double(options_.rank)},
-                           {"lora_dropout", 0.0},
-                           {"bias", "none"},
-                           {"target_modules", options_.targets.empty() ? std::vector(targets.begin(), targets.end())
-                                                                       : options_.targets},
-                           {"fan_in_fan_out", transposed},
-                           {"inference_mode", true}};
+  nlohmann::json config = {
+      {"peft_type", "LORA"},
+      {"task_type", dynamic_cast<CausalLM*>(model_.get()) ? "CAUSAL_LM" : "FEATURE_EXTRACTION"},
+      {"base_model_name_or_path", base},
+      {"r", options_.rank},
+      {"lora_alpha", scale_ * double(options_.rank)},
+      {"lora_dropout", 0.0},
+      {"bias", "none"},
+      {"target_modules", options_.targets.empty() ? std::vector(targets.begin(), targets.end()) : options_.targets},
+      {"fan_in_fan_out", transposed},
+      {"inference_mode", true}};
   PendingFile file("LoRA", (fs::path(folder) / kConfig).string());
   file.write(config.dump(2) + "\n");
   file.commit();

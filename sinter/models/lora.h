@@ -1,6 +1,6 @@
 #pragma once
-// Low-rank adapters: y = W x + alpha / rank · B A x in the place of W x, where A and B are trained and W is not. Files are
-// those of PEFT: adapter_config.json and adapter_model.safetensors.
+// Low-rank adapters: y = W x + alpha / rank · B A x in the place of W x, where A and B are trained and W is not.
+// Files are those of PEFT: adapter_config.json and adapter_model.safetensors.
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,13 +14,15 @@ namespace sinter::models {
 struct LoraOptions {
   int64_t rank = 8;
   double alpha = 16;
-  // Which linear layers, by the ends of their names in the checkpoint ("q_proj", "mlp.up_proj"); none: all but the head.
+  // Which linear layers, by the ends of their names in the checkpoint ("q_proj", "mlp.up_proj"); none: all but the
+  // head.
   std::vector<std::string> targets = {};
 };
 
 class Lora {
  public:
-  // A new one, that changes nothing yet: A is drawn from the default generator, B is zero. In f32, on the model's device. An
+  // A new one, that changes nothing yet: A is drawn from the default generator, B is zero. In f32, on the model's
+  // device. An
   // Error names targets that meet no layer.
   Lora(const std::shared_ptr<Model>& model, const LoraOptions& options);
   // One from a folder.

@@ -26,18 +26,21 @@ class Feed {
   // Each batch of what is held back, in order; the last may be smaller.
   virtual void each_held_out(FunctionRef<void(const data::Example<>& batch)> see) = 0;
 
-  bool holds_out = false;   // whether there is anything held back
-  std::string unit;         // what is counted: "tokens", "images"
-  int64_t units = 0;        // in a batch
+  bool holds_out = false;    // whether there is anything held back
+  std::string unit;          // what is counted: "tokens", "images"
+  int64_t units = 0;         // in a batch
   uint64_t fingerprint = 0;  // of the data
-  std::string summary;      // for people
+  std::string summary;       // for people
 };
 
 // A text: windows of it that begin anywhere to train on, one after the other of the last part to look at.
-std::unique_ptr<Feed> text_feed(const TrainOptions& options, const models::ModelConfig& model, const Tokenizer& tokenizer);
+std::unique_ptr<Feed> text_feed(const TrainOptions& options, const models::ModelConfig& model,
+                                const Tokenizer& tokenizer);
 
-// Pictures in folders, one for each class: in random pieces and mirrored to train on, from the middle to look at. What is held
-// back is a random part. Mean and deviation are those of preprocessor_config.json, where `files` has one.
-std::unique_ptr<Feed> image_feed(const TrainOptions& options, const models::ModelConfig& model, const CheckpointFiles& files);
+// Pictures in folders, one for each class: in random pieces and mirrored to train on, from the middle to look at.
+// What is held back is a random part. Mean and deviation are those of preprocessor_config.json, where `files` has
+// one.
+std::unique_ptr<Feed> image_feed(const TrainOptions& options, const models::ModelConfig& model,
+                                 const CheckpointFiles& files);
 
 }  // namespace sinter::train

@@ -29,15 +29,17 @@ struct Scale {
 
 }  // namespace
 
-std::unique_ptr<Feed> image_feed(const TrainOptions& o, const models::ModelConfig& model, const CheckpointFiles& files) {
+std::unique_ptr<Feed> image_feed(const TrainOptions& o, const models::ModelConfig& model,
+                                 const CheckpointFiles& files) {
   using namespace data::transforms;
   check(model.channels == 3 || model.channels == 1, "train: pictures of {} channels cannot be read", model.channels);
   data::ImageFolder images(o.data, model.channels == 1 ? data::ImageMode::kGray : data::ImageMode::kRGB);
   const int64_t held = int64_t(double(images.size()) * o.held_out), kept = images.size() - held;
-  check(kept >= o.batch, "train: '{}' has {} pictures, {} of them to train on, too few for a batch of {}: give a smaller --batch",
+  check(kept >= o.batch,
+        "train: '{}' has {} pictures, {} of them to train on, too few for a batch of {}: give a smaller --batch",
         o.data, images.size(), kept, o.batch);
-  check(held > 0 || o.held_out == 0, "train: {} % of {} pictures are none: give a larger --held-out, or 0", 100 * o.held_out,
-        images.size());
+  check(held > 0 || o.held_out == 0, "train: {} % of {} pictures are none: give a larger --held-out, or 0",
+        100 * o.held_out, images.size());
   const int64_t side = model.image_size, larger = side * 8 / 7;
   const Scale scale(model, files);
   Normalize normalize(scale.mean, scale.deviation);
@@ -47,13 +49,13 @@ std::unique_ptr<Feed> image_feed(const TrainOptions& o, const models::ModelConfi
   auto looked_at = parts[1].map(Resize(larger)).map(CenterCrop(side)).map(ToFloat()).map(normalize);
   std::optional<decltype(looked_at)> held_out;
   if (held > 0) held_out = looked_at;
-  auto feed = std::make_unique<LoaderFeed<decltype(train), decltype(looked_at)>>(std::move(train), std::move(held_out), o);
+  auto feed =
+      std::make_unique<LoaderFeed<decltype(train), decltype(looked_at)>>(std::move(train), std::move(held_out), o);
   feed->unit = "images";
   feed->units = o.batch;
   for (int64_t i = 0; i < images.size(); ++i)
     feed->fingerprint = hash_text(std::filesystem::relative(images.path(i), o.data).string(), feed->fingerprint);
-  feed->summary =
-      format("{} images of {} classes, {} of them held back", images.size(), images.classes().size(), held);
+  feed->summary = format("{} images of {} classes, {} of them held back", images.size(), images.classes().size(), held);
   return feed;
 }
 

@@ -19,7 +19,8 @@ namespace {
 // Decay is for matrices: it would pull norms away from 1 and biases to nothing for no gain.
 std::vector<optim::ParamGroup<optim::AdamWOptions>> groups_of(const TensorList& parameters, const TrainOptions& o) {
   auto options = optim::AdamWOptions(o.lr).betas({o.beta1, o.beta2}).weight_decay(o.weight_decay);
-  optim::ParamGroup<optim::AdamWOptions> matrices{{}, options}, others{{}, optim::AdamWOptions(options).weight_decay(0)};
+  optim::ParamGroup<optim::AdamWOptions> matrices{{}, options},
+      others{{}, optim::AdamWOptions(options).weight_decay(0)};
   for (auto& parameter : parameters) (parameter.dim() >= 2 ? matrices : others).params.push_back(parameter);
   std::vector<optim::ParamGroup<optim::AdamWOptions>> groups;
   for (auto* group : {&matrices, &others})

@@ -34,8 +34,8 @@ std::vector<StepRecord> read_lines(const std::string& path, int64_t last_step, s
     }
     StepRecord step;
     step.step = line.at("step").get<int64_t>();
-    for (auto& [name, to] : {std::pair("loss", &step.loss), {"lr", &step.lr}, {"grad_norm", &step.grad_norm},
-                             {"seconds", &step.seconds}})
+    for (auto& [name, to] :
+         {std::pair("loss", &step.loss), {"lr", &step.lr}, {"grad_norm", &step.grad_norm}, {"seconds", &step.seconds}})
       *to = line.at(name).get<double>();
     steps.push_back(step);
   }
@@ -57,7 +57,8 @@ FileHandle open_trimmed(const std::string& path, int64_t last_step, std::vector<
 
 }  // namespace
 
-LossLog::LossLog(const std::string& path, int64_t last_step) : path_(path), file_(open_trimmed(path, last_step, steps_)) {
+LossLog::LossLog(const std::string& path, int64_t last_step)
+    : path_(path), file_(open_trimmed(path, last_step, steps_)) {
   check(file_.get() >= 0, "train: cannot write '{}': {}", path, std::strerror(errno));
 }
 
@@ -85,15 +86,13 @@ std::string LossLog::add_held_out(double loss) {
   return append(json{{"step", steps_.back().step}, {kHeldOut, loss}}.dump());
 }
 
-void LossLog::sync() {
-  check(fsync(file_.get()) == 0, "train: cannot write '{}': {}", path_, std::strerror(errno));
-}
+void LossLog::sync() { check(fsync(file_.get()) == 0, "train: cannot write '{}': {}", path_, std::strerror(errno)); }
 
 void LossLog::write_csv(const std::string& path) const {
   std::string text = "step,loss,held_out_loss,lr,grad_norm,seconds\n";
   for (auto& r : steps_)
-    text += format("{},{},{},{},{},{}\n", r.step, r.loss, r.held_out_loss ? double_to_string(*r.held_out_loss) : "", r.lr,
-                   r.grad_norm, r.seconds);
+    text += format("{},{},{},{},{},{}\n", r.step, r.loss, r.held_out_loss ? double_to_string(*r.held_out_loss) : "",
+                   r.lr, r.grad_norm, r.seconds);
   write_whole(path, text);
 }
 

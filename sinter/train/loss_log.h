@@ -1,6 +1,6 @@
 #pragma once
-// What a run has to tell of each step, in memory and on disk: a line of JSON for each, written as it happens, and a table of
-// all (CSV).
+// What a run has to tell of each step, in memory and on disk: a line of JSON for each, written as it happens, and a
+// table of all (CSV).
 #include <cstdint>
 #include <optional>
 #include <string>

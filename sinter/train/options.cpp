@@ -33,15 +33,22 @@ void check_one_of(const char* name, const std::string& value, std::initializer_l
 }  // namespace
 
 void TrainOptions::check() const {
-  sinter::check(model.empty() != config.empty(),
-                "train: give a checkpoint to fine-tune (--model) or a config.json to train from random weights (--config), "
-                "one of the two");
+  sinter::check(
+      model.empty() != config.empty(),
+      "train: give a checkpoint to fine-tune (--model) or a config.json to train from random weights (--config), "
+      "one of the two");
   sinter::check(!data.empty(), "train: give the text or the pictures to train on (--data)");
   sinter::check(!out.empty(), "train: give the folder for checkpoints and losses (--out)");
-  for (auto& [name, value] : {std::pair("steps", steps), {"batch", batch}, {"length", length}, {"accumulate", accumulate}})
+  for (auto& [name, value] :
+       {std::pair("steps", steps), {"batch", batch}, {"length", length}, {"accumulate", accumulate}})
     check_least(name, value, 1);
-  for (auto& [name, value] : {std::pair("warmup", warmup), {"eval-every", eval_every}, {"save-every", save_every},
-                              {"keep", keep}, {"workers", workers}, {"seed", seed}, {"lora-rank", lora_rank}})
+  for (auto& [name, value] : {std::pair("warmup", warmup),
+                              {"eval-every", eval_every},
+                              {"save-every", save_every},
+                              {"keep", keep},
+                              {"workers", workers},
+                              {"seed", seed},
+                              {"lora-rank", lora_rank}})
     check_least(name, value, 0);
   check_range("lr", lr, 0, 1e3);
   check_range("final-lr", final_lr, 0, lr);
@@ -49,8 +56,10 @@ void TrainOptions::check() const {
   check_range("clip", clip, 0, 1e9);
   check_range("noise", noise, 0, 1);
   check_range("held-out", held_out, 0, 0.9);
-  sinter::check(!trains_adapter() || !model.empty(), "train: an adapter is for a model that exists; name it with --model");
-  sinter::check(trains_adapter() || !merge, "train: --merge is for adapters; say what kind with --lora-rank or --adapter");
+  sinter::check(!trains_adapter() || !model.empty(),
+                "train: an adapter is for a model that exists; name it with --model");
+  sinter::check(trains_adapter() || !merge,
+                "train: --merge is for adapters; say what kind with --lora-rank or --adapter");
   sinter::check(lora_rank == 0 || adapter.empty(), "train: --adapter has its own rank; leave out --lora-rank");
   check_one_of("schedule", schedule, {"constant", "linear", "cosine"});
   check_one_of("autocast", autocast, {"none", "bf16"});
@@ -77,8 +86,8 @@ TrainOptions resumed(const TrainOptions& options, const std::set<std::string>& g
       return;
     }
     check(text.may_change || field == value,
-          "train: --{} was {} when the run began; leave it out to go on, or begin another run with another --out", text.name,
-          found->dump());
+          "train: --{} was {} when the run began; leave it out to go on, or begin another run with another --out",
+          text.name, found->dump());
   });
   return out;
 }

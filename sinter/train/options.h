@@ -1,6 +1,6 @@
 #pragma once
-// What a training run is asked for. Each option is listed once, with its help: the command line, the file that a checkpoint
-// keeps them in, and the comparison when a run is resumed read that list.
+// What a training run is asked for. Each option is listed once, with its help: the command line, the file that a
+// checkpoint keeps them in, and the comparison when a run is resumed read that list.
 #include <cstdint>
 #include <set>
 #include <string>
@@ -36,7 +36,8 @@ template <class Options, class F>
 void for_each_option(Options& o, F f) {
   using Text = OptionText;
   f(Text{"model", "Checkpoint to fine-tune: a folder, or a hub id in the local Hugging Face cache", true}, o.model);
-  f(Text{"config", "Train from random weights: a config.json, its folder, or a name such as llama-125m", true}, o.config);
+  f(Text{"config", "Train from random weights: a config.json, its folder, or a name such as llama-125m", true},
+    o.config);
   f(Text{"tokenizer", "Folder of tokenizer.json, where the model's has none", true}, o.tokenizer);
   f(Text{"data", "A text file; for a classifier a folder with a folder of pictures for each class", true}, o.data);
   f(Text{"steps", "Steps of the optimiser in all", true}, o.steps);
@@ -53,16 +54,19 @@ void for_each_option(Options& o, F f) {
   f(Text{"clip", "The norm that gradients are scaled down to; 0: as they are"}, o.clip);
   f(Text{"noise", "Share of the ids that go in which are replaced by random ones"}, o.noise);
   f(Text{"autocast", "Products in this type, weights and sums in f32: none or bf16"}, o.autocast);
-  f(Text{"held-out", "Share of the data that is never trained on: the end of a text, some of the pictures"}, o.held_out);
+  f(Text{"held-out", "Share of the data that is never trained on: the end of a text, some of the pictures"},
+    o.held_out);
   f(Text{"lora-rank", "Train an adapter of this rank and leave the model as it is; 0: train the model"}, o.lora_rank);
   f(Text{"lora-alpha", "Times this over the rank is what an adapter adds"}, o.lora_alpha);
   f(Text{"lora-targets", "Linear layers that get one: q_proj,v_proj (default: all but the head)"}, o.lora_targets);
   f(Text{"adapter", "Folder of an adapter to go on with, in the place of --lora-rank", true}, o.adapter);
   f(Text{"merge", "Write the model with the adapter added to its weights, not the adapter", true}, o.merge);
-  f(Text{"eval-every", "Steps from one look at the held-out data to the next; 0: at the end alone", true}, o.eval_every);
+  f(Text{"eval-every", "Steps from one look at the held-out data to the next; 0: at the end alone", true},
+    o.eval_every);
   f(Text{"save-every", "Steps from one checkpoint to the next; 0: at the end alone", true}, o.save_every);
   f(Text{"keep", "Checkpoints to keep, the newest; 0: all", true}, o.keep);
-  f(Text{"save-dtype", "Type of the weights in a checkpoint: f32, bf16, f16 (default: the model's)", true}, o.save_dtype);
+  f(Text{"save-dtype", "Type of the weights in a checkpoint: f32, bf16, f16 (default: the model's)", true},
+    o.save_dtype);
   f(Text{"seed", "Of random weights, order and noise"}, o.seed);
   f(Text{"workers", "Threads that make batches; 0: the one that trains", true}, o.workers);
   f(Text{"device", "Where to train: cpu, cuda, cuda:1", true}, o.device);
@@ -71,8 +75,8 @@ void for_each_option(Options& o, F f) {
 
 // The options as a JSON object, but for `out`.
 std::string to_json(const TrainOptions& options);
-// Those of a run that goes on: what `stored` (to_json's) says, where `given` does not name an option. An Error names one that
-// is given, differs from what is stored, and may not change.
+// Those of a run that goes on: what `stored` (to_json's) says, where `given` does not name an option. An Error names
+// one that is given, differs from what is stored, and may not change.
 TrainOptions resumed(const TrainOptions& options, const std::set<std::string>& given, const std::string& stored);
 
 }  // namespace sinter::train

@@ -30,7 +30,8 @@ fs::path made(const std::string& path) {
 // What its entries point to is on the disk; this is about the entries.
 void sync_folder(const fs::path& path) {
   FileHandle folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  check(folder.get() >= 0 && fsync(folder.get()) == 0, "train: cannot write '{}': {}", path.string(), std::strerror(errno));
+  check(folder.get() >= 0 && fsync(folder.get()) == 0, "train: cannot write '{}': {}", path.string(),
+        std::strerror(errno));
 }
 
 std::optional<int64_t> step_of(const std::string& name) {

@@ -58,14 +58,16 @@ DType type_in(const ConfigFile& config) {
 
 // The model with an output for each of these classes: itself where they are its own, else one with another head and the
 // same weights elsewhere.
-std::shared_ptr<models::Model> with_classes(const std::shared_ptr<models::Model>& model, const std::vector<std::string>& classes,
-                                            const TrainOptions& o) {
+std::shared_ptr<models::Model> with_classes(const std::shared_ptr<models::Model>& model,
+                                            const std::vector<std::string>& classes, const TrainOptions& o) {
   auto config = nlohmann::json::parse(model->origin());
   nlohmann::json names = nlohmann::json::object(), numbers = nlohmann::json::object();
   for (size_t i = 0; i < classes.size(); ++i) names[std::to_string(i)] = classes[i], numbers[classes[i]] = i;
   if (config.value("id2label", nlohmann::json()) == names) return model;
-  check(!o.trains_adapter(), "train: the classes of '{}' are not the model's, and an adapter leaves its head as it is; train "
-        "without --lora-rank", o.data);
+  check(!o.trains_adapter(),
+        "train: the classes of '{}' are not the model's, and an adapter leaves its head as it is; train "
+        "without --lora-rank",
+        o.data);
   config["id2label"] = names;
   config["label2id"] = numbers;
   config.erase("num_labels");

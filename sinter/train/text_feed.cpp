@@ -38,9 +38,11 @@ std::unique_ptr<Feed> text_feed(const TrainOptions& o, const models::ModelConfig
   const size_t held = size_t(double(all.size()) * o.held_out), kept = all.size() - held;
   auto windows = [&](std::span<const int64_t> part, const char* what, int64_t stride, int64_t least) {
     check(int64_t(part.size()) > o.length && (int64_t(part.size()) - 1 - o.length) / stride + 1 >= least,
-          "train: '{}' has {} tokens, {} of them {}, too few for a batch of {} windows of {}: give a longer text, or a smaller "
+          "train: '{}' has {} tokens, {} of them {}, too few for a batch of {} windows of {}: give a longer text, or a "
+          "smaller "
           "--length, --batch{}",
-          o.data, all.size(), part.size(), what, least, o.length, o.held_out > 0 ? " or another --held-out (0: none)" : "");
+          o.data, all.size(), part.size(), what, least, o.length,
+          o.held_out > 0 ? " or another --held-out (0: none)" : "");
     return data::TokenDataset::from_ids(part, data::TokenOptions(o.length).stride(stride).vocab_size(model.vocab_size));
   };
   auto train = windows(all.first(kept), "to train on", 1, o.batch).map(ReplaceIds{o.noise, model.vocab_size});

@@ -51,7 +51,8 @@ void fill(const NamedTensors& targets, const NamedTensors& values, const std::st
 json read_state(const std::string& folder) {
   MappedFile file("train", (fs::path(folder) / kState).string());
   json state = json::parse(file.bytes(), nullptr, /*allow_exceptions=*/false);
-  check(state.is_object() && state.contains("step") && state.contains("options"), "train: '{}/{}' is damaged", folder, kState);
+  check(state.is_object() && state.contains("step") && state.contains("options"), "train: '{}/{}' is damaged", folder,
+        kState);
   return state;
 }
 
@@ -59,6 +60,13 @@ void write_file(const std::string& path, const std::string& text) {
   PendingFile file("train", path);
   file.write(text);
   file.commit();
+}
+
+// Paths that hold wherever a run is gone on with.
+TrainOptions with_whole_paths(TrainOptions options) {
+  for (auto* path : {&options.model, &options.config, &options.tokenizer, &options.data, &options.adapter})
+    if (!path->empty() && fs::exists(*path)) *path = fs::absolute(*path).lexically_normal().string();
+  return options;
 }
 
 }  // namespace
@@ -86,11 +94,13 @@ struct Trainer::State {
     const models::Model& model = *start.model;
     if (dynamic_cast<const models::ImageClassifier*>(&model)) return image_feed(options, model.config(), start.files);
     check(dynamic_cast<const models::CausalLM*>(&model) != nullptr,
-          "train: {} neither predicts tokens nor classifies images; such models are trained by a program of one's own, see \"A "
+          "train: {} neither predicts tokens nor classifies images; such models are trained by a program of one's own, "
+          "see \"A "
           "training loop\" in the guide",
           model.config().architecture);
     check(start.files.read("tokenizer.json").has_value(),
-          "train: '{}' has no tokenizer.json, which text needs; --tokenizer names a folder that has one", start.files.name());
+          "train: '{}' has no tokenizer.json, which text needs; --tokenizer names a folder that has one",
+          start.files.name());
     return text_feed(options, model.config(), Tokenizer::from_pretrained(start.files));
   }
 
@@ -131,8 +141,11 @@ struct Trainer::State {
     add_all(tensors, kData, feed->state_dict());
     save_safetensors((fs::path(to) / kTensors).string(), tensors);
     auto draws = default_generator().position();
-    json state = {{"step", step}, {"options", json::parse(to_json(options))}, {"data", feed->fingerprint},
-                  {"seed", draws.seed}, {"draws", draws.offset}};
+    json state = {{"step", step},
+                  {"options", json::parse(to_json(options))},
+                  {"data", feed->fingerprint},
+                  {"seed", draws.seed},
+                  {"draws", draws.offset}};
     write_file((fs::path(to) / kState).string(), state.dump(2) + "\n");
   }
 
@@ -157,20 +170,22 @@ struct Trainer::State {
     auto result = learner->step(batches);
     ++step;
     check(std::isfinite(result.loss) && std::isfinite(result.grad_norm),
-          "train: the {} is {} at step {}; a smaller --lr, a longer --warmup or a smaller --clip may help. Checkpoints are as "
+          "train: the {} is {} at step {}; a smaller --lr, a longer --warmup or a smaller --clip may help. Checkpoints "
+          "are as "
           "they were",
           std::isfinite(result.loss) ? "norm of the gradients" : "loss",
           std::isfinite(result.loss) ? result.grad_norm : result.loss, step);
     double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    StepRecord record{step, result.loss, result.lr, result.grad_norm, seconds,
-                      double(feed->units * options.accumulate) / seconds};
+    StepRecord record{
+        step, result.loss, result.lr, result.grad_norm, seconds, double(feed->units * options.accumulate) / seconds};
     observer.on_step(record, log->add(record, feed->unit));
   }
 
   std::string summary() const {
     int64_t trained = 0, all = start.model->parameter_count();
     for (auto& [name, tensor] : start.trained()) trained += tensor.numel();
-    return format("{} parameters{}, {}", all, start.adapter ? format(", an adapter of {}", trained) : "", feed->summary);
+    return format("{} parameters{}, {}", all, start.adapter ? format(", an adapter of {}", trained) : "",
+                  feed->summary);
   }
 
   bool is_due(int64_t every) const { return step == options.steps || (every > 0 && step % every == 0); }
@@ -179,14 +194,14 @@ struct Trainer::State {
 Trainer::Trainer(const TrainOptions& options, bool resume, const std::set<std::string>& given)
     : state_(std::make_unique<State>()) {
   State& s = *state_;
-  s.options = options;
+  s.options = with_whole_paths(options);
   if (!resume) options.check();
   s.folder = std::make_unique<RunFolder>(options.out);
   auto latest = s.folder->latest();
   check(!latest || resume, "train: '{}' holds a run already; --resume goes on with it, another --out begins a new one",
         options.out);
   std::string checkpoint = latest ? s.folder->checkpoint(*latest) : "";
-  if (latest) s.options = resumed(options, given, read_state(checkpoint)["options"].dump());
+  if (latest) s.options = resumed(s.options, given, read_state(checkpoint)["options"].dump());
   s.options.check();
   s.make(checkpoint);
   if (latest) s.load(checkpoint);

@@ -1,6 +1,6 @@
 #pragma once
-// A run of training from its options: loads or makes the model, takes the steps, writes checkpoints and losses, and goes on
-// where a run was ended.
+// A run of training from its options: loads or makes the model, takes the steps, writes checkpoints and losses, and
+// goes on where a run was ended.
 #include <memory>
 #include <set>
 #include <string>
@@ -29,13 +29,13 @@ struct TrainResult {
 
 class Trainer {
  public:
-  // With `resume` the newest checkpoint in options.out is gone on from, where there is one; `given` names the options that
-  // were told and are not just defaults. Without, such a checkpoint is an Error.
+  // With `resume` the newest checkpoint in options.out is gone on from, where there is one; `given` names the options
+  // that were told and are not just defaults. Without, such a checkpoint is an Error.
   Trainer(const TrainOptions& options, bool resume, const std::set<std::string>& given);
   ~Trainer();
 
-  // Takes the steps that are left. A loss or gradient that is not finite is an Error that names the step; checkpoints stay
-  // as they were.
+  // Takes the steps that are left. A loss or gradient that is not finite is an Error that names the step; checkpoints
+  // stay as they were.
   TrainResult run(Observer& observer);
   // All steps so far.
   const LossLog& log() const;

@@ -58,8 +58,9 @@ TrainRuns::TrainRuns() {
 
 std::string TrainRuns::arguments(const std::string& out, int steps, int save_every) const {
   return "train --config " + file("config.json") + " --tokenizer " SINTER_SOURCE_DIR "/assets/whale-5m --data " +
-         file("text.txt") + " --out " + file(out) + " --batch 4 --length 16 --lr 0.01 --noise 0.1 --eval-every 5 --steps " +
-         std::to_string(steps) + " --save-every " + std::to_string(save_every);
+         file("text.txt") + " --out " + file(out) +
+         " --batch 4 --length 16 --lr 0.01 --noise 0.1 --eval-every 5 --steps " + std::to_string(steps) +
+         " --save-every " + std::to_string(save_every);
 }
 
 std::string TrainRuns::losses(const std::string& out) const {

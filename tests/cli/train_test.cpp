@@ -35,6 +35,17 @@ TEST(CliTrain, TrainsAndGenerates) {
   EXPECT_TRUE(contains(curve.str(), "<polyline"));
 }
 
+// The paths that a run was begun with hold in another folder too.
+TEST(CliTrain, GoesOnFromAnotherFolder) {
+  TrainRuns runs;
+  std::string begun = runs.arguments("run", 4, 2);
+  for (std::string name : {"text.txt", "config.json"}) begun.replace(begun.find(runs.file(name)), runs.file(name).size(), name);
+  auto first = run_command(begun, "cd " + runs.file("") + ";");
+  ASSERT_EQ(first.code, 0) << first.err;
+  auto second = run_command("train --resume --steps 6 --out " + runs.file("run"));
+  EXPECT_EQ(second.code, 0) << second.err;
+}
+
 TEST(CliTrain, LinesOfJson) {
   TrainRuns runs;
   auto result = run_command(runs.arguments("run", 5, 0) + " --json");
@@ -52,8 +63,9 @@ TEST(CliTrain, LinesOfJson) {
 
 TEST(CliTrain, AnAdapterGenerates) {
   TrainRuns runs;
-  auto trained = run_command("train --model " SINTER_SOURCE_DIR "/assets/whale-5m --data " + runs.file("text.txt") +
-                             " --out " + runs.file("adapter") + " --lora-rank 4 --lr 0.02 --steps 8 --batch 4 --length 32");
+  auto trained =
+      run_command("train --model " SINTER_SOURCE_DIR "/assets/whale-5m --data " + runs.file("text.txt") + " --out " +
+                  runs.file("adapter") + " --lora-rank 4 --lr 0.02 --steps 8 --batch 4 --length 32");
   ASSERT_EQ(trained.code, 0) << trained.err;
   std::string start = "generate --prompt 'Call me' --max-new-tokens 12 --json ";
   auto with = run_command(start + "--adapter " + runs.file("adapter/latest")), without = run_command(start);

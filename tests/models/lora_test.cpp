@@ -117,7 +117,8 @@ TEST(Lora, SaysWhatDoesNotFit) {
   Lora(load("gpt2"), LoraOptions{}).save(own.path().string(), "");
   error = message_of([&] { Lora(model, own.path().string()); });
   EXPECT_NE(error.find("belongs to no linear layer"), std::string::npos) << error;
-  std::ofstream(own.file("adapter_config.json")) << R"({"peft_type": "LORA", "r": 8, "lora_alpha": 8, "use_dora": true})";
+  std::ofstream(own.file("adapter_config.json"))
+      << R"({"peft_type": "LORA", "r": 8, "lora_alpha": 8, "use_dora": true})";
   error = message_of([&] { Lora(model, own.path().string()); });
   EXPECT_NE(error.find("use_dora"), std::string::npos) << error;
 }
