@@ -7,6 +7,7 @@
 #include "sinter/capture/compiler.h"
 #include "sinter/engine/report.h"
 #include "sinter/nn/init.h"
+#include "sinter/ops/creation.h"
 #include "sinter/ops/norm.h"
 #include "sinter/ops/pointwise.h"
 #include "sinter/ops/reduce.h"
@@ -46,10 +47,21 @@ std::unique_ptr<optim::LRScheduler> schedule_of(optim::Optimizer& optimizer, con
   return std::make_unique<optim::SequentialLR>(optimizer, parts, milestones);
 }
 
+// AdamW would make its averages at the first step, which would then be a program of its own.
+void begin_averages(optim::AdamW& optimizer) {
+  NamedTensors state;
+  for (size_t group = 0, i = 0; group < optimizer.num_groups(); ++group)
+    for (auto& parameter : optimizer.params(group)) {
+      for (auto* name : {"exp_avg", "exp_avg_sq"}) state.emplace_back(format("{}.{}", i, name), zeros_like(parameter));
+      ++i;
+    }
+  optimizer.load_state_dict(state);
+}
+
 }  // namespace
 
 struct Learner::Programs {
-  using Step = std::function<TensorList(const Tensor& x, const Tensor& y, bool first, bool last)>;
+  using Step = std::function<TensorList(const Tensor& x, const Tensor& y, bool last)>;
   using Loss = std::function<Tensor(const Tensor& x, const Tensor& y)>;
   Step step;
   Loss held_out;
@@ -63,7 +75,8 @@ Learner::Learner(std::shared_ptr<models::Model> model, const TensorList& paramet
       optimizer_(std::make_unique<optim::AdamW>(groups_of(parameters, options))),
       schedule_(schedule_of(*optimizer_, options)),
       programs_(std::make_unique<Programs>()) {
-  auto step = [this](const Tensor& x, const Tensor& y, bool first, bool last) { return run(x, y, first, last); };
+  begin_averages(*optimizer_);
+  auto step = [this](const Tensor& x, const Tensor& y, bool last) { return run(x, y, last); };
   auto held_out = [this](const Tensor& x, const Tensor& y) {
     NoGradGuard no_grad;
     return loss(x, y);
@@ -101,8 +114,7 @@ Tensor Learner::loss(const Tensor& x, const Tensor& y) const {
   return cross_entropy(logits.reshape({-1, logits.size(-1)}).to(kFloat32), y.reshape({-1}));
 }
 
-TensorList Learner::run(const Tensor& x, const Tensor& y, bool first, bool last) {
-  if (first) optimizer_->zero_grad();
+TensorList Learner::run(const Tensor& x, const Tensor& y, bool last) {
   Tensor value = loss(x, y);
   (value / double(options_.accumulate)).backward();
   if (!last) return {value.detach()};
@@ -115,6 +127,8 @@ TensorList Learner::run(const Tensor& x, const Tensor& y, bool first, bool last)
     norm = nn::utils::get_total_norm(gradients);
   }
   optimizer_->step();
+  // At the end, so that every step begins alike and gradients are nothing that outlives the program.
+  optimizer_->zero_grad();
   return {value.detach(), norm};
 }
 
@@ -123,7 +137,7 @@ Learner::Result Learner::step(std::span<const data::Example<>> batches) {
   Result result{.lr = optimizer_->lr()};
   TensorList losses, last;
   for (size_t i = 0; i < batches.size(); ++i) {
-    last = programs_->step(batches[i].data, batches[i].target, i == 0, i + 1 == batches.size());
+    last = programs_->step(batches[i].data, batches[i].target, i + 1 == batches.size());
     losses.push_back(last[0]);
   }
   schedule_->step();

@@ -36,7 +36,8 @@ class Learner {
   double flops() const;
 
  private:
-  TensorList run(const Tensor& x, const Tensor& y, bool first, bool last);
+  // Forward and backward; with `last` the step too. The loss, then the norm of the gradients.
+  TensorList run(const Tensor& x, const Tensor& y, bool last);
   Tensor loss(const Tensor& x, const Tensor& y) const;
 
   std::shared_ptr<models::Model> model_;
