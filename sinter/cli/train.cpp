@@ -86,17 +86,18 @@ class Report final : public train::Observer {
                           fixed(*record.held_out_loss, 4))
                 << std::endl;
   }
-  void on_saved(int64_t, const std::string& folder) override {
+  void on_saved(int64_t, const std::string&) override {
     PendingFile file("train", trainer_.options().out + "/loss.svg");
     file.write(curve_svg(trainer_.log(), trainer_.options().out));
     file.commit();
-    folder_ = folder;
   }
-  void finish() {
+  void finish(const train::TrainResult& result) {
     bar_.reset();
     if (json_) return;
-    if (!folder_.empty()) std::cout << "the model is in " << folder_ << "\n";
     if (taken_ > kCompiling) std::cout << speed() << "\n";
+    if (result.steps == 0)
+      std::cout << format("all {} steps are taken; --steps asks for more\n", trainer_.options().steps);
+    std::cout << "the model is in " << result.checkpoint << "\n";
   }
 
  private:
@@ -116,15 +117,13 @@ class Report final : public train::Observer {
   std::optional<Progress> bar_;
   int64_t taken_ = 0;
   double seconds_ = 0, units_ = 0, flops_ = 0;
-  std::string folder_;
 };
 
 void run_train(const Flags& flags, const std::set<std::string>& given) {
   if (flags.threads) set_num_threads(flags.threads);
   train::Trainer trainer(flags.options, flags.resume, given);
   Report report(trainer, flags.json);
-  trainer.run(report);
-  report.finish();
+  report.finish(trainer.run(report));
 }
 
 }  // namespace

@@ -18,6 +18,24 @@ namespace {
 
 constexpr const char* kHeldOut = "held_out_loss";
 
+// False for what is no line of ours. The record of a loss on what is held back has nothing else.
+bool read_line(std::string_view text, StepRecord& record) {
+  json line = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  auto read = [&](const char* name, auto& to) {
+    if (!line.is_object() || !line.contains(name) || !line[name].is_number()) return false;
+    to = line[name].get<std::remove_reference_t<decltype(to)>>();
+    return true;
+  };
+  double held_out = 0;
+  if (!read("step", record.step)) return false;
+  if (read(kHeldOut, held_out)) {
+    record.held_out_loss = held_out;
+    return true;
+  }
+  return read("loss", record.loss) && read("lr", record.lr) && read("grad_norm", record.grad_norm) &&
+         read("seconds", record.seconds);
+}
+
 // The steps that a file tells of, with the text of its lines in `kept`.
 std::vector<StepRecord> read_lines(const std::string& path, int64_t last_step, std::string& kept) {
   std::vector<StepRecord> steps;
@@ -25,19 +43,13 @@ std::vector<StepRecord> read_lines(const std::string& path, int64_t last_step, s
   MappedFile file("train", path);
   std::string_view text = file.bytes();
   for (size_t end; (end = text.find('\n')) != std::string_view::npos; text.remove_prefix(end + 1)) {
-    json line = json::parse(text.substr(0, end), nullptr, /*allow_exceptions=*/false);
-    if (!line.is_object() || !line.contains("step") || line["step"].get<int64_t>() > last_step) break;
+    StepRecord record;
+    if (!read_line(text.substr(0, end), record) || record.step > last_step) break;
     kept += std::string(text.substr(0, end)) + "\n";
-    if (line.contains(kHeldOut)) {
-      if (!steps.empty()) steps.back().held_out_loss = line[kHeldOut].get<double>();
-      continue;
-    }
-    StepRecord step;
-    step.step = line.at("step").get<int64_t>();
-    for (auto& [name, to] :
-         {std::pair("loss", &step.loss), {"lr", &step.lr}, {"grad_norm", &step.grad_norm}, {"seconds", &step.seconds}})
-      *to = line.at(name).get<double>();
-    steps.push_back(step);
+    if (!record.held_out_loss)
+      steps.push_back(record);
+    else if (!steps.empty())
+      steps.back().held_out_loss = record.held_out_loss;
   }
   return steps;
 }

@@ -181,6 +181,14 @@ struct Trainer::State {
     observer.on_step(record, log->add(record, feed->unit));
   }
 
+  void look_at_held_out(Observer& observer) {
+    double loss = learner->held_out_loss(*feed);
+    check(std::isfinite(loss), "train: the loss on what is held back is {} after step {}. Checkpoints are as they were",
+          loss, step);
+    std::string line = log->add_held_out(loss);
+    observer.on_held_out(log->steps().back(), line);
+  }
+
   std::string summary() const {
     int64_t trained = 0, all = start.model->parameter_count();
     for (auto& [name, tensor] : start.trained()) trained += tensor.numel();
@@ -220,10 +228,7 @@ TrainResult Trainer::run(Observer& observer) {
   observer.on_start(s.summary(), first, s.options.steps);
   while (s.step < s.options.steps) {
     s.take_step(observer);
-    if (s.feed->holds_out && s.is_due(s.options.eval_every)) {
-      std::string line = s.log->add_held_out(s.learner->held_out_loss(*s.feed));
-      observer.on_held_out(s.log->steps().back(), line);
-    }
+    if (s.feed->holds_out && s.is_due(s.options.eval_every)) s.look_at_held_out(observer);
     if (s.is_due(s.options.save_every)) s.save(observer);
   }
   auto latest = s.folder->latest();

@@ -200,6 +200,28 @@ TEST(Trainer, RefusesWhatCannotBe) {
   EXPECT_TRUE(contains(error([](auto&) {}, true), "--data"));
 }
 
+TEST(LossLog, KeepsTheLinesUpToAStep) {
+  OwnDirectory own;
+  std::string path = own.file("loss.jsonl");
+  {
+    LossLog log(path, 0);
+    for (int64_t step = 1; step <= 3; ++step) log.add({.step = step, .loss = 0.1 * double(step), .lr = 1}, "tokens");
+    log.add_held_out(0.5);
+  }
+  for (auto damage : {"{\"step\":4,\"lo", "[1, 2]\n", "{\"step\": \"four\"}\n", "{\"step\": 4, \"loss\": null}\n"}) {
+    std::ofstream(path, std::ios::app) << damage;
+    LossLog log(path, 3);
+    ASSERT_EQ(log.steps().size(), 3u) << damage;
+    EXPECT_EQ(log.steps()[2].loss, 0.1 * 3);
+    EXPECT_EQ(log.steps()[2].held_out_loss, 0.5);
+    EXPECT_EQ(lines_of(path).size(), 4u) << damage;
+  }
+  LossLog(path, 2).write_csv(own.file("loss.csv"));
+  EXPECT_EQ(lines_of(path).size(), 2u);
+  EXPECT_EQ(lines_of(own.file("loss.csv")),
+            (std::vector<std::string>{"step,loss,held_out_loss,lr,grad_norm,seconds", "1,0.1,,1,0,0", "2,0.2,,1,0,0"}));
+}
+
 TEST(Trainer, OneProcessAtATime) {
   TinyRun run;
   Trainer first = run.start();
