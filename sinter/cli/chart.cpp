@@ -164,7 +164,13 @@ std::string line_chart_svg(const std::string& heading, const std::string& captio
   out += text_at((kLeft + kEnd) / 2, kBottom + 38, "quiet", "middle", x_name);
   for (size_t s = 0; s < series.size(); ++s) {
     std::string points;
-    for (auto& [px, py] : series[s].points) points += at(x.place(px, kLeft, kEnd)) + "," + at(y.place(py, kBottom, kTop)) + " ";
+    // Few points are shown as such: a line of one would not be seen.
+    const bool marks = series[s].points.size() <= 40;
+    for (auto& [px, py] : series[s].points) {
+      std::string left = at(x.place(px, kLeft, kEnd)), top = at(y.place(py, kBottom, kTop));
+      points += left + "," + top + " ";
+      if (marks) out += format("<circle class=\"s{}\" cx=\"{}\" cy=\"{}\" r=\"2.5\"/>\n", s % kColours, left, top);
+    }
     out += format("<polyline class=\"p{}\" points=\"{}\"/>\n", s % kColours, points);
   }
   return out + "</svg>\n";

@@ -1,10 +1,11 @@
-// `sinter train`: a model from a text.
+// `sinter train`: a model from a text or from pictures.
+#include <csignal>
 #include <iostream>
 #include <optional>
 
 #include <CLI/CLI.hpp>
 
-#include "sinter/base/format.h"
+#include "sinter/base/error.h"
 #include "sinter/base/progress.h"
 #include "sinter/base/table.h"
 #include "sinter/base/thread_pool.h"
@@ -49,12 +50,22 @@ std::vector<std::pair<double, double>> thinned(const std::vector<train::StepReco
 std::string curve_svg(const train::LossLog& log, const std::string& heading) {
   std::vector<LineSeries> series = {{"training", thinned(log.steps())}, {"held out", {}}};
   for (auto& step : log.steps())
-    if (step.held_out_loss) series[1].points.emplace_back(double(step.step), *step.held_out_loss);
+    if (step.held_out) series[1].points.emplace_back(double(step.step), step.held_out->loss);
   if (series[1].points.empty()) series.pop_back();
   auto& last = log.steps().back();
   std::string caption = format("loss {} at step {}", fixed(last.loss, 4), last.step);
-  if (last.held_out_loss) caption += format(", {} on what is held out", fixed(*last.held_out_loss, 4));
+  if (last.held_out) caption += format(", {} on what is held out", fixed(last.held_out->loss, 4));
   return line_chart_svg(heading, caption, "step", series);
+}
+
+volatile std::sig_atomic_t stop_asked_for = 0;
+
+// Ctrl-C, or the end of a machine's time, ends a run after its step and a checkpoint; asked twice, at once.
+void stop_when_asked() {
+  struct sigaction action {};
+  action.sa_handler = [](int) { stop_asked_for = 1; };
+  action.sa_flags = int(SA_RESETHAND) | SA_RESTART;
+  for (int signal : {SIGINT, SIGTERM}) sigaction(signal, &action, nullptr);
 }
 
 // A bar on a terminal; lines on the standard output, of JSON where they are asked for; the curve beside the
@@ -82,10 +93,11 @@ class Report final : public train::Observer {
     if (json_)
       std::cout << line << std::endl;
     else
-      std::cout << format("step {}  loss {}  held out {}", record.step, fixed(record.loss, 4),
-                          fixed(*record.held_out_loss, 4))
+      std::cout << format("step {}  loss {}  held out {}, {} % right", record.step, fixed(record.loss, 4),
+                          fixed(record.held_out->loss, 4), fixed(100 * record.held_out->accuracy, 1))
                 << std::endl;
   }
+  bool wants_to_stop() override { return stop_asked_for != 0; }
   void on_saved(int64_t, const std::string&) override {
     PendingFile file("train", trainer_.options().out + "/loss.svg");
     file.write(curve_svg(trainer_.log(), trainer_.options().out));
@@ -93,6 +105,7 @@ class Report final : public train::Observer {
   }
   void finish(const train::TrainResult& result) {
     bar_.reset();
+    check(!result.stopped, "train: stopped after a checkpoint, {}; --resume goes on from there", result.checkpoint);
     if (json_) return;
     if (taken_ > kCompiling) std::cout << speed() << "\n";
     if (result.steps == 0)
@@ -123,6 +136,7 @@ void run_train(const Flags& flags, const std::set<std::string>& given) {
   if (flags.threads) set_num_threads(flags.threads);
   train::Trainer trainer(flags.options, flags.resume, given);
   Report report(trainer, flags.json);
+  stop_when_asked();
   report.finish(trainer.run(report));
 }
 

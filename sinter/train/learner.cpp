@@ -62,9 +62,9 @@ void begin_averages(optim::AdamW& optimizer) {
 
 struct Learner::Programs {
   using Step = std::function<TensorList(const Tensor& x, const Tensor& y, bool last)>;
-  using Loss = std::function<Tensor(const Tensor& x, const Tensor& y)>;
+  using HeldOut = std::function<TensorList(const Tensor& x, const Tensor& y)>;
   Step step;
-  Loss held_out;
+  HeldOut held_out;
   std::function<Explanation()> explain = [] { return Explanation(); };
 };
 
@@ -77,9 +77,10 @@ Learner::Learner(std::shared_ptr<models::Model> model, const TensorList& paramet
       programs_(std::make_unique<Programs>()) {
   begin_averages(*optimizer_);
   auto step = [this](const Tensor& x, const Tensor& y, bool last) { return run(x, y, last); };
-  auto held_out = [this](const Tensor& x, const Tensor& y) {
+  auto held_out = [this](const Tensor& x, const Tensor& y) -> TensorList {
     NoGradGuard no_grad;
-    return loss(x, y);
+    Tensor guesses = logits(x), targets = y.reshape({-1});
+    return {cross_entropy(guesses, targets), guesses.argmax(-1).eq(targets).to(kFloat32).mean()};
   };
   if (options.mode == "eager") {
     *programs_ = {step, held_out};
@@ -105,17 +106,17 @@ double Learner::flops() const {
   return most * double(options_.accumulate);
 }
 
-Tensor Learner::loss(const Tensor& x, const Tensor& y) const {
+Tensor Learner::logits(const Tensor& x) const {
   std::optional<AutocastGuard> autocast;
   if (options_.autocast != "none") autocast.emplace(x.device().type, *parse_dtype(options_.autocast));
   if (auto* classifier = dynamic_cast<models::ImageClassifier*>(model_.get()))
-    return cross_entropy(classifier->forward(x).to(kFloat32), y);
+    return classifier->forward(x).to(kFloat32);
   Tensor logits = dynamic_cast<models::CausalLM&>(*model_).forward(x);
-  return cross_entropy(logits.reshape({-1, logits.size(-1)}).to(kFloat32), y.reshape({-1}));
+  return logits.reshape({-1, logits.size(-1)}).to(kFloat32);
 }
 
 TensorList Learner::run(const Tensor& x, const Tensor& y, bool last) {
-  Tensor value = loss(x, y);
+  Tensor value = cross_entropy(logits(x), y.reshape({-1}));
   (value / double(options_.accumulate)).backward();
   if (!last) return {value.detach()};
   Tensor norm;
@@ -146,15 +147,18 @@ Learner::Result Learner::step(std::span<const data::Example<>> batches) {
   return result;
 }
 
-double Learner::held_out_loss(Feed& feed) {
+HeldOut Learner::look_at_held_out(Feed& feed) {
   model_->eval();
-  double sum = 0, weight = 0;
+  HeldOut sum;
+  double weight = 0;
   feed.each_held_out([&](const data::Example<>& batch) {
     double count = double(int64_t(batch.target.numel()));
-    sum += programs_->held_out(batch.data, batch.target).item<double>() * count;
+    TensorList means = programs_->held_out(batch.data, batch.target);
+    sum.loss += means[0].item<double>() * count;
+    sum.accuracy += means[1].item<double>() * count;
     weight += count;
   });
-  return sum / weight;
+  return {sum.loss / weight, sum.accuracy / weight};
 }
 
 }  // namespace sinter::train

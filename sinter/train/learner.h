@@ -8,6 +8,7 @@
 #include "sinter/models/model.h"
 #include "sinter/optim/optim.h"
 #include "sinter/train/feed.h"
+#include "sinter/train/loss_log.h"
 #include "sinter/train/options.h"
 
 namespace sinter::train {
@@ -24,8 +25,8 @@ class Learner {
   };
   // One step of the optimiser, after forward and backward of every batch.
   Result step(std::span<const data::Example<>> batches);
-  // The mean over all that is held back.
-  double held_out_loss(Feed& feed);
+  // The mean loss over all that is held back, and the share of tokens or images that are told right.
+  HeldOut look_at_held_out(Feed& feed);
 
   optim::AdamW& optimizer() { return *optimizer_; }
   // To go on after so many steps.
@@ -38,7 +39,8 @@ class Learner {
  private:
   // Forward and backward; with `last` the step too. The loss, then the norm of the gradients.
   TensorList run(const Tensor& x, const Tensor& y, bool last);
-  Tensor loss(const Tensor& x, const Tensor& y) const;
+  // [examples, classes] in f32, for as many targets.
+  Tensor logits(const Tensor& x) const;
 
   std::shared_ptr<models::Model> model_;
   TensorList parameters_;

@@ -16,7 +16,7 @@ using json = nlohmann::ordered_json;
 
 namespace {
 
-constexpr const char* kHeldOut = "held_out_loss";
+constexpr const char *kHeldOutLoss = "held_out_loss", *kAccuracy = "held_out_accuracy";
 
 // False for what is no line of ours. The record of a loss on what is held back has nothing else.
 bool read_line(std::string_view text, StepRecord& record) {
@@ -26,10 +26,10 @@ bool read_line(std::string_view text, StepRecord& record) {
     to = line[name].get<std::remove_reference_t<decltype(to)>>();
     return true;
   };
-  double held_out = 0;
+  HeldOut held_out;
   if (!read("step", record.step)) return false;
-  if (read(kHeldOut, held_out)) {
-    record.held_out_loss = held_out;
+  if (read(kHeldOutLoss, held_out.loss) && read(kAccuracy, held_out.accuracy)) {
+    record.held_out = held_out;
     return true;
   }
   return read("loss", record.loss) && read("lr", record.lr) && read("grad_norm", record.grad_norm) &&
@@ -46,10 +46,10 @@ std::vector<StepRecord> read_lines(const std::string& path, int64_t last_step, s
     StepRecord record;
     if (!read_line(text.substr(0, end), record) || record.step > last_step) break;
     kept += std::string(text.substr(0, end)) + "\n";
-    if (!record.held_out_loss)
+    if (!record.held_out)
       steps.push_back(record);
     else if (!steps.empty())
-      steps.back().held_out_loss = record.held_out_loss;
+      steps.back().held_out = record.held_out;
   }
   return steps;
 }
@@ -93,18 +93,20 @@ std::string LossLog::add(const StepRecord& r, const std::string& unit) {
                     .dump());
 }
 
-std::string LossLog::add_held_out(double loss) {
-  steps_.back().held_out_loss = loss;
-  return append(json{{"step", steps_.back().step}, {kHeldOut, loss}}.dump());
+std::string LossLog::add(const HeldOut& held_out) {
+  steps_.back().held_out = held_out;
+  return append(
+      json{{"step", steps_.back().step}, {kHeldOutLoss, held_out.loss}, {kAccuracy, held_out.accuracy}}.dump());
 }
 
 void LossLog::sync() { check(fsync(file_.get()) == 0, "train: cannot write '{}': {}", path_, std::strerror(errno)); }
 
 void LossLog::write_csv(const std::string& path) const {
-  std::string text = "step,loss,held_out_loss,lr,grad_norm,seconds\n";
-  for (auto& r : steps_)
-    text += format("{},{},{},{},{},{}\n", r.step, r.loss, r.held_out_loss ? double_to_string(*r.held_out_loss) : "",
-                   r.lr, r.grad_norm, r.seconds);
+  std::string text = "step,loss,held_out_loss,held_out_accuracy,lr,grad_norm,seconds\n";
+  for (auto& r : steps_) {
+    std::string held_out = r.held_out ? format("{},{}", r.held_out->loss, r.held_out->accuracy) : ",";
+    text += format("{},{},{},{},{},{}\n", r.step, r.loss, held_out, r.lr, r.grad_norm, r.seconds);
+  }
   write_whole(path, text);
 }
 

@@ -10,12 +10,17 @@
 
 namespace sinter::train {
 
+// Of what is held back.
+struct HeldOut {
+  double loss = 0, accuracy = 0;
+};
+
 struct StepRecord {
   int64_t step = 0;
   double loss = 0, lr = 0, grad_norm = 0;
   double seconds = 0;  // that the step took
   double units_per_s = 0;
-  std::optional<double> held_out_loss = {};
+  std::optional<HeldOut> held_out = {};
 };
 
 class LossLog {
@@ -26,8 +31,8 @@ class LossLog {
   const std::vector<StepRecord>& steps() const { return steps_; }
   // Appends a line, which is given back too.
   std::string add(const StepRecord& record, const std::string& unit);
-  // The loss on what is held back, of the last step.
-  std::string add_held_out(double loss);
+  // After the last step.
+  std::string add(const HeldOut& held_out);
   // The lines so far survive even the machine.
   void sync();
   // A row for each step.

@@ -94,9 +94,8 @@ struct Trainer::State {
     const models::Model& model = *start.model;
     if (dynamic_cast<const models::ImageClassifier*>(&model)) return image_feed(options, model.config(), start.files);
     check(dynamic_cast<const models::CausalLM*>(&model) != nullptr,
-          "train: {} neither predicts tokens nor classifies images; such models are trained by a program of one's own, "
-          "see \"A "
-          "training loop\" in the guide",
+          "train: {} neither predicts tokens nor classifies images; such models are trained by a program of one's own: "
+          "see \"A training loop\" in the guide",
           model.config().architecture);
     check(start.files.read("tokenizer.json").has_value(),
           "train: '{}' has no tokenizer.json, which text needs; --tokenizer names a folder that has one",
@@ -171,8 +170,7 @@ struct Trainer::State {
     ++step;
     check(std::isfinite(result.loss) && std::isfinite(result.grad_norm),
           "train: the {} is {} at step {}; a smaller --lr, a longer --warmup or a smaller --clip may help. Checkpoints "
-          "are as "
-          "they were",
+          "are as they were",
           std::isfinite(result.loss) ? "norm of the gradients" : "loss",
           std::isfinite(result.loss) ? result.grad_norm : result.loss, step);
     double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -182,10 +180,11 @@ struct Trainer::State {
   }
 
   void look_at_held_out(Observer& observer) {
-    double loss = learner->held_out_loss(*feed);
-    check(std::isfinite(loss), "train: the loss on what is held back is {} after step {}. Checkpoints are as they were",
-          loss, step);
-    std::string line = log->add_held_out(loss);
+    HeldOut held_out = learner->look_at_held_out(*feed);
+    check(std::isfinite(held_out.loss),
+          "train: the loss on what is held back is {} after step {}. Checkpoints are as they were", held_out.loss,
+          step);
+    std::string line = log->add(held_out);
     observer.on_held_out(log->steps().back(), line);
   }
 
@@ -226,13 +225,18 @@ TrainResult Trainer::run(Observer& observer) {
   State& s = *state_;
   const int64_t first = s.step;
   observer.on_start(s.summary(), first, s.options.steps);
-  while (s.step < s.options.steps) {
+  bool stopped = false;
+  while (s.step < s.options.steps && !stopped) {
     s.take_step(observer);
     if (s.feed->holds_out && s.is_due(s.options.eval_every)) s.look_at_held_out(observer);
-    if (s.is_due(s.options.save_every)) s.save(observer);
+    stopped = observer.wants_to_stop();
+    if (stopped || s.is_due(s.options.save_every)) s.save(observer);
   }
   auto latest = s.folder->latest();
-  return {latest ? s.folder->checkpoint(*latest) : "", s.step - first, s.learner->programs()};
+  return {.checkpoint = latest ? s.folder->checkpoint(*latest) : "",
+          .steps = s.step - first,
+          .stopped = s.step < s.options.steps,
+          .programs = s.learner->programs()};
 }
 
 }  // namespace sinter::train

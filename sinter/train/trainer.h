@@ -17,6 +17,8 @@ class Observer {
   virtual void on_start(const std::string& /*summary*/, int64_t /*first_step*/, int64_t /*steps*/) {}
   virtual void on_step(const StepRecord& /*record*/, const std::string& /*line*/) {}
   virtual void on_held_out(const StepRecord& /*record*/, const std::string& /*line*/) {}
+  // Asked after each step: true saves a checkpoint and ends the run.
+  virtual bool wants_to_stop() { return false; }
   // A checkpoint is in this folder.
   virtual void on_saved(int64_t /*step*/, const std::string& /*folder*/) {}
 };
@@ -24,6 +26,7 @@ class Observer {
 struct TrainResult {
   std::string checkpoint;  // the folder of the last one
   int64_t steps = 0;       // taken by this process
+  bool stopped = false;    // before the last one, because the observer wanted it
   int64_t programs = 0;    // that they needed
 };
 

@@ -14,6 +14,8 @@ TEST(Progress, LineShowsShareRateAndTimeLeft) {
             "load  100%  2.40G/2.40GB  1.20GB/s  0:02");
   EXPECT_EQ(progress_line("tune", 7450, 0, " kernels", 3725, 80), "tune  7.45k kernels  2 kernels/s  1:02:05");
   EXPECT_EQ(progress_line("wait", 0, 10, "", 1, 30), "wait  [............]  0%  0/10");
+  EXPECT_EQ(progress_line("train", 5, 10, "", 5, 60, "loss 4.38"),
+            "train  [######.......]  50%  5/10  1/s  0:05 left  loss 4.38");
 }
 
 TEST(Progress, LineKeepsToTheWidth) {

@@ -79,6 +79,17 @@ std::string TrainRuns::weights(const std::string& out, int step) const {
   return contents(file(out) + "/step-" + std::to_string(step) + "/trainer.safetensors");
 }
 
+int TrainRuns::stop(const std::string& arguments, const std::string& out, int signal) const {
+  pid_t child = start_command(arguments);
+  const auto limit = Clock::now() + std::chrono::seconds(60);
+  while (contents(file(out) + "/loss.jsonl").size() < 500 && Clock::now() < limit)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  kill(child, signal);
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
 void TrainRuns::survive_kills(int kills, unsigned seed) const {
   constexpr int kSteps = 24;
   auto begin = Clock::now();

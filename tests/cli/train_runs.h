@@ -17,6 +17,9 @@ class TrainRuns {
   std::string losses(const std::string& out) const;
   std::string weights(const std::string& out, int step) const;
 
+  // Starts a run, asks it to stop by a signal once it has taken some steps, and gives its exit code.
+  int stop(const std::string& arguments, const std::string& out, int signal) const;
+
   // Starts a run into a folder again and again with --resume, kills it at random moments, then lets it end. The moments
   // spread over the time that a run takes from its start to its end; `seed` chooses them. Fails the test unless what is left
   // is what a run leaves that nobody disturbs.

@@ -1,5 +1,6 @@
 // `sinter train` as a user runs it.
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include <filesystem>
 #include <fstream>
@@ -39,7 +40,8 @@ TEST(CliTrain, TrainsAndGenerates) {
 TEST(CliTrain, GoesOnFromAnotherFolder) {
   TrainRuns runs;
   std::string begun = runs.arguments("run", 4, 2);
-  for (std::string name : {"text.txt", "config.json"}) begun.replace(begun.find(runs.file(name)), runs.file(name).size(), name);
+  for (std::string name : {"text.txt", "config.json"})
+    begun.replace(begun.find(runs.file(name)), runs.file(name).size(), name);
   auto first = run_command(begun, "cd " + runs.file("") + ";");
   ASSERT_EQ(first.code, 0) << first.err;
   auto second = run_command("train --resume --steps 6 --out " + runs.file("run"));
@@ -59,6 +61,7 @@ TEST(CliTrain, LinesOfJson) {
     for (auto key : {"loss", "lr", "grad_norm", "seconds", "tokens_per_s"}) EXPECT_GT(all[i][key], 0.0) << key;
   }
   EXPECT_GT(all[5]["held_out_loss"], 0.0);
+  EXPECT_LT(all[5]["held_out_accuracy"], 1.0);
 }
 
 TEST(CliTrain, AnAdapterGenerates) {
@@ -72,6 +75,18 @@ TEST(CliTrain, AnAdapterGenerates) {
   ASSERT_EQ(with.code, 0) << with.err;
   EXPECT_NE(json::parse(with.out)["ids"], json::parse(without.out)["ids"]);
   EXPECT_EQ(run_command(start + "--adapter " + runs.file("nowhere")).code, 1);
+}
+
+TEST(CliTrain, AskedToStopItSavesFirst) {
+  TrainRuns runs;
+  for (int signal : {SIGINT, SIGTERM}) {
+    ASSERT_EQ(runs.stop(runs.arguments("run", 100000, 0) + " --schedule constant", "run", signal), 1);
+    std::string losses = runs.losses("run");
+    int64_t last = std::stoll(losses.substr(losses.rfind('\n', losses.size() - 2) + 1));
+    EXPECT_GT(last, 1);
+    EXPECT_TRUE(fs::exists(runs.file("run/step-" + std::to_string(last)))) << losses;
+    fs::remove_all(runs.file("run"));
+  }
 }
 
 TEST(CliTrain, SurvivesKills) { TrainRuns().survive_kills(3, 1); }

@@ -48,7 +48,7 @@ class TinyRun {
     std::vector<double> out;
     for (auto& step : log.steps()) {
       out.push_back(step.loss);
-      if (step.held_out_loss) out.push_back(*step.held_out_loss);
+      if (step.held_out) out.push_back(step.held_out->loss);
     }
     return out;
   }

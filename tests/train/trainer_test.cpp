@@ -205,21 +205,24 @@ TEST(LossLog, KeepsTheLinesUpToAStep) {
   std::string path = own.file("loss.jsonl");
   {
     LossLog log(path, 0);
-    for (int64_t step = 1; step <= 3; ++step) log.add({.step = step, .loss = 0.1 * double(step), .lr = 1}, "tokens");
-    log.add_held_out(0.5);
+    for (int64_t step = 1; step <= 3; ++step)
+      log.add(StepRecord{.step = step, .loss = 0.1 * double(step), .lr = 1}, "tokens");
+    log.add(HeldOut{.loss = 0.5, .accuracy = 0.25});
   }
   for (auto damage : {"{\"step\":4,\"lo", "[1, 2]\n", "{\"step\": \"four\"}\n", "{\"step\": 4, \"loss\": null}\n"}) {
     std::ofstream(path, std::ios::app) << damage;
     LossLog log(path, 3);
     ASSERT_EQ(log.steps().size(), 3u) << damage;
     EXPECT_EQ(log.steps()[2].loss, 0.1 * 3);
-    EXPECT_EQ(log.steps()[2].held_out_loss, 0.5);
+    ASSERT_TRUE(log.steps()[2].held_out.has_value());
+    EXPECT_EQ(log.steps()[2].held_out->loss, 0.5);
     EXPECT_EQ(lines_of(path).size(), 4u) << damage;
   }
   LossLog(path, 2).write_csv(own.file("loss.csv"));
   EXPECT_EQ(lines_of(path).size(), 2u);
   EXPECT_EQ(lines_of(own.file("loss.csv")),
-            (std::vector<std::string>{"step,loss,held_out_loss,lr,grad_norm,seconds", "1,0.1,,1,0,0", "2,0.2,,1,0,0"}));
+            (std::vector<std::string>{"step,loss,held_out_loss,held_out_accuracy,lr,grad_norm,seconds", "1,0.1,,,1,0,0",
+                                      "2,0.2,,,1,0,0"}));
 }
 
 TEST(Trainer, OneProcessAtATime) {
