@@ -30,16 +30,12 @@ Tensor AvgPool2dImpl::forward(const TensorArg& x) {
                     options.count_include_pad());
 }
 
-static Shape size_of(const char* layer, const SpatialList& size, int64_t rank) {
-  return Shape(std::span<const int64_t>(expand_spatial(layer, "output_size", size, rank, 1)));
-}
-
 Tensor AdaptiveAvgPool1dImpl::forward(const TensorArg& x) {
-  return adaptive_avg_pool1d(x, size_of("nn::AdaptiveAvgPool1d", output_size, 1));
+  return adaptive_avg_pool1d(x, Shape(std::span<const int64_t>(output_size)));
 }
 
 Tensor AdaptiveAvgPool2dImpl::forward(const TensorArg& x) {
-  return adaptive_avg_pool2d(x, size_of("nn::AdaptiveAvgPool2d", output_size, 2));
+  return adaptive_avg_pool2d(x, Shape(std::span<const int64_t>(output_size)));
 }
 
 std::string AdaptiveAvgPool1dImpl::extra_repr() const { return format("output_size={}", output_size); }

@@ -104,7 +104,8 @@ Tensor avg_pool3d_backward(const TensorArg& grad_output, const TensorArg& x, con
                            const SpatialList& stride = {}, const SpatialList& padding = 0, bool ceil_mode = false,
                            bool count_include_pad = true, std::optional<int64_t> divisor_override = {});
 
-// Means over windows chosen so that the result has the given size: [floor(o*in/out), ceil((o+1)*in/out)).
+// Means over windows chosen so that the result has the given size: [floor(o*in/out), ceil((o+1)*in/out)). One number stands
+// for all dimensions.
 Tensor adaptive_avg_pool1d(const TensorArg& x, const Shape& output_size);
 Tensor adaptive_avg_pool2d(const TensorArg& x, const Shape& output_size);
 Tensor adaptive_avg_pool3d(const TensorArg& x, const Shape& output_size);

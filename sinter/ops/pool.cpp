@@ -364,11 +364,19 @@ struct AveragePool {
   }
 };
 
-Tensor adaptive_average(const char* op, const TensorArg& x_arg, int64_t pooled, const Shape& size) {
+// One size for each pooled dimension; a single one stands for all.
+Shape adaptive_sizes(const char* op, const Shape& given, int64_t pooled) {
+  check(given.rank() == 1 || given.rank() == pooled, "{}: expected {} output sizes, got {}", op, pooled, given);
+  Shape out = given;
+  while (out.rank() < pooled) out.push_back(given[0]);
+  return out;
+}
+
+Tensor adaptive_average(const char* op, const TensorArg& x_arg, int64_t pooled, const Shape& given) {
   UserPosition here(x_arg.where(), op);
   const Tensor& x = tensor_operand(op, x_arg);
   check_rank(op, x, pooled);
-  check(size.rank() == pooled, "{}: expected {} output sizes, got {}", op, pooled, size);
+  Shape size = adaptive_sizes(op, given, pooled);
   check(x.is_floating_point(), "{}: expected a floating dtype, got {}", op, x.dtype());
   bool even = true;
   for (int64_t d = 0; d < pooled; ++d) {
@@ -426,8 +434,8 @@ Tensor adaptive_average_backward(const char* op, const TensorArg& grad_arg, cons
   std::tuple<Tensor, Tensor> adaptive_max_pool##n##d(const TensorArg& x, const Shape& output_size) {                  \
     UserPosition here(x.where());                                                                                     \
     check_rank("adaptive_max_pool" #n "d", tensor_operand("adaptive_max_pool" #n "d", x), n);                         \
-    check(output_size.rank() == n, "adaptive_max_pool" #n "d: expected {} output sizes, got {}", n, output_size);     \
-    Tensor indices = call<AdaptiveMaxIndices>({x}, AdaptiveAttrs{output_size});                                       \
+    Shape size = adaptive_sizes("adaptive_max_pool" #n "d", output_size, n);                                          \
+    Tensor indices = call<AdaptiveMaxIndices>({x}, AdaptiveAttrs{size});                                              \
     return {take_pooled(x.tensor(), indices, n), indices};                                                            \
   }
 SINTER_POOL(1)

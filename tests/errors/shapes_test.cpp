@@ -85,7 +85,7 @@ TEST(Shapes, Pools) {
   EXPECT_ERROR(avg_pool2d(x, 9), "avg_pool2d", "9", "8");
   EXPECT_ERROR(avg_pool2d(x, 2, 2, 2), "avg_pool2d", "padding");
   EXPECT_ERROR(avg_pool1d(ones({}), 2), "avg_pool1d", "[]");
-  EXPECT_ERROR(adaptive_avg_pool2d(x, {2}), "adaptive_avg_pool2d", "[2]");
+  EXPECT_ERROR(adaptive_avg_pool2d(x, {2, 2, 2}), "adaptive_avg_pool2d", "[2, 2, 2]");
   EXPECT_ERROR(adaptive_avg_pool2d(x, {-1, 2}), "adaptive_avg_pool2d", "[-1, 2]");
   EXPECT_ERROR(adaptive_max_pool1d(ones({2, 3}), {1, 1}), "adaptive_max_pool1d", "[1, 1]");
 }

@@ -95,6 +95,8 @@ TEST(Layers, Pools) {
   expect_values(nn::MaxPool2d(2)(x), {5, 7, 13, 15});
   expect_values(nn::AvgPool2d(nn::AvgPool2dOptions(2).stride(2))(x), {2.5, 4.5, 10.5, 12.5});
   expect_values(nn::AdaptiveAvgPool2d(1)(x), {7.5});
+  expect_equal(adaptive_avg_pool2d(x, 2), adaptive_avg_pool2d(x, {2, 2}));
+  expect_equal(std::get<0>(adaptive_max_pool2d(x, 2)), std::get<0>(adaptive_max_pool2d(x, {2, 2})));
   Tensor line = ramp({1, 1, 6}, 0, 5);
   expect_values(nn::MaxPool1d(nn::MaxPool1dOptions(3).stride(2))(line), {2, 4});
   expect_values(nn::AvgPool1d(3)(line), {1, 4});
