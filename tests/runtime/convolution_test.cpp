@@ -201,7 +201,9 @@ TEST(Convolution, FamiliarShapes) {
                         conv2d(1, 4, 3, 6, 10, 10, 3, 1, 1),  conv2d(1, 1, 4, 5, 20, 40, 3, 1, 2, 2),
                         conv2d(1, 1, 1, 12, 18, 20, 5),       conv2d(1, 1, 5, 200, 6, 6, 3, 1, 1),
                         conv2d(1, 6, 1, 1, 9, 70, 3, 3, 1),   conv2d(3, 2, 2, 2, 5, 5, 2, 2),
-                        conv2d(0, 1, 3, 4, 5, 5, 3, 1, 1)};
+                        conv2d(0, 1, 3, 4, 5, 5, 3, 1, 1),    conv2d(7, 1, 9, 40, 4, 4, 3, 1, 1),
+                        conv2d(40, 2, 5, 7, 4, 4, 3, 1, 1),   conv2d(33, 2, 5, 7, 7, 7, 3, 2, 1),
+                        conv2d(8, 1, 20, 30, 3, 3, 1)};
   for (GemmType type : {GemmType::f32, GemmType::f64, GemmType::bf16, GemmType::f16})
     for (Case c : cases) {
       c.type = type;
@@ -217,7 +219,7 @@ TEST(Convolution, RandomShapes) {
   for (int i = 0; i < 150; ++i) {
     Case c;
     ConvShape& s = c.s;
-    s.images = pick(1, 2);
+    s.images = pick(1, 5);
     s.groups = pick(1, 3);
     s.channels = pick(1, 6);
     s.filters = pick(1, 12);
@@ -242,7 +244,8 @@ TEST(Convolution, TheNumberOfThreadsChangesNoBit) {
   const int before = num_threads();
   std::mt19937 rng(9);
   for (Case c : {conv2d(1, 1, 48, 80, 28, 28, 3, 1, 1), conv2d(3, 1, 24, 200, 14, 14, 3, 2, 1),
-                 conv2d(1, 1, 64, 96, 20, 20, 1), conv2d(2, 40, 1, 1, 28, 28, 3, 1, 1)}) {
+                 conv2d(1, 1, 64, 96, 20, 20, 1), conv2d(2, 40, 1, 1, 28, 28, 3, 1, 1), conv2d(7, 1, 40, 72, 5, 5, 3, 1, 1),
+                 conv2d(9, 1, 40, 72, 7, 7, 3, 2, 1)}) {
     const ConvShape& s = c.s;
     const int64_t ins = s.groups * s.channels, outs = s.groups * s.filters;
     Array x(c.type, s.images * ins * volume(s.in)), w(c.type, outs * s.channels * volume(s.kernel)),

@@ -22,6 +22,7 @@ constexpr int64_t kFewFilters = 8;              // up to which a single channel 
 constexpr int64_t kRows = 128;                  // of columns made together on the way back
 constexpr int64_t kColumnBytes = 384 * 1024;    // of these columns
 constexpr int64_t kMaxPanel = 32, kPiece = 32;  // elements of a panel; positions transposed together
+constexpr int64_t kPositions = 512;             // up to which images are multiplied together
 
 bool is_depthwise(const ConvShape& s) { return s.channels == 1 && s.filters <= kFewFilters; }
 
@@ -50,23 +51,38 @@ std::optional<int64_t> position_stride(const ConvOperand& x, const int64_t* size
   return stride.value_or(1);
 }
 
-// Positions [begin, begin + count) as runs within lines.
-int64_t segments_of(const Plane& plane, int64_t begin, int64_t count, Segment* out) {
-  const int64_t width = plane.shape.out[2], height = plane.shape.out[1];
-  int64_t line = begin / width, at = begin % width, made = 0;
-  for (; count > 0; ++line, at = 0) {
-    const int64_t run = std::min(width - at, count);
-    out[made++] = {plane.window(line / height, line % height) + at, run};
-    count -= run;
-  }
-  return made;
-}
+// Images of few positions are taken together: one product of their columns is wide enough for the kernels, and reads the
+// weight once. How many depends on the shape alone.
+struct Batches {
+  int64_t images, count;
 
+  explicit Batches(const ConvShape& s)
+      : images(s.images),
+        count(ceil_div(s.images,
+                       std::max<int64_t>(1, kPositions / std::max<int64_t>(1, sinter::runtime::count(s.out))))) {}
+  int64_t begin(int64_t batch) const { return images * batch / count; }
+  int64_t size(int64_t batch) const { return begin(batch + 1) - begin(batch); }
+};
+
+// The channels of a group of some images, padded and split: positions count from the first image on.
 template <class T>
 struct Columns {
   const Plane& plane;
-  const T* image;
+  const T* images;
+  int64_t channels;
   Cores<T> cores;
+
+  // Positions [begin, begin + count) as runs within lines.
+  int64_t segments(int64_t begin, int64_t count, Segment* out) const {
+    const int64_t width = plane.shape.out[2], height = plane.shape.out[1], lines = plane.shape.out[0] * height;
+    int64_t line = begin / width, at = begin % width, made = 0;
+    for (; count > 0; ++line, at = 0) {
+      const int64_t run = std::min(width - at, count), image = line / lines;
+      out[made++] = {image * channels * plane.size() + plane.window(line % lines / height, line % height) + at, run};
+      count -= run;
+    }
+    return made;
+  }
 };
 
 // Rows are channels and taps, columns positions.
@@ -74,9 +90,9 @@ template <class T>
 void pack_positions(const void* context, int64_t row, int64_t rows, int64_t col, int64_t cols, void* dst) {
   auto& c = *static_cast<const Columns<T>*>(context);
   Segment segments[kMaxPanel];
-  const int64_t made = segments_of(c.plane, col, cols, segments);
-  c.cores.conv->gather({c.image, c.plane.size(), c.plane.taps.data(), int64_t(c.plane.taps.size()), row, rows, segments,
-                        made, cols, c.cores.gemm->panel, static_cast<T*>(dst)});
+  const int64_t made = c.segments(col, cols, segments);
+  c.cores.conv->gather({c.images, c.plane.size(), c.plane.taps.data(), int64_t(c.plane.taps.size()), row, rows,
+                        segments, made, cols, c.cores.gemm->panel, static_cast<T*>(dst)});
 }
 
 // Rows are positions, columns channels and taps: gathered the other way, then transposed.
@@ -88,24 +104,35 @@ void pack_taps(const void* context, int64_t row, int64_t rows, int64_t col, int6
   for (int64_t at = 0; at < rows; at += kPiece) {
     const int64_t positions = std::min(kPiece, rows - at);
     Segment segments[kPiece];
-    const int64_t made = segments_of(c.plane, row + at, positions, segments);
-    c.cores.conv->gather({c.image, c.plane.size(), c.plane.taps.data(), int64_t(c.plane.taps.size()), col, cols,
+    const int64_t made = c.segments(row + at, positions, segments);
+    c.cores.conv->gather({c.images, c.plane.size(), c.plane.taps.data(), int64_t(c.plane.taps.size()), col, cols,
                           segments, made, positions, kPiece, piece});
     c.cores.gemm->pack_panel(piece, gemm_detail::kNative, 1, kPiece, positions, cols,
                              static_cast<T*>(dst) + at * panel);
   }
 }
 
-// The channels of one group of an image, padded and split.
 template <class T>
-const T* load_image(const Plane& plane, const Cores<T>& cores, const ConvOperand& x, int64_t image, int64_t channel,
-                    int64_t channels) {
-  T* to = reserve<T>(thread_scratch().image, channels * plane.size());
-  parallel_for(0, channels, std::max<int64_t>(1, 32768 / (plane.size() + 1)), [&](int64_t begin, int64_t end) {
-    for (int64_t c = begin; c < end; ++c)
-      load_plane(plane, cores, plane_at(x, image, channel + c), x.type, x.strides + 2, T(0), to + c * plane.size());
+Columns<T> load_images(const Plane& plane, const Cores<T>& cores, const ConvOperand& x, int64_t image, int64_t images,
+                       int64_t channel, int64_t channels) {
+  T* to = reserve<T>(thread_scratch().image, images * channels * plane.size());
+  parallel_for(0, images * channels, std::max<int64_t>(1, 32768 / (plane.size() + 1)), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i)
+      load_plane(plane, cores, plane_at(x, image + i / channels, channel + i % channels), x.type, x.strides + 2, T(0),
+                 to + i * plane.size());
   });
-  return to;
+  return {plane, to, channels, cores};
+}
+
+// One group of some images of a result x[images, channels, positions] as dense rows, a channel's positions image by image.
+template <class T>
+void join_images(const Cores<T>& cores, const ConvOperand& x, int64_t image, int64_t images, int64_t channel,
+                 int64_t channels, const int64_t* sizes, T* to) {
+  const int64_t positions = count(sizes);
+  parallel_for(0, images * channels, std::max<int64_t>(1, 32768 / (positions + 1)), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i)
+      copy_plane(cores, x, image + i % images, channel + i / images, sizes, to + i * positions);
+  });
 }
 
 // Calls body(map, threads): whole images and groups to a thread where there are enough of them.
@@ -134,64 +161,128 @@ void convolve(const ConvShape& s, const ConvOperand& x, const void* weight, Gemm
   const Plane plane(s);
   const int64_t k = s.channels * taps_of(s), positions = count(s.out);
   const auto stride = position_stride(x, s.in);
-  const bool plain = is_plain(s) && stride;
-  each_map(s.images * s.groups, [&](int64_t map, int threads) {
-    const int64_t image = map / s.groups, group = map % s.groups;
+  const Batches batches(s);
+  each_map(batches.count * s.groups, [&](int64_t task, int threads) {
+    const int64_t batch = task / s.groups, group = task % s.groups, first = batches.begin(batch),
+                  images = batches.size(batch), n = images * positions;
+    // The rows of the epilogue, and where the planes of an image lie.
+    const auto row_of = [&](int64_t image) { return ((first + image) * s.groups + group) * s.filters; };
+    const auto place_of = [&](int64_t image) { return element(out, row_of(image) * positions, out_type); };
     Problem<T> p{.core = cores.gemm,
                  .bf16 = nullptr,
                  .m = s.filters,
-                 .n = positions,
+                 .n = n,
                  .k = k,
                  .a = {element(weight, group * s.filters * k, weight_type), k, 1, storage_of(weight_type)},
                  .b = {nullptr, 0, 1, gemm_detail::kNative},
                  .packed = nullptr,
-                 .c = element(out, map * s.filters * positions, out_type),
+                 .c = place_of(0),
                  .c_row_stride = positions,
                  .c_col_stride = 1,
                  .c_storage = storage_of(out_type),
                  .alpha = T(1),
                  .accumulate = false,
                  .swapped = false};
-    if (plain) {
-      p.b = {plane_at(x, image, group * s.channels), x.strides[1], *stride, storage_of(x.type)};
-      return multiply(p, threads, options.epilogue, map * s.filters);
+    if (images == 1 && is_plain(s) && stride) {
+      p.b = {plane_at(x, first, group * s.channels), x.strides[1], *stride, storage_of(x.type)};
+      return multiply(p, threads, options.epilogue, row_of(0));
     }
-    const Columns<T> columns{plane, load_image(plane, cores, x, image, group * s.channels, s.channels), cores};
+    const Columns<T> columns = load_images(plane, cores, x, first, images, group * s.channels, s.channels);
     const PanelMaker maker{pack_positions<T>, &columns};
     p.maker = &maker;
-    multiply(p, threads, options.epilogue, map * s.filters);
+    if (images == 1) return multiply(p, threads, options.epilogue, row_of(0));
+    T* joined = reserve<T>(thread_scratch().columns, s.filters * n);
+    p.c = joined;
+    p.c_row_stride = n;
+    p.c_storage = gemm_detail::kNative;
+    multiply(p, threads);
+    parallel_for(0, images, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        T* tile = joined + i * positions;
+        if (auto* e = options.epilogue) e->function(e->context, tile, row_of(i), 0, s.filters, positions, n);
+        cores.gemm->store(tile, n, s.filters, positions, place_of(i), storage_of(out_type), positions, 1);
+      }
+    });
   });
+}
+
+// The weight of the convolution that goes the way back: [groups * channels, filters, kernel], each window turned around.
+template <class T>
+std::vector<T> turned_weight(const Cores<T>& cores, const ConvShape& s, const void* weight, GemmType type) {
+  constexpr int64_t kFilters = 16;  // whose windows are written one behind another
+  const int64_t taps = taps_of(s), row = s.channels * taps;
+  std::vector<T> out(size_t(s.groups * s.filters * row));
+  parallel_for(0, s.groups * ceil_div(s.filters, kFilters), 1, [&](int64_t begin, int64_t end) {
+    std::vector<T> rows(size_t(kFilters * row));
+    for (int64_t task = begin; task < end; ++task) {
+      const int64_t group = task / ceil_div(s.filters, kFilters),
+                    first = task % ceil_div(s.filters, kFilters) * kFilters,
+                    filters = std::min(kFilters, s.filters - first);
+      cores.gemm->load(element(weight, (group * s.filters + first) * row, type), storage_of(type), row, 1, filters, row,
+                       rows.data(), row);
+      for (int64_t c = 0; c < s.channels; ++c) {
+        T* to = out.data() + ((group * s.channels + c) * s.filters + first) * taps;
+        for (int64_t f = 0; f < filters; ++f)
+          for (int64_t t = 0; t < taps; ++t) *to++ = rows[size_t(f * row + (c + 1) * taps - 1 - t)];
+      }
+    }
+  });
+  return out;
+}
+
+// The way back as a convolution of its own, where no stride leaves holes in its input. Turning the weight costs more than
+// adding columns up where there are few positions for each filter.
+std::optional<ConvShape> way_back(const ConvShape& s) {
+  if (s.images * count(s.out) < 4 * s.filters) return {};
+  ConvShape back = s;
+  std::swap(back.channels, back.filters);
+  for (int d = 0; d < 3; ++d) {
+    back.in[d] = s.out[d];
+    back.out[d] = s.in[d];
+    back.padding[d] = (s.kernel[d] - 1) * s.dilation[d] - s.padding[d];
+    if (s.stride[d] != 1 || back.padding[d] < 0 || s.out[d] == 0) return {};
+  }
+  return back;
 }
 
 template <class T>
 void convolve_back(const ConvShape& s, const ConvOperand& given, const void* weight, GemmType weight_type, void* out,
                    GemmType out_type, const ConvOptions& options) {
   const Cores<T> cores = cores_of<T>(options.isa);
-  const int64_t taps = taps_of(s), from = count(s.out), to = count(s.in), width = s.out[2];
-  ConvOperand x = given;
-  auto stride = position_stride(x, s.out);
-  std::vector<T> dense;
-  if (!stride) {
-    dense.resize(size_t(s.images * s.groups * s.filters * from));
-    for (int64_t plane = 0; plane < s.images * s.groups * s.filters; ++plane)
-      copy_plane(cores, x, plane / (s.groups * s.filters), plane % (s.groups * s.filters), s.out,
-                 dense.data() + plane * from);
-    x = {dense.data(),
-         {s.groups * s.filters * from, from, s.out[1] * width, width, 1},
-         sizeof(T) == 8 ? GemmType::f64 : GemmType::f32};
-    stride = 1;
+  const Batches batches(s);
+  const bool together = batches.count < s.images, plain = is_plain(s) && !together;
+  if (auto back = plain ? std::nullopt : way_back(s)) {
+    const std::vector<T> turned = turned_weight(cores, s, weight, weight_type);
+    const GemmType type = sizeof(T) == 8 ? GemmType::f64 : GemmType::f32;
+    return convolve<T>(*back, given, turned.data(), type, out, out_type, options);
   }
-  // Channels c0 to c1 of a map's columns, over positions [begin, begin + n).
-  const auto columns_of = [&](int64_t map, int64_t c0, int64_t c1, int64_t begin, int64_t n) {
-    const int64_t row = map % s.groups * s.filters * s.channels * taps + c0 * taps;
-    const char* b = plane_at(x, map / s.groups, map % s.groups * s.filters) + begin * *stride * size_of(x.type);
+  const int64_t taps = taps_of(s), from = count(s.out), to = count(s.in), width = s.out[2];
+  const auto stride = position_stride(given, s.out);
+  std::vector<T> dense;
+  if (!stride || together) {
+    dense.resize(size_t(s.images * s.groups * s.filters * from));
+    for (int64_t batch = 0; batch < batches.count; ++batch)
+      join_images(cores, given, batches.begin(batch), batches.size(batch), 0, s.groups * s.filters, s.out,
+                  dense.data() + batches.begin(batch) * s.groups * s.filters * from);
+  }
+  // Channels c0 to c1 of a batch's columns, over positions [begin, begin + n).
+  const auto columns_of = [&](int64_t batch, int64_t group, int64_t c0, int64_t c1, int64_t begin, int64_t n) {
+    const int64_t row = group * s.filters * s.channels * taps + c0 * taps, first = batches.begin(batch);
+    View b{nullptr, given.strides[1], stride.value_or(1), storage_of(given.type)};
+    if (dense.empty()) {
+      b.data = plane_at(given, first, group * s.filters) + begin * *stride * size_of(given.type);
+    } else {
+      const int64_t all = batches.size(batch) * from;
+      b = {dense.data() + first * s.groups * s.filters * from + group * s.filters * all + begin, all, 1,
+           gemm_detail::kNative};
+    }
     return Problem<T>{.core = cores.gemm,
                       .bf16 = nullptr,
                       .m = (c1 - c0) * taps,
                       .n = n,
                       .k = s.filters,
                       .a = {element(weight, row, weight_type), 1, s.channels * taps, storage_of(weight_type)},
-                      .b = {b, x.strides[1], *stride, storage_of(x.type)},
+                      .b = b,
                       .packed = nullptr,
                       .c = nullptr,
                       .c_row_stride = n,
@@ -201,9 +292,9 @@ void convolve_back(const ConvShape& s, const ConvOperand& given, const void* wei
                       .accumulate = false,
                       .swapped = false};
   };
-  if (is_plain(s)) {
+  if (plain) {
     each_map(s.images * s.groups, [&](int64_t map, int threads) {
-      Problem<T> p = columns_of(map, 0, s.channels, 0, from);
+      Problem<T> p = columns_of(map / s.groups, map % s.groups, 0, s.channels, 0, from);
       p.c = element(out, map * s.channels * to, out_type);
       p.c_storage = storage_of(out_type);
       multiply(p, threads, options.epilogue, map * s.channels);
@@ -212,38 +303,41 @@ void convolve_back(const ConvShape& s, const ConvOperand& given, const void* wei
   }
   const Plane plane(s);
   const int64_t most = std::clamp<int64_t>(ceil_div(kRows, taps), 1, s.channels), blocks = ceil_div(s.channels, most);
-  const int64_t line_bytes = most * taps * width * int64_t(sizeof(T)), lines = s.out[0] * s.out[1];
-  const int64_t step =
-      std::clamp<int64_t>(kColumnBytes / std::max<int64_t>(line_bytes, 1), 1, std::max<int64_t>(lines, 1));
+  const int64_t line_bytes = most * taps * width * int64_t(sizeof(T)), plane_lines = s.out[0] * s.out[1];
   const std::vector<T> ones(size_t(taps), T(1));
-  parallel_for(0, s.images * s.groups * blocks, 1, [&](int64_t begin, int64_t end) {
+  parallel_for(0, batches.count * s.groups * blocks, 1, [&](int64_t begin, int64_t end) {
     const FlushDenormals flush;
     for (int64_t task = begin; task < end; ++task) {
-      const int64_t map = task / blocks, block = task % blocks;
-      const int64_t c0 = s.channels * block / blocks, c1 = s.channels * (block + 1) / blocks;
-      T* planes = reserve<T>(thread_scratch().image, (c1 - c0) * plane.size());
-      cores.conv->fill(planes, (c1 - c0) * plane.size(), T(0));
+      const int64_t batch = task / blocks / s.groups, group = task / blocks % s.groups, block = task % blocks;
+      const int64_t c0 = s.channels * block / blocks, c1 = s.channels * (block + 1) / blocks, channels = c1 - c0;
+      const int64_t images = batches.size(batch), lines = images * plane_lines;
+      const int64_t step =
+          std::clamp<int64_t>(kColumnBytes / std::max<int64_t>(line_bytes, 1), 1, std::max<int64_t>(lines, 1));
+      T* planes = reserve<T>(thread_scratch().image, images * channels * plane.size());
+      cores.conv->fill(planes, images * channels * plane.size(), T(0));
       for (int64_t first = 0; first < lines; first += step) {
         const int64_t last = std::min(first + step, lines), n = (last - first) * width;
-        T* columns = reserve<T>(thread_scratch().columns, (c1 - c0) * taps * n);
-        Problem<T> p = columns_of(map, c0, c1, first * width, n);
+        T* columns = reserve<T>(thread_scratch().columns, channels * taps * n);
+        Problem<T> p = columns_of(batch, group, c0, c1, first * width, n);
         p.c = columns;
         multiply(p, 1);
-        for (int64_t row = 0; row < (c1 - c0) * taps; ++row) {
+        for (int64_t row = 0; row < channels * taps; ++row) {
           for (int64_t line = first; line < last;) {
-            const int64_t z = line / s.out[1], y = line % s.out[1], run = std::min(s.out[1] - y, last - line);
+            const int64_t image = line / plane_lines, z = line % plane_lines / s.out[1], y = line % s.out[1],
+                          run = std::min(s.out[1] - y, last - line);
             cores.conv->spread({columns + row * n + (line - first) * width, width, &plane.taps[size_t(row % taps)],
-                                ones.data(), 1, run, width, planes + row / taps * plane.size() + plane.window(z, y),
+                                ones.data(), 1, run, width,
+                                planes + (image * channels + row / taps) * plane.size() + plane.window(z, y),
                                 s.stride[1] * plane.line()});
             line += run;
           }
         }
       }
       const bool direct = storage_of(out_type) == gemm_detail::kNative;
-      for (int64_t c = c0; c < c1; ++c) {
-        const int64_t row = map * s.channels + c;
+      for (int64_t i = 0; i < images * channels; ++i) {
+        const int64_t row = ((batches.begin(batch) + i / channels) * s.groups + group) * s.channels + c0 + i % channels;
         T* result = direct ? static_cast<T*>(out) + row * to : reserve<T>(thread_scratch().plane, to);
-        store_plane(plane, cores, planes + (c - c0) * plane.size(), result);
+        store_plane(plane, cores, planes + i * plane.size(), result);
         finish_plane(cores, result, row, to, out, out_type, options);
       }
     }
@@ -259,22 +353,22 @@ void weight_gradient(const ConvShape& s, const ConvOperand& x, const ConvOperand
   const bool direct = storage_of(out_type) == gemm_detail::kNative;
   T* sums = direct ? static_cast<T*>(out) : reserve<T>(thread_scratch().weights, size);
   const auto x_stride = position_stride(x, s.in), grad_stride = position_stride(grad, s.out);
-  const bool plain = is_plain(s) && x_stride;
+  const Batches batches(s);
   const int threads = num_threads();
-  for (int64_t map = 0; map < s.images * s.groups; ++map) {
-    const int64_t image = map / s.groups, group = map % s.groups;
-    View a{plane_at(grad, image, group * s.filters), grad.strides[1], grad_stride.value_or(1), storage_of(grad.type)};
-    if (!grad_stride) {
-      T* dense = reserve<T>(thread_scratch().columns, s.filters * positions);
-      for (int64_t f = 0; f < s.filters; ++f)
-        copy_plane(cores, grad, image, group * s.filters + f, s.out, dense + f * positions);
-      a = {dense, positions, 1, gemm_detail::kNative};
+  for (int64_t task = 0; task < batches.count * s.groups; ++task) {
+    const int64_t batch = task / s.groups, group = task % s.groups, first = batches.begin(batch),
+                  images = batches.size(batch), k = images * positions;
+    View a{plane_at(grad, first, group * s.filters), grad.strides[1], grad_stride.value_or(1), storage_of(grad.type)};
+    if (!grad_stride || images > 1) {
+      T* dense = reserve<T>(thread_scratch().columns, s.filters * k);
+      join_images(cores, grad, first, images, group * s.filters, s.filters, s.out, dense);
+      a = {dense, k, 1, gemm_detail::kNative};
     }
     Problem<T> p{.core = cores.gemm,
                  .bf16 = nullptr,
                  .m = s.filters,
                  .n = n,
-                 .k = positions,
+                 .k = k,
                  .a = a,
                  .b = {nullptr, 0, 1, gemm_detail::kNative},
                  .packed = nullptr,
@@ -283,14 +377,14 @@ void weight_gradient(const ConvShape& s, const ConvOperand& x, const ConvOperand
                  .c_col_stride = 1,
                  .c_storage = gemm_detail::kNative,
                  .alpha = T(1),
-                 .accumulate = image > 0,
+                 .accumulate = batch > 0,
                  .swapped = false};
-    if (plain) {
-      p.b = {plane_at(x, image, group * s.channels), *x_stride, x.strides[1], storage_of(x.type)};
+    if (images == 1 && is_plain(s) && x_stride) {
+      p.b = {plane_at(x, first, group * s.channels), *x_stride, x.strides[1], storage_of(x.type)};
       multiply(p, threads);
       continue;
     }
-    const Columns<T> columns{plane, load_image(plane, cores, x, image, group * s.channels, s.channels), cores};
+    const Columns<T> columns = load_images(plane, cores, x, first, images, group * s.channels, s.channels);
     const PanelMaker maker{pack_taps<T>, &columns};
     p.maker = &maker;
     multiply(p, threads);
