@@ -20,7 +20,8 @@ struct TrainingModel {
   Tensor x, y;                                    // a batch, and the class of each row
 };
 
-// A name of models/presets.cpp, or one of the suite; its weights need gradients.
+// A name of models/presets.cpp, one of the suite, or gpt-plain and gpt-checkpointed: the suite's GPT by hand, and with
+// checkpoint() around each block. Its weights need gradients.
 TrainingModel training_model(const std::string& name, const TrainingSizes& sizes, DType dtype, Device device);
 
 // Models that a step of takes milliseconds on a CPU. Their counterparts are in bench/peers/torch_training_models.py.
