@@ -223,40 +223,52 @@ class FusedLowering {
   }
 
  private:
-  // Without reductions the last axis takes the lanes.
+  // Without reductions the last axis takes the lanes. What is reduced is inside, whatever the order; an axis of one place is
+  // left out where there are others.
   void domain(const IntList& order) {
-    size_t rank = attrs_.domain.size(), inner = size_t(attrs_.inner);
-    size_t lanes = inner ? inner : std::min<size_t>(rank, 1);
+    const size_t rank = attrs_.domain.size(), inner = size_t(attrs_.inner);
     for (size_t n = 0; n < rank; ++n) {
-      size_t d = inner || order.empty() ? n : size_t(order[n]);
-      auto& axes = n + lanes < rank ? nest_.rows : nest_.inner;
+      size_t d = order.empty() ? n : size_t(order[n]);
+      auto& axes = d + inner < rank ? nest_.rows : nest_.inner;
       axes.push_back({Dim::symbol("i" + std::to_string(d)), attrs_.domain[d], int(d)});
+    }
+    if (!nest_.tiles) {
+      drop_ones(nest_.rows, inner ? 0 : 1);
+      drop_ones(nest_.inner, 1);
+    }
+    if (nest_.inner.empty() && !nest_.rows.empty()) {
+      nest_.inner.push_back(nest_.rows.back());
+      nest_.rows.pop_back();
     }
     if (pairs_) nest_.inner.back().extent = nest_.inner.back().extent / 2;
   }
 
+  static void drop_ones(std::vector<Axis>& axes, size_t least) {
+    for (size_t d = axes.size(); d-- > 0 && axes.size() > least;)
+      if (axes[d].extent.same_as(1)) axes.erase(axes.begin() + int64_t(d));
+  }
+
   // Reductions by how many others they wait for: those of one depth share a sweep.
   void find_reductions() {
-    int deepest = 0;
     for (auto& node : body_.nodes()) {
       int d = 0;
       for (auto& v : node.inputs) d = std::max(d, depth_[v.node]);
       if (is_reduction(node)) {
         outers_[&node] = int(outers_.size());
-        deepest = std::max(deepest, ++d);
+        deepest_ = std::max(deepest_, ++d);
       }
       depth_[&node] = d;
     }
-    std::vector<std::vector<const Node*>> wanted(size_t(deepest) + 1);
+    std::vector<std::vector<const Node*>> wanted(size_t(deepest_) + 1);
     for (auto& [node, outer] : outers_) wanted[size_t(depth_[node]) - 1].push_back(node->inputs[0].node);
     for (auto& v : body_.outputs()) wanted.back().push_back(v.node);
     std::tie(spilled_, spilled_by_) = find_spilled(attrs_, layouts_, wanted);
-    nest_.sweeps.resize(size_t(deepest));
+    nest_.sweeps.resize(size_t(deepest_));
   }
 
   void reductions() {
-    Index inner_at;
-    for (auto& axis : nest_.inner) inner_at.push_back(axis.symbol);
+    const Index all = coordinates(attrs_.domain);
+    const Index inner_at(all.end() - attrs_.inner, all.end());
     for (size_t n = 0; n < nest_.sweeps.size(); ++n) {
       Sweep& sweep = nest_.sweeps[n];
       SweepBuilder builder(body_, nest_, layouts_, outers_, sweep);
@@ -271,8 +283,22 @@ class FusedLowering {
             {outers_.at(&node), value, combine, accumulator_dtype(combine, builder.dtype_of(value), result), result});
       }
       if (spilled_.node && n == spilled_by_)
-        sweep.stores.push_back({spilled_.operand, spilled_.offset, builder.element(spilled_.node->result(), coordinates(attrs_.domain))});
+        sweep.stores.push_back({spilled_.operand, spilled_.offset, builder.element(spilled_.node->result(), all)});
+      if (!stores_early()) continue;
+      for (size_t j = 0; j < body_.outputs().size(); ++j)
+        if (Value v = body_.outputs()[j]; is_full(v))
+          sweep.stores.push_back({int(inputs_ + j), layouts_[inputs_ + j].offset_of(all), builder.element(v, all)});
     }
+  }
+
+  bool is_full(Value v) const { return v.type().shape.same_as(attrs_.domain); }
+
+  // Whether elements wait for none of the row's values, so that the one walk which reduces it stores them.
+  bool stores_early() const {
+    if (nest_.tiles || spilled_.node || deepest_ != 1) return false;
+    return std::all_of(body_.outputs().begin(), body_.outputs().end(), [&](Value v) {
+      return v.node->op->kind != OpKind::kScatter && (!is_full(v) || depth_.at(v.node) == 0);
+    });
   }
 
   // Elements, and what there is one of a row.
@@ -295,7 +321,8 @@ class FusedLowering {
         }
         continue;
       }
-      const bool full = shape.same_as(attrs_.domain);
+      const bool full = is_full(v);
+      if (full && stores_early()) continue;
       Index at = coordinates(shape);
       Dim offset = layout.offset_of(at);
       // A contraction's result as it is, its rows counted in one.
@@ -303,7 +330,7 @@ class FusedLowering {
         offset = Dim::symbol("r") * attrs_.domain[attrs_.domain.size() - 1] + nest_.inner.back().symbol;
       const bool goes_back = nest_.tiles && holds_product(v.type().dtype, body_.inputs()[0].type().dtype);
       if (goes_back && nest_.back < 0) nest_.back = operand;
-      if (full || nest_.tiles)
+      if ((full && !nest_.inner.empty()) || nest_.tiles)
         elements.stores.push_back({operand, offset, element.element(v, at)});
       else
         once.stores.push_back({operand, offset, row.element(v, at)});
@@ -319,6 +346,7 @@ class FusedLowering {
   const size_t inputs_;
   LoopNest nest_;
   std::map<const Node*, int> depth_, outers_;
+  int deepest_ = 0;
   SpilledValue spilled_;
   size_t spilled_by_ = 0;
 };

@@ -106,6 +106,8 @@ struct GpuFacts {
   // Of rows with several sweeps: so many vectors of what more than one of them loads stay in a thread's registers; the rest
   // of a longer row is loaded again. gpu_geometry tells how many a thread gets.
   int held_vectors = 0;
+  // Of rows with several inner axes: the last one is short, so that threads share all of them, an element each.
+  bool short_rows = false;
   // Of rows that lie side by side in memory: there are enough of them for a thread to take several.
   bool column_lanes = false;
   KernelPart part = KernelPart::kKernel;

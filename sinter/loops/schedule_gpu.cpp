@@ -137,19 +137,20 @@ void spread_scatter(const LoopNest& nest, Schedule& out) {
 }
 
 // Whether threads side by side read side by side when they share a row, or when each has a row of its own. Where rows are
-// walked more than once, or elements stored, threads share them.
+// walked more than once, or scanned, threads share them.
 void spread_rows(const LoopNest& nest, Schedule& out) {
   bool by_row = false, by_column = false, shared = nest.rows.empty();
   int walks = 0;
   for (auto& sweep : nest.sweeps) {
     if (sweep.once) continue;
-    shared = shared || sweep.reductions.empty() || !sweep.stores.empty() || ++walks > 1;
-    for (auto& instr : sweep.body) {
-      if (instr.kind != InstrKind::kLoad) continue;
-      by_row = by_row || (!nest.inner.empty() && movement(instr.offset, last_axis(nest)) == Movement::kUnit);
-      by_column =
-          by_column || (!nest.rows.empty() && movement(instr.offset, nest.rows.back().symbol) == Movement::kUnit);
-    }
+    shared = shared || sweep.reductions.empty() || sweep.scans() || ++walks > 1;
+    auto look = [&](const Dim& offset) {
+      by_row = by_row || (!nest.inner.empty() && movement(offset, last_axis(nest)) == Movement::kUnit);
+      by_column = by_column || (!nest.rows.empty() && movement(offset, nest.rows.back().symbol) == Movement::kUnit);
+    };
+    for (auto& instr : sweep.body)
+      if (instr.kind == InstrKind::kLoad) look(instr.offset);
+    for (auto& store : sweep.stores) look(store.offset);
   }
   out.spread = by_column && !by_row && !shared && out.part == KernelPart::kKernel ? Spread::kColumns : Spread::kRows;
   const bool scans = !nest.sweeps.empty() && nest.sweeps[0].scans();
@@ -241,7 +242,7 @@ void schedule_rows(const LoopNest& nest, const GpuFacts& facts, Schedule& out) {
   if (search && out.spread == Spread::kRows) out.most = out.bounds = facts.target.block_threads;
   // A search looks at vectors of one axis that lies in memory, all of them alike.
   const bool searchable = out.along && nest.inner.size() == 1 && !nest.reads_index() && !any_moves(nest);
-  if (facts.lanes && out.spread == Spread::kRows && lanes_fit(nest) && (!search || searchable))
+  if (facts.lanes && !facts.short_rows && out.spread == Spread::kRows && lanes_fit(nest) && (!search || searchable))
     take_lanes(nest, VectorMode::kRows, out);
   const bool vectors = out.mode == VectorMode::kRows;
   if (search) {

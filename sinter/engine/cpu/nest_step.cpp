@@ -11,7 +11,8 @@ CpuNestStep::CpuNestStep(const FusedAttrs& concrete, std::span<const TensorImpl*
                          std::span<const TensorImpl* const> outputs) {
   KernelParameters parameters;
   NamedFused named = name_sizes(concrete, inputs, outputs, parameters);
-  LoopNest nest = lower_fused(named.attrs.as<FusedAttrs>(), named.layouts, parameters.names(), memory_order(concrete, outputs));
+  LoopNest nest = lower_fused(named.attrs.as<FusedAttrs>(), named.layouts, parameters.names(),
+                              memory_order(concrete, inputs, outputs));
   let_plant(nest);
   name_ = nest.name;
   indexing_ = nest.indexing;

@@ -279,9 +279,11 @@ class Planner {
       followed.push_back(slot < 0 || elsewhere[n] ? nullptr : &geometry(slot));
     }
     IntList sizes = node.types[size_t(result)].shape.numbers();
-    IntList strides = by_template    ? engine_of(plan_->device).result_strides(template_op_in(attrs), sizes, nullptr)
-                      : attrs.inner ? contiguous_strides(sizes)
-                                    : eager::pointwise_strides(followed, sizes);
+    // Rows of a GPU need not lie along memory: neighbours may be those of other rows.
+    const bool follows = !attrs.inner || (engine_of(plan_->device).target().gpu && attrs.domain.numbers() == sizes);
+    IntList strides = by_template ? engine_of(plan_->device).result_strides(template_op_in(attrs), sizes, nullptr)
+                      : follows   ? eager::pointwise_strides(followed, sizes)
+                                  : contiguous_strides(sizes);
     // What becomes the new value of an input lies as that does, if that has no gaps.
     if (int into = changed_input(node, result); into >= 0 && !by_template && !attrs.inner && geometry(into).sizes == sizes)
       if (auto& of = geometry(into).strides; preserved_strides(sizes, of) == of) strides = of;

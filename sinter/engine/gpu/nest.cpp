@@ -16,7 +16,10 @@ namespace {
 constexpr int64_t kFewElements = 65536;
 
 // So many rows a multiprocessor keep it busy although a thread takes several of them side by side.
-constexpr int64_t kManyColumns = 128;
+constexpr int64_t kManyColumns = 96;
+
+// Vectors of a row's last axis are shared by a warp's threads where it is this long.
+constexpr int64_t kLongAxis = 128;
 
 // Vectors of a row that a thread holds at most.
 constexpr int64_t kMostHeld = 8;
@@ -42,8 +45,8 @@ Lowered lower_named(const FusedAttrs& attrs, std::span<const TensorImpl* const> 
                     std::span<const TensorImpl* const> outputs) {
   Lowered out;
   NamedFused named = name_sizes(attrs, inputs, outputs, out.parameters);
-  out.nest =
-      lower_fused(named.attrs.as<FusedAttrs>(), named.layouts, out.parameters.names(), memory_order(attrs, outputs));
+  out.nest = lower_fused(named.attrs.as<FusedAttrs>(), named.layouts, out.parameters.names(),
+                         memory_order(attrs, inputs, outputs));
   if (log_enabled(LogTopic::kFusion)) log(LogTopic::kFusion, "{}", out.nest.text());
   return out;
 }
@@ -83,6 +86,7 @@ GpuNest emit_gpu_nest(const FusedAttrs& attrs, std::span<const TensorImpl* const
   facts.lanes = reduces || rows * inner >= kFewElements;
   if (reduces && nest.sweeps.size() > 1 && nest.inner.size() == 1 && !nest.reduces_own_axes())
     facts.held_vectors = vectors_to_hold(nest, rows, inner, machine);
+  facts.short_rows = reduces && nest.inner.size() > 1 && parameters.evaluate(nest.inner.back().extent) < kLongAxis;
   facts.column_lanes = reduces && rows * inner >= kFewElements && rows >= kManyColumns * machine.multiprocessors();
   return write(lowered, facts);
 }
@@ -135,6 +139,7 @@ std::string gpu_kernel_name(const std::string& name, const std::string& text, co
   std::string form = format("{}{}", facts.lanes ? "" : "s", facts.wide ? "w" : "");
   if (facts.transposed_along >= 0) form += format("t{}", facts.transposed_along);
   if (facts.column_lanes) form += "c";
+  if (facts.short_rows) form += "f";
   if (facts.held_vectors > 0) form += format("k{}", facts.held_vectors);
   return format("{}_{}{}", name.substr(0, 96), hash_hex(text).substr(0, 12), form);
 }

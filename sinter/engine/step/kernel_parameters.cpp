@@ -46,9 +46,42 @@ void KernelParameters::relate_products(const Graph& body) {
   }
 }
 
+namespace {
+
+// Dimensions as they lie in memory, the one with the largest steps first.
+IntList order_of(const TensorImpl& impl) {
+  IntList order;
+  for (size_t d = 0; d < impl.sizes.size(); ++d) order.push_back(int64_t(d));
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int64_t a, int64_t b) { return impl.strides[size_t(a)] > impl.strides[size_t(b)]; });
+  return order;
+}
+
+// The strides of a tensor without gaps, such as one with its channels last, as products of sizes, so that axes which lie one in
+// the other are walked as one.
+std::optional<Layout> dense_layout(const TensorImpl& impl, const Shape& shape) {
+  Layout layout;
+  layout.strides.resize(shape.size(), Dim(0));
+  const IntList order = order_of(impl);
+  Dim stride = 1;
+  int64_t value = 1;
+  for (size_t n = order.size(); n-- > 0;) {
+    const size_t d = size_t(order[n]);
+    if (impl.sizes[d] == 1) continue;
+    if (impl.strides[d] != value) return std::nullopt;
+    layout.strides[d] = stride;
+    stride = stride * shape[d];
+    value *= impl.sizes[d];
+  }
+  return layout;
+}
+
+}  // namespace
+
 Layout layout_of(const TensorImpl* impl, const Shape& shape, int operand, KernelParameters& parameters) {
   if (!impl) return {.scalar = true, .strides = {}};
   if (impl->contiguous) return contiguous_layout(shape);
+  if (auto dense = dense_layout(*impl, shape)) return *dense;
   Layout layout;
   for (size_t d = 0; d < impl->strides.size(); ++d) layout.strides.push_back(parameters.stride(operand, d, impl->strides[d]));
   return layout;
@@ -66,15 +99,14 @@ NamedFused name_sizes(const FusedAttrs& attrs, std::span<const TensorImpl* const
   return out;
 }
 
-IntList memory_order(const FusedAttrs& attrs, std::span<const TensorImpl* const> outputs) {
-  for (auto* out : outputs) {
-    if (out->sizes.size() != attrs.domain.size() || out->contiguous) continue;
-    IntList order;
-    for (size_t d = 0; d < out->sizes.size(); ++d) order.push_back(int64_t(d));
-    std::stable_sort(order.begin(), order.end(),
-                     [&](int64_t a, int64_t b) { return out->strides[size_t(a)] > out->strides[size_t(b)]; });
-    return order;
-  }
+IntList memory_order(const FusedAttrs& attrs, std::span<const TensorImpl* const> inputs,
+                     std::span<const TensorImpl* const> outputs) {
+  for (auto* out : outputs)
+    if (out->sizes.size() == attrs.domain.size() && !out->contiguous) return order_of(*out);
+  if (!attrs.inner) return {};
+  const IntList sizes = attrs.domain.numbers();
+  for (auto* in : inputs)
+    if (in && !in->contiguous && in->sizes == sizes) return order_of(*in);
   return {};
 }
 

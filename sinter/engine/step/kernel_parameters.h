@@ -67,8 +67,9 @@ struct NamedFused {
 NamedFused name_sizes(const FusedAttrs& attrs, std::span<const TensorImpl* const> inputs,
                       std::span<const TensorImpl* const> outputs, KernelParameters& parameters);
 
-// Loops follow the memory of a result of the whole domain: its innermost dimension last.
-IntList memory_order(const FusedAttrs& attrs, std::span<const TensorImpl* const> outputs);
+// Loops follow the memory of a result of the whole domain, or of an operand that is reduced: its innermost dimension last.
+IntList memory_order(const FusedAttrs& attrs, std::span<const TensorImpl* const> inputs,
+                     std::span<const TensorImpl* const> outputs);
 
 // Where a kernel notes an index that is out of range: its last argument.
 class IndexError {
