@@ -74,7 +74,9 @@ struct BatchNormBackward : Composite {
     const Dim count = count_of(x);
     // Sums and results compute what they need of g and x by themselves, unlike the forward too (the sign, the order), so that
     // no program keeps an image between them that is wider than these.
-    Tensor sum = g.sum(dims), sum_normal = (g * (beside(mean, x) - wide)).sum(dims) * -rstd;
+    // What is summed up is there before the first sum, so that one walk finds both.
+    Tensor product = g * (beside(mean, x) - wide);
+    Tensor sum = g.sum(dims), sum_normal = product.sum(dims) * -rstd;
     Tensor scale = inputs.size() == 5 ? widened(inputs[4].tensor()) * rstd : rstd;
     Tensor slope = rstd * sum_normal / count, level = mean * slope - sum / count;
     Tensor dx = (g + (beside(level, x) - wide * beside(slope, x))) * beside(scale, x);

@@ -73,15 +73,17 @@ std::optional<Split> split_rows(const Node& node, size_t tail) {
   return {};
 }
 
-// A reduction over the last dimensions and others, a channel's over the images of a batch: as few of the last ones first as make
-// a row, on a CPU all.
+// A reduction over the last dimensions and others, a channel's over the images of a batch: as many of the last ones first as leave
+// a GPU parts enough, or else as few as make a row; on a CPU all.
 std::optional<Split> split_channels(const Node& node, const IntList& dims, bool gpu) {
   const Shape& shape = node.inputs[0].type().shape;
   if (!is_computed(node) || rounds_when_stored(node.types[0].dtype)) return {};
   const size_t rank = shape.size();
   size_t last = 0;  // how many
   while (last < dims.size() && dims[dims.size() - 1 - last] == int64_t(rank - 1 - last)) ++last;
-  for (size_t first = gpu ? 1 : last; first <= last; ++first)
+  size_t first = gpu ? 1 : last;
+  while (gpu && first < last && product(shape, 0, rank - first - 1) >= kManyParts) ++first;
+  for (; first <= last; ++first)
     if (product(shape, rank - first, rank) >= (gpu ? kLeastShortRow : kLeastRow))
       return Split{shape, dims_between(rank - first, rank), IntList(dims.begin(), dims.end() - int64_t(first))};
   return {};

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 
 #include "sinter/autograd/autograd.h"
 #include "sinter/engine/cuda/engine.h"
@@ -74,6 +75,36 @@ TEST(TrainingBlock, ConvolutionBatchNormAndRelu) {
   for (auto& node : found.graph.nodes())
     for (auto& type : node.types)
       EXPECT_FALSE(type.dtype == kFloat32 && type.shape.numel().number() >= 64 * 64 * 56 * 56) << node.op->name;
+}
+
+// How often what has this many elements is read by the kernels that the gradient of a batch norm behind a ReLU ends up as, and
+// the shapes that the sums of parts have.
+std::pair<int, std::set<std::string>> readings_and_parts(const std::string& shape) {
+  Graph graph = run_passes(Graph::parse("%0 = input : bf16" + shape + "\n%1 = input : bf16" + shape + "\n%2 = input : bool" +
+                                        shape + "\n%3 = input : f32[1024]\n%4 = scalar : weak i64[]\n%5 = where(%2, %1, %4) : bf16" +
+                                        shape + "\n%6 = batch_norm_backward(%0, %5, %3, %3) : (bf16" + shape +
+                                        ", f32[1024], f32[1024])\nreturn %6.0, %6.1, %6.2, %5"),
+                           planning_pipeline(target()));
+  const int64_t numel = graph.inputs()[0].type().shape.numel().number();
+  std::pair<int, std::set<std::string>> out;
+  for (auto& node : graph.nodes()) {
+    if (node.op != &fused_op()) continue;
+    for (auto& v : node.inputs) out.first += v.type().shape.numel().number() == numel;
+    for (auto& type : node.types)
+      if (type.shape.numel().number() > 1024 && type.dtype == kFloat32) out.second.insert(to_string(type.shape));
+  }
+  return out;
+}
+
+TEST(TrainingBlock, BothSumsOfAGradientReadItOnce) {
+  // The sums: image, gradient and mask; the result: image and gradient.
+  EXPECT_EQ(readings_and_parts("[64, 1024, 14, 14]").first, 5);
+  EXPECT_EQ(readings_and_parts("[4, 1024, 56, 56]").first, 5);
+}
+
+TEST(TrainingBlock, PartsAreAsFewAsKeepAGpuBusy) {
+  EXPECT_EQ(readings_and_parts("[64, 1024, 28, 28]").second, std::set<std::string>{"[64, 1024]"});
+  EXPECT_EQ(readings_and_parts("[4, 1024, 56, 56]").second, std::set<std::string>{"[4, 1024, 56]"});
 }
 
 }  // namespace
