@@ -199,8 +199,8 @@ class Siblings {
 
   // An op that fusion found nothing for.
   static bool is_lone_kernel(const Node& node) {
-    if (node.types[0].rank() == 0) return false;
-    if (node.op->kind == OpKind::kReduce) return !node.op->payload && node.inputs[0].type().rank() > 0;
+    if (node.op->kind == OpKind::kReduce)
+      return !node.op->payload && node.types[0].rank() > 0 && node.inputs[0].type().rank() > 0;
     return node.op->kind == OpKind::kPointwise && !node.op->random;
   }
 

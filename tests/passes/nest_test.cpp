@@ -192,6 +192,15 @@ TEST(Siblings, AnOptimisersStepIsOneLaunch) {
   EXPECT_EQ(fuse_traced(f, inputs, 1e-4, true, kGathers).kernels, 1);
 }
 
+TEST(Siblings, CountersAreOneLaunch) {
+  auto f = [](const TensorList& x) {
+    TensorList out;
+    for (auto& counter : x) out.push_back(counter + 1);
+    return out;
+  };
+  EXPECT_EQ(fuse_traced(f, {scalar_tensor(3.0), scalar_tensor(4.0), normal({1})}, 1e-4, true, kGathers).kernels, 1);
+}
+
 TEST(Siblings, MemoryIsTakenOverOnlyWhereNoSiblingReadsIt) {
   // Both read a; the first one could otherwise overwrite it while the second reads.
   auto f = [](const TensorList& x) {
