@@ -65,8 +65,8 @@ TensorList run(const Geometry& g, const Tensor& x, const Tensor& w, const Tensor
   for (auto& leaf : leaves) leaf.requires_grad_(true);
   Tensor y = convolution(leaves[0], leaves[1], leaves[2], g.stride, g.padding, g.dilation, g.transposed,
                          g.output_padding, g.groups);
-  (y * flow).sum().backward();
-  return {y.detach(), leaves[0].grad(), leaves[1].grad(), leaves[2].grad()};
+  TensorList grads = autograd::grad({(y * flow).sum()}, leaves);
+  return {y.detach(), grads[0], grads[1], grads[2]};
 }
 
 class GpuConvolutionGradients : public ::testing::TestWithParam<Case> {
