@@ -14,6 +14,7 @@
 #include "bench/support/timing.h"
 #include "bench/support/training_models.h"
 #include "sinter/engine/profile.h"
+#include "sinter/engine/report.h"
 #include "sinter/runtime/cpu/memory.h"
 #include "sinter/runtime/cuda/memory.h"
 #include "sinter/runtime/cuda/stream.h"

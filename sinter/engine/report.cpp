@@ -229,7 +229,7 @@ std::string PlanReport::text() const {
   if (live_bytes > 0) out += format(" ({}x)", fixed(double(arena_bytes) / double(live_bytes), 2));
   out += format(", {} of results", bytes_text(double(output_bytes)));
   if (loose_bytes > 0) out += format(", {} outside the arena", bytes_text(double(loose_bytes)));
-  return out + "\n";
+  return out + format(": {} beside the inputs\n", bytes_text(double(peak_bytes())));
 }
 
 std::string PlanReport::json() const {
@@ -264,6 +264,7 @@ std::string PlanReport::json() const {
                            {"live_bytes", live_bytes},
                            {"output_bytes", output_bytes},
                            {"loose_bytes", loose_bytes},
+                           {"peak_bytes", peak_bytes()},
                            {"values", lives}};
   return nlohmann::json{{"name", name},    {"device", to_string(device)},
                         {"graph", graph},  {"kernels", list},

@@ -53,6 +53,8 @@ struct PlanReport {
   int64_t loose_bytes = 0;   // temporaries outside the arena
   int64_t working_bytes = 0; // inputs, outputs and arena together: decides from which cache the floors are told
 
+  // The memory that a call needs beside its inputs.
+  int64_t peak_bytes() const { return arena_bytes + output_bytes + loose_bytes; }
   Cost total() const;
   // The least time at this machine's measured bandwidth and peak; the first call in a process measures them.
   double floor_seconds(const KernelReport& kernel) const;

@@ -76,11 +76,16 @@ class Planner {
   // --- lifetimes
   void find_last_uses() {
     for (auto& node : graph_.nodes()) last_use_[size_t(node.id)].assign(node.types.size(), -1);
+    last_read_ = last_use_;
     for (auto& v : graph_.outputs()) last_use(v) = end_;
     for (auto it = graph_.nodes().rbegin(); it != graph_.nodes().rend(); ++it)
       if (is_needed(*it))
-        for (auto& v : it->inputs) last_use(v) = std::max(last_use(v), it->id);
+        for (auto& v : it->inputs) {
+          last_use(v) = std::max(last_use(v), it->id);
+          last_read(v) = std::max(last_read(v), it->id);
+        }
   }
+  int& last_read(Value v) { return last_read_[size_t(v.node->id)][size_t(v.index)]; }
   int& last_use(Value v) { return last_use_[size_t(v.node->id)][size_t(v.index)]; }
   bool is_needed(const Node& node) const {
     auto& uses = last_use_[size_t(node.id)];
@@ -150,6 +155,20 @@ class Planner {
     else if (node.op->kind != OpKind::kView)
       add_computed(node, step);
     plan_->steps.push_back(std::move(step));
+    for (size_t r = 0; r < node.types.size(); ++r) settle(node.result(int(r)));
+  }
+
+  // The new value of an input that was computed elsewhere and that nothing reads goes there at once, if nothing reads what was
+  // there either: its own memory is free then.
+  void settle(Value value) {
+    int into = changed_input(*value.node, value.index);
+    if (into < 0 || last_read(value) >= 0 || std::ranges::count(graph_.outputs(), value) > 1) return;
+    const int slot = operand(value).slot, now = value.node->id;
+    if (slot < 0 || storage_of(slot).kind != Storage::Kind::kArena || !is_writable(into, now)) return;
+    note_change(into);
+    add_copy({.slot = slot}, into);
+    storage_of(slot).block.last = now;
+    operands_[size_t(now)][size_t(value.index)] = {.slot = into};
   }
 
   void add_computed(const Node& node, Step& step) {
@@ -506,6 +525,7 @@ class Planner {
   const Op* const write_op_ = &known_ops().write;
   std::vector<std::vector<Operand>> operands_;         // by node: its results
   std::vector<std::vector<int>> last_use_;             // by node and result; -1: not needed
+  std::vector<std::vector<int>> last_read_;            // the same by nodes alone
   std::vector<bool> written_;                          // by input: whether the program changes it
   std::map<std::pair<const Node*, int>, int> belongs_into_;  // the input that a written output's value belongs into
   std::vector<KernelJob> to_compile_;
