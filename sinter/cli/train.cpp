@@ -149,10 +149,12 @@ void add_train(CLI::App& app) {
   std::vector<std::pair<std::string, CLI::Option*>> all;
   train::for_each_option(flags->options, [&](const train::OptionText& text, auto& field) {
     std::string name = format("--{}", text.name);
+    CLI::Option* option = nullptr;
     if constexpr (std::is_same_v<std::remove_reference_t<decltype(field)>, bool>)
-      all.emplace_back(text.name, command->add_flag(name, field, text.help));
+      option = command->add_flag(name, field, text.help);
     else
-      all.emplace_back(text.name, command->add_option(name, field, text.help)->capture_default_str());
+      option = command->add_option(name, field, text.help)->capture_default_str();
+    all.emplace_back(text.name, option->group(text.group));
   });
   command
       ->add_option("--threads", flags->threads, "Threads to compute with (default: SINTER_NUM_THREADS, else all cores)")

@@ -27,50 +27,56 @@ struct TrainOptions {
 };
 
 struct OptionText {
-  const char *name, *help;
+  const char *group, *name, *help;
   bool may_change = false;  // in a run that is resumed
 };
 
 // f(text, field) for each; `Options` is TrainOptions or const.
 template <class Options, class F>
 void for_each_option(Options& o, F f) {
-  using Text = OptionText;
-  f(Text{"model", "Checkpoint to fine-tune: a folder, or a hub id in the local Hugging Face cache", true}, o.model);
-  f(Text{"config", "Train from random weights: a config.json, its folder, or a name such as llama-125m", true},
-    o.config);
-  f(Text{"tokenizer", "Folder of tokenizer.json, where the model's has none", true}, o.tokenizer);
-  f(Text{"data", "A text file; for a classifier a folder with a folder of pictures for each class", true}, o.data);
-  f(Text{"steps", "Steps of the optimiser in all", true}, o.steps);
-  f(Text{"batch", "Examples in a batch"}, o.batch);
-  f(Text{"length", "Tokens in an example"}, o.length);
-  f(Text{"accumulate", "Batches whose gradients make up one step"}, o.accumulate);
-  f(Text{"lr", "Learning rate at its highest"}, o.lr);
-  f(Text{"warmup", "Steps in which the rate rises from next to nothing"}, o.warmup);
-  f(Text{"schedule", "How the rate falls after that: constant, linear or cosine"}, o.schedule);
-  f(Text{"final-lr", "Where it falls to"}, o.final_lr);
-  f(Text{"beta1", "AdamW's decay of the mean of gradients"}, o.beta1);
-  f(Text{"beta2", "AdamW's decay of the mean of their squares"}, o.beta2);
-  f(Text{"weight-decay", "AdamW's weight decay, of matrices; biases and norms have none"}, o.weight_decay);
-  f(Text{"clip", "The norm that gradients are scaled down to; 0: as they are"}, o.clip);
-  f(Text{"noise", "Share of the ids that go in which are replaced by random ones"}, o.noise);
-  f(Text{"autocast", "Products in this type, weights and sums in f32: none or bf16"}, o.autocast);
-  f(Text{"held-out", "Share of the data that is never trained on: the end of a text, some of the pictures"},
-    o.held_out);
-  f(Text{"lora-rank", "Train an adapter of this rank and leave the model as it is; 0: train the model"}, o.lora_rank);
-  f(Text{"lora-alpha", "Times this over the rank is what an adapter adds"}, o.lora_alpha);
-  f(Text{"lora-targets", "Linear layers that get one: q_proj,v_proj (default: all but the head)"}, o.lora_targets);
-  f(Text{"adapter", "Folder of an adapter to go on with, in the place of --lora-rank", true}, o.adapter);
-  f(Text{"merge", "Write the model with the adapter added to its weights, not the adapter", true}, o.merge);
-  f(Text{"eval-every", "Steps from one look at the held-out data to the next; 0: at the end alone", true},
-    o.eval_every);
-  f(Text{"save-every", "Steps from one checkpoint to the next; 0: at the end alone", true}, o.save_every);
-  f(Text{"keep", "Checkpoints to keep, the newest; 0: all", true}, o.keep);
-  f(Text{"save-dtype", "Type of the weights in a checkpoint: f32, bf16, f16 (default: the model's)", true},
-    o.save_dtype);
-  f(Text{"seed", "Of random weights, order and noise"}, o.seed);
-  f(Text{"workers", "Threads that make batches; 0: the one that trains", true}, o.workers);
-  f(Text{"device", "Where to train: cpu, cuda, cuda:1", true}, o.device);
-  f(Text{"mode", "How steps run: default, reduce-overhead, max-autotune, or eager", true}, o.mode);
+  const char* group = nullptr;
+  auto option = [&](const char* name, auto& field, const char* help, bool may_change = false) {
+    f(OptionText{group, name, help, may_change}, field);
+  };
+  group = "Model and data";
+  option("model", o.model, "Checkpoint to fine-tune: a folder, or a hub id in the local Hugging Face cache", true);
+  option("config", o.config, "Train from random weights: a config.json, its folder, or a name such as llama-125m",
+         true);
+  option("tokenizer", o.tokenizer, "Folder of tokenizer.json, where the model's has none", true);
+  option("data", o.data, "A text file; for a classifier a folder with a folder of pictures for each class", true);
+  option("length", o.length, "Tokens in an example");
+  option("noise", o.noise, "Share of the ids that go in which are replaced by random ones");
+  option("held-out", o.held_out, "Share of the data that is never trained on: the end of a text, some of the pictures");
+  group = "Steps";
+  option("steps", o.steps, "Steps of the optimiser in all", true);
+  option("batch", o.batch, "Examples in a batch");
+  option("accumulate", o.accumulate, "Batches whose gradients make up one step");
+  option("autocast", o.autocast, "Products in this type, weights and sums in f32: none or bf16");
+  option("device", o.device, "Where to train: cpu, cuda, cuda:1", true);
+  option("mode", o.mode, "How steps run: default, reduce-overhead, max-autotune, or eager", true);
+  option("workers", o.workers, "Threads that make batches; 0: the one that trains", true);
+  option("seed", o.seed, "Of random weights, order and noise");
+  group = "Optimiser";
+  option("lr", o.lr, "Learning rate at its highest");
+  option("warmup", o.warmup, "Steps in which the rate rises from next to nothing");
+  option("schedule", o.schedule, "How the rate falls after that: constant, linear or cosine");
+  option("final-lr", o.final_lr, "Where it falls to");
+  option("beta1", o.beta1, "AdamW's decay of the mean of gradients");
+  option("beta2", o.beta2, "AdamW's decay of the mean of their squares");
+  option("weight-decay", o.weight_decay, "AdamW's weight decay, of matrices; biases and norms have none");
+  option("clip", o.clip, "The norm that gradients are scaled down to; 0: as they are");
+  group = "Adapter (LoRA)";
+  option("lora-rank", o.lora_rank, "Train an adapter of this rank and leave the model as it is; 0: train the model");
+  option("lora-alpha", o.lora_alpha, "Times this over the rank is what an adapter adds");
+  option("lora-targets", o.lora_targets, "Linear layers that get one: q_proj,v_proj (default: all but the head)");
+  option("adapter", o.adapter, "Folder of an adapter to go on with, in the place of --lora-rank", true);
+  option("merge", o.merge, "Write the model with the adapter added to its weights, not the adapter", true);
+  group = "What is told and written";
+  option("eval-every", o.eval_every, "Steps from one look at the held-out data to the next; 0: at the end alone", true);
+  option("save-every", o.save_every, "Steps from one checkpoint to the next; 0: at the end alone", true);
+  option("keep", o.keep, "Checkpoints to keep, the newest; 0: all", true);
+  option("save-dtype", o.save_dtype, "Type of the weights in a checkpoint: f32, bf16, f16 (default: the model's)",
+         true);
 }
 
 // The options as a JSON object, but for `out`.
