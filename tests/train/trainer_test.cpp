@@ -79,6 +79,22 @@ TEST(Trainer, GoesOnBitByBit) {
   EXPECT_EQ(lines_of(run.options.out + "/loss.csv").size(), 13u);
 }
 
+// Three batches are an epoch here, and a checkpoint.
+TEST(Trainer, GoesOnAtTheEndOfAnEpoch) {
+  TinyRun run;
+  run.options.held_out = 0;
+  run.options.batch = 8;
+  run.options.save_every = 3;
+  auto tokenizer = Tokenizer::from_pretrained(run.options.tokenizer);
+  std::string text = first_pages(400);
+  while (tokenizer.encode(text, false).size() > 16 + 24) text.pop_back();
+  std::ofstream(run.options.data) << text;
+  auto whole = run.losses();
+  ASSERT_EQ(whole.size(), 12u);
+  for (auto step : {"step-12", "step-9", "step-6"}) fs::remove_all(run.options.out + "/" + step);
+  EXPECT_EQ(run.losses(/*resume=*/true), whole);
+}
+
 // The rate of every step is another one; so is the optimiser's count.
 TEST(Trainer, AChangingRateCompilesNothing) {
   TinyRun run;
