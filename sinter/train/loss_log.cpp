@@ -75,10 +75,13 @@ LossLog::LossLog(const std::string& path, int64_t last_step)
 }
 
 std::string LossLog::append(const std::string& line) {
-  // One write, so that a line is there or not.
-  std::string text = line + "\n";
-  check(::write(file_.get(), text.data(), text.size()) == ssize_t(text.size()), "train: cannot write '{}': {}", path_,
-        std::strerror(errno));
+  const std::string text = line + "\n";
+  // As a rule one write, so that a line is there or not.
+  for (std::string_view left = text; !left.empty();) {
+    ssize_t written = ::write(file_.get(), left.data(), left.size());
+    check(written > 0 || (written < 0 && errno == EINTR), "train: cannot write '{}': {}", path_, std::strerror(errno));
+    if (written > 0) left.remove_prefix(size_t(written));
+  }
   return line;
 }
 
