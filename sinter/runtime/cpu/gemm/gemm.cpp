@@ -257,7 +257,9 @@ void gemm_joint(int64_t m, int64_t k, const GemmOperand& a, std::span<const Gemm
     check(part.n == 0 || part.c.data || options.epilogue, "matmul: a product that nothing reads");
   // Parts without columns have nothing to do, but keep their number.
   if (std::all_of(parts.begin(), parts.end(), [](const GemmPart& part) { return part.n == 0; })) return;
-  dispatch({m, k, options.batch, a, parts, 1, false, options.together, options.epilogue, options.isa});
+  // One by itself needs no place apart from its result for its tiles.
+  const bool together = options.together && parts.size() > 1;
+  dispatch({m, k, options.batch, a, parts, 1, false, together, options.epilogue, options.isa});
 }
 
 }  // namespace sinter::runtime
