@@ -124,14 +124,20 @@ Json measure(const Options& o, const std::string& way) {
   Step loss = training.loss(o);
   if (way == "loss") loss = compile(loss, options);
   Step step = training.step(loss);
-  if (o.explain) {
-    std::cout << compiler::explain(step, training.x, training.y).fusion();
-    return nullptr;
+  std::function<Explanation()> explain;
+  if (way == "whole") {
+    auto compiled = compile(step, options);
+    explain = [compiled] { return capture::explain(compiled.function()); };
+    step = compiled;
   }
-  if (way == "whole") step = compile(step, options);
   Pass pass = [&] { return step(training.x, training.y); };
   const bool gpu = o.device != "cpu";
   double first = timed([&] { pass().item(); }), second = timed([&] { pass().item(); });
+  if (o.explain) {
+    if (explain) std::cout << explain().fusion();
+    return nullptr;
+  }
+  if (!gpu) reset_cpu_memory_peak();
   if (o.profile) {
     for (int i = 0; i < 2; ++i) pass();
     Profile profile([&] {
@@ -150,6 +156,14 @@ Json measure(const Options& o, const std::string& way) {
            {"first_s", first},
            {"second_s", second},
            {"loss", pass().item<double>()}};
+  if (explain) {
+    // The first step has met no gradients, the last program is the one that runs.
+    auto programs = explain().programs;
+    row["beside_inputs_gb"] = double(programs.back().reports[0]->peak_bytes()) / 1e9;
+    for (auto& point : programs.back().activations[0])
+      if (point.share == o.budget) row["kept_gb"] = double(point.bytes) / 1e9;
+  }
+  row["budget"] = o.budget;
   row["peak_gb"] = double(gpu ? runtime::cuda_memory_stats(0).peak : cpu_memory_stats().peak) / 1e9;
   return row;
 }

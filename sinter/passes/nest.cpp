@@ -251,18 +251,26 @@ class Siblings {
     std::vector<Value> results, operands;
     std::vector<Type> types;
     std::string where = members[0]->where;
+    // Equal ones (a cast of one weight, forward and again in the gradients) are one kernel.
+    std::vector<Value> inner, all;
     for (auto* m : members) {
       add_kernel(body, *m);
       for (size_t r = 0; r < m->types.size(); ++r) {
-        results.push_back(m->result(int(r)));
+        all.push_back(m->result(int(r)));
+        if (std::find(inner.begin(), inner.end(), body(all.back())) != inner.end()) continue;
+        inner.push_back(body(all.back()));
+        results.push_back(all.back());
         types.push_back(m->types[r]);
       }
     }
+    auto place_of = [&](Value v) { return int(std::find(inner.begin(), inner.end(), body(v)) - inner.begin()); };
+    std::vector<int> places;
+    for (auto& v : all) places.push_back(place_of(v));
     FusedAttrs attrs{.kind = FusedKind::kSiblings, .body = SubGraph(body.finish(results))};
     for (auto& v : body.operands()) operands.push_back(out(v));
     out.graph().set_marks(members[0]->marks);
     const Node& node = out.graph().add_typed(fused_op(), std::move(operands), attrs, std::move(types), where);
-    for (size_t r = 0; r < results.size(); ++r) out.set(results[r], node.result(int(r)));
+    for (size_t n = 0; n < all.size(); ++n) out.set(all[n], node.result(places[n]));
   }
 
   const Graph& graph_;

@@ -176,6 +176,19 @@ TEST(Siblings, GatheredOnesWaitUntilOneIsRead) {
   EXPECT_EQ(nest_traced(f, inputs).kernels, 9);
 }
 
+TEST(Siblings, EqualOnesAreOneKernel) {
+  Graph graph = Graph::parse(
+      "%0 = input : f32[40, 30]\n%1 = input : f32[30]\n%2 = _to_copy(%0) {dtype=bf16} : bf16[40, 30]\n"
+      "%3 = _to_copy(%1) {dtype=bf16} : bf16[30]\n%4 = relu(%2) : bf16[40, 30]\n"
+      "%5 = _to_copy(%0) {dtype=bf16} : bf16[40, 30] <phase 1, again>\n%6 = mul(%4, %5) : bf16[40, 30] <phase 1>\n"
+      "return %3, %6");
+  Graph nested = nest_kernels(graph, kGathers);
+  verify_fused(nested);
+  const Node& casts = *nested.outputs()[0].node;
+  ASSERT_TRUE(is_fused(casts, FusedKind::kSiblings)) << nested.text();
+  EXPECT_EQ(casts.types.size(), 2u) << nested.text();
+}
+
 TEST(Siblings, AnOptimisersStepIsOneLaunch) {
   // Rates are numbers of the program.
   auto f = [](const TensorList& x) {
