@@ -15,6 +15,7 @@
 #include "sinter/engine/cuda/product_step.h"
 #include "sinter/engine/cuda/replay.h"
 #include "sinter/engine/cuda/tile_convolution.h"
+#include "sinter/ops/custom.h"
 #include "sinter/ops/known_ops.h"
 #include "sinter/runtime/cuda/device.h"
 #include "sinter/runtime/cuda/memory.h"
@@ -31,7 +32,7 @@ bool is_convolution(const Op& op) { return &op == &convolution_op() || &op == &c
 // Asking for cuDNN loads it: only where there may be a convolution to give to it, perhaps in a composite of the user's.
 bool convolves(const Graph& graph) {
   return std::any_of(graph.nodes().begin(), graph.nodes().end(), [](auto& node) {
-    return is_convolution(*node.op) || (node.op->kind == OpKind::kComposite && !is_attention(*node.op));
+    return is_convolution(*node.op) || (node.op->kind == OpKind::kComposite && find_registered_op(node.op->name));
   });
 }
 
