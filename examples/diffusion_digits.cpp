@@ -109,7 +109,7 @@ int main(int argc, char** argv) {
 
   Drawer drawer;
   optim::AdamW optimizer(drawer->parameters(), optim::AdamWOptions(2e-3).weight_decay(0.01));
-  optim::OneCycleLR schedule(optimizer, optim::OneCycleLROptions(2e-3, steps).pct_start(0.1).cycle_momentum(false));
+  optim::OneCycleLR schedule(optimizer, optim::OneCycleLROptions(2e-3, steps).pct_start(0.1));
   auto step = compile([&] {
     Tensor chosen = randint(images.size(0), {kBatch});
     Tensor digit = patches.index({chosen}), noise = randn({kBatch, kPatches, kPatch}), time = rand({kBatch});

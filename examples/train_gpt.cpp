@@ -92,7 +92,7 @@ int main(int argc, char** argv) {
 
   Gpt gpt;
   optim::AdamW optimizer(gpt->parameters(), optim::AdamWOptions(2e-3).weight_decay(0.1));
-  optim::OneCycleLR schedule(optimizer, optim::OneCycleLROptions(2e-3, steps).pct_start(0.1).cycle_momentum(false));
+  optim::OneCycleLR schedule(optimizer, optim::OneCycleLROptions(2e-3, steps).pct_start(0.1));
   // A batch is drawn inside the program too: a row of places for each of kBatch beginnings.
   const int64_t last = corpus.size(0) - kContext - 1;
   auto step = compile([&] {

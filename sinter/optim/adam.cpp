@@ -35,7 +35,7 @@ void AdamBase<Options>::step() {
   constexpr bool kDecoupled = std::is_same_v<Options, AdamWOptions>;
   NoGradGuard no_grad;
   this->for_each_gradient([](const Tensor& param, Tensor grad, Optimizer::State& state, const Options& o) {
-    auto [beta1, beta2] = o.betas();
+    const double beta2 = o.betas().second;
     if (o.maximize()) grad = -grad;
     if (o.weight_decay() != 0) {
       if (kDecoupled)
@@ -48,11 +48,13 @@ void AdamBase<Options>::step() {
       if (o.amsgrad()) Optimizer::begin_zero(state, "max_exp_avg_sq", param);
     }
     Tensor mean = state["exp_avg"], square = state["exp_avg_sq"];
-    mean.lerp_(grad, 1 - beta1);
+    mean.lerp_(grad, Optimizer::number([&o] { return 1 - o.betas().first; }));
     square.mul_(beta2).addcmul_(grad, grad, 1 - beta2);
     // How much of the averages is still missing depends on the steps so far, this one included.
-    Scalar correction = Optimizer::number([&o, &state] { return std::sqrt(1 - std::pow(o.betas().second, double(state.steps))); });
-    Scalar rate = Optimizer::number([&o, &state] { return -o.lr() / (1 - std::pow(o.betas().first, double(state.steps))); });
+    Scalar correction =
+        Optimizer::number([&o, &state] { return std::sqrt(1 - std::pow(o.betas().second, double(state.steps))); });
+    Scalar rate =
+        Optimizer::number([&o, &state] { return -o.lr() / (1 - std::pow(o.betas().first, double(state.steps))); });
     if (o.amsgrad()) {
       Tensor largest = state["max_exp_avg_sq"];
       square = largest.copy_(maximum(largest, square));

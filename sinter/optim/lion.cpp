@@ -23,14 +23,13 @@ void Lion::check_options() {
 void Lion::step() {
   NoGradGuard no_grad;
   for_each_gradient([](const Tensor& param, Tensor grad, State& state, const LionOptions& o) {
-    auto [beta1, beta2] = o.betas();
     if (o.maximize()) grad = -grad;
     if (o.weight_decay() != 0) param.mul_(number([&o] { return 1 - o.lr() * o.weight_decay(); }));
     if (!state["exp_avg"].defined()) begin_zero(state, "exp_avg", param);
     Tensor mean = state["exp_avg"];
     // The step looks further ahead than what is remembered.
-    param.add_(sign(lerp(mean, grad, 1 - beta1)), number([&o] { return -o.lr(); }));
-    mean.lerp_(grad, 1 - beta2);
+    param.add_(sign(lerp(mean, grad, number([&o] { return 1 - o.betas().first; }))), number([&o] { return -o.lr(); }));
+    mean.lerp_(grad, 1 - o.betas().second);
   });
 }
 

@@ -35,7 +35,6 @@ void LRScheduler::move(bool relative, int64_t steps) {
   if (!capture::is_capturing()) return apply();
   Existence::watch(state_, "a schedule of learning rates");
   optimizer_.watch();
-  if (moves_momentum()) note_host_change("a schedule of the momentum");
   std::vector<std::pair<double, std::optional<double>>> rates;
   {
     TracerScope none(nullptr);

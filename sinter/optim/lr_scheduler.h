@@ -31,15 +31,13 @@ class LRScheduler {
   explicit LRScheduler(Optimizer& optimizer);
   // What a group's rate is after so many steps.
   virtual double lr_at(int64_t epoch, size_t group) const = 0;
-  // Whether the schedule moves the momentum too, at any time; what it is then.
-  virtual bool moves_momentum() const { return false; }
+  // What its momentum is then, where the schedule moves that too.
   virtual std::optional<double> momentum_at(int64_t, size_t) const { return {}; }
   // The same of another schedule.
   static double lr_of(const LRScheduler& other, int64_t epoch, size_t group) { return other.lr_at(epoch, group); }
   static std::optional<double> momentum_of(const LRScheduler& other, int64_t epoch, size_t group) {
     return other.momentum_at(epoch, group);
   }
-  static bool moves_momentum(const LRScheduler& other) { return other.moves_momentum(); }
   // The rate of a group at first.
   double base_lr(size_t group) const { return base_lrs_[group]; }
   void set_base_lr(size_t group, double lr) { base_lrs_[group] = lr; }
@@ -179,8 +177,7 @@ struct OneCycleLROptions {
 
 // Up from max_lr / div_factor to max_lr in pct_start of all steps, and down to next to nothing in the rest; three_phase: as
 // fast down as up, and then to next to nothing. The momentum, or the first of the betas, goes the other way; an optimiser
-// that has neither needs cycle_momentum(false). So does one that steps inside a compiled function, which rests on the
-// momentum: each is a program of its own, and beyond recompile_limit the function runs eagerly.
+// that has neither needs cycle_momentum(false).
 class OneCycleLR final : public LRScheduler {
  public:
   OneCycleLR(Optimizer& optimizer, const OneCycleLROptions& options);
@@ -189,7 +186,6 @@ class OneCycleLR final : public LRScheduler {
   // Of three values, those at first, at the top and at the end.
   double anneal(int64_t epoch, double first, double top, double end) const;
   double lr_at(int64_t epoch, size_t group) const override;
-  bool moves_momentum() const override { return options_.cycle_momentum(); }
   std::optional<double> momentum_at(int64_t epoch, size_t group) const override;
   OneCycleLROptions options_;
 };
@@ -207,7 +203,6 @@ class SequentialLR final : public LRScheduler {
   // The schedule that decides after so many steps, and how many of them it has taken.
   std::pair<const LRScheduler&, int64_t> at(int64_t epoch) const;
   double lr_at(int64_t epoch, size_t group) const override;
-  bool moves_momentum() const override;
   std::optional<double> momentum_at(int64_t epoch, size_t group) const override;
   std::vector<std::shared_ptr<LRScheduler>> schedulers_;
   std::vector<int64_t> milestones_;

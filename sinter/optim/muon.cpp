@@ -59,8 +59,9 @@ void Muon::step() {
   for_each_gradient([](const Tensor& param, const Tensor& grad, State& state, const MuonOptions& o) {
     if (!state["momentum_buffer"].defined()) begin_zero(state, "momentum_buffer", param);
     Tensor buffer = state["momentum_buffer"];
-    buffer.lerp_(grad, 1 - o.momentum());
-    Tensor update = orthogonalized(o.nesterov() ? lerp(grad, buffer, o.momentum()) : buffer, o);
+    buffer.lerp_(grad, number([&o] { return 1 - o.momentum(); }));
+    Tensor update =
+        orthogonalized(o.nesterov() ? lerp(grad, buffer, number([&o] { return o.momentum(); })) : buffer, o);
     double factor = factor_of(o.adjust_lr_fn(), double(int64_t(param.size(0))), double(int64_t(param.size(1))));
     param.mul_(number([&o] { return 1 - o.lr() * o.weight_decay(); }));
     param.add_(update, number([&o, factor] { return -o.lr() * factor; }));

@@ -35,7 +35,7 @@ static double momentum_at(double step, const NAdamOptions& o) {
 void NAdam::step() {
   NoGradGuard no_grad;
   for_each_gradient([](const Tensor& param, Tensor grad, State& state, const NAdamOptions& o) {
-    auto [beta1, beta2] = o.betas();
+    const double beta2 = o.betas().second;
     if (o.maximize()) grad = -grad;
     if (o.weight_decay() != 0) {
       if (o.decoupled_weight_decay())
@@ -49,7 +49,7 @@ void NAdam::step() {
     }
     Tensor mean = state["exp_avg"], square = state["exp_avg_sq"], product = state["mu_product"];
     product.mul_(number([&o, &state] { return momentum_at(double(state.steps), o); }));
-    mean.lerp_(grad, 1 - beta1);
+    mean.lerp_(grad, number([&o] { return 1 - o.betas().first; }));
     square.mul_(beta2).addcmul_(grad, grad, 1 - beta2);
     Scalar correction = number([&o, &state] { return 1 - std::pow(o.betas().second, double(state.steps)); });
     Tensor denominator = sqrt(square / correction).add_(o.eps());

@@ -25,7 +25,7 @@ class Optimizer::Watched final : public capture::HostState {
   }
   // Options are written to where they are.
   bool moves_clock() const override { return false; }
-  std::string name() const override { return rates_ ? "a learning rate" : "an optimiser's options"; }
+  std::string name() const override { return rates_ ? "a learning rate or a momentum" : "an optimiser's options"; }
   void forget() {
     std::lock_guard lock(mutex_);
     optimizer_ = nullptr;

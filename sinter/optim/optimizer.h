@@ -6,7 +6,9 @@
 //
 // Steps are unrecorded and write the parameters in place; the arithmetic is PyTorch's, operation by operation.
 // Parameters without a gradient are passed over. A step may be taken inside a compiled function: what changes from step to
-// step, rates and counts, is read in each call and is no part of the program; the other options are, and are watched.
+// step, rates, momenta and counts, is read in each call and is no part of the program; the other options are, and are watched.
+#include <array>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -44,7 +46,7 @@ class Optimizer {
   // The same for all groups.
   void set_lr(double lr);
   // The momentum, or the first of the betas; nothing where there is neither, and then setting it is an Error. Compiled
-  // functions rest on it: another one is another program.
+  // functions rest on whether there is any.
   virtual std::optional<double> momentum(size_t group = 0) const = 0;
   virtual void set_momentum(size_t group, double momentum) = 0;
 
@@ -55,11 +57,11 @@ class Optimizer {
 
  protected:
   Optimizer() = default;
-  // A program that is being captured rests on the groups and their options (those beside learning rates) as they are; or
-  // on the rates, because the host has read one.
+  // A program that is being captured rests on the groups and their options (those beside rates and momenta) as they are; or
+  // on rates and momenta, because the host has read one.
   void watch() const;
   void watch_rates() const;
-  // Of the groups' options, or of their rates.
+  // Of the groups' options, or of their rates and momenta.
   virtual uint64_t fingerprint(bool of_rates) const = 0;
   // What is done to the groups while a function is captured: it is called every time from then on; what is captured serves
   // this call alone; the change is made in every call.
@@ -138,24 +140,22 @@ class GroupedOptimizer : public Optimizer {
     perform("set_lr()", [=] { set(lr); }, [=] { set(before); });
   }
   std::optional<double> momentum(size_t group = 0) const override {
-    watch();
-    [[maybe_unused]] auto& options = groups_.at(group).options;
-    if constexpr (kHasBetas)
-      return options.betas().first;
-    else if constexpr (kHasMomentum)
-      return options.momentum();
-    else
-      return {};
+    watch_rates();
+    const double* momentum = momentum_in(groups_.at(group).options);
+    return momentum ? std::optional(*momentum) : std::nullopt;
   }
   void set_momentum(size_t group, double momentum) override {
-    call_every_time("set_momentum()");
-    [[maybe_unused]] auto& options = groups_.at(group).options;
-    if constexpr (kHasBetas)
-      options.betas({momentum, options.betas().second});
-    else if constexpr (kHasMomentum)
-      options.momentum(momentum);
-    else
-      refuse_momentum();
+    watch();
+    const double* now = momentum_in(groups_.at(group).options);
+    if (!now) refuse_momentum();
+    auto set = [this, group](double value) {
+      [[maybe_unused]] auto& options = groups_.at(group).options;
+      if constexpr (kHasBetas)
+        options.betas({value, options.betas().second});
+      else if constexpr (kHasMomentum)
+        options.momentum(value);
+    };
+    perform("set_momentum()", [=] { set(momentum); }, [=, before = *now] { set(before); });
   }
 
  protected:
@@ -189,16 +189,23 @@ class GroupedOptimizer : public Optimizer {
 
   uint64_t fingerprint(bool of_rates) const override {
     uint64_t h = groups_.size();
-    auto bytes = [&](const char* begin, const char* end) { h = hash_options(begin, end, h); };
     for (auto& group : groups_) {
-      auto *begin = reinterpret_cast<const char*>(&group.options), *end = begin + sizeof(Options);
-      auto *rate = reinterpret_cast<const char*>(&group.options.lr()), *behind = rate + sizeof(double);
+      const double* momentum = momentum_in(group.options);
+      const double moving[] = {group.options.lr(), momentum ? *momentum : 0};
       if (of_rates) {
-        bytes(rate, behind);
-      } else {
-        bytes(begin, rate);
-        bytes(behind, end);
+        h = hash_options(reinterpret_cast<const char*>(moving), reinterpret_cast<const char*>(moving + 2), h);
+        continue;
       }
+      // All bytes but those that move; of a momentum only whether there is any.
+      std::array<char, sizeof(Options)> bytes;
+      std::memcpy(bytes.data(), &group.options, sizeof(Options));
+      auto replace = [&](const double* field, double by) {
+        auto at = reinterpret_cast<const char*>(field) - reinterpret_cast<const char*>(&group.options);
+        if (field) std::memcpy(bytes.data() + at, &by, sizeof by);
+      };
+      replace(&group.options.lr(), 0);
+      replace(momentum, moving[1] != 0);
+      h = hash_options(bytes.data(), bytes.data() + sizeof(Options), h);
     }
     return h;
   }
@@ -208,6 +215,15 @@ class GroupedOptimizer : public Optimizer {
  private:
   static constexpr bool kHasBetas = requires(Options o) { o.betas().second; };
   static constexpr bool kHasMomentum = requires(Options o) { o.momentum(0.5); };
+  // Null where there is none.
+  static const double* momentum_in([[maybe_unused]] const Options& options) {
+    if constexpr (kHasBetas)
+      return &options.betas().first;
+    else if constexpr (kHasMomentum)
+      return &options.momentum();
+    else
+      return nullptr;
+  }
 };
 
 }  // namespace optim

@@ -33,7 +33,7 @@ static double rectification(double step, double beta2) {
 void RAdam::step() {
   NoGradGuard no_grad;
   for_each_gradient([](const Tensor& param, Tensor grad, State& state, const RAdamOptions& o) {
-    auto [beta1, beta2] = o.betas();
+    const double beta2 = o.betas().second;
     if (o.maximize()) grad = -grad;
     if (o.weight_decay() != 0) {
       if (o.decoupled_weight_decay())
@@ -44,7 +44,7 @@ void RAdam::step() {
     if (!state["exp_avg"].defined())
       for (auto* name : {"exp_avg", "exp_avg_sq"}) begin_zero(state, name, param);
     Tensor mean = state["exp_avg"], square = state["exp_avg_sq"];
-    mean.lerp_(grad, 1 - beta1);
+    mean.lerp_(grad, number([&o] { return 1 - o.betas().first; }));
     square.mul_(beta2).addcmul_(grad, grad, 1 - beta2);
     Scalar rate = number([&o, &state] { return -o.lr() / (1 - std::pow(o.betas().first, double(state.steps))); });
     // Which of both it is changes from step to step, and the program does not.

@@ -41,7 +41,7 @@ void RMSprop::step() {
     average.add_(o.eps());
     Scalar rate = number([&o] { return -o.lr(); });
     if (o.momentum() > 0)
-      param.add_(state["momentum_buffer"].mul_(o.momentum()).addcdiv_(grad, average), rate);
+      param.add_(state["momentum_buffer"].mul_(number([&o] { return o.momentum(); })).addcdiv_(grad, average), rate);
     else
       param.addcdiv_(grad, average, rate);
   });

@@ -175,10 +175,6 @@ double SequentialLR::lr_at(int64_t epoch, size_t group) const {
   return lr_of(schedule, taken, group);
 }
 
-bool SequentialLR::moves_momentum() const {
-  return std::any_of(schedulers_.begin(), schedulers_.end(), [](auto& one) { return LRScheduler::moves_momentum(*one); });
-}
-
 std::optional<double> SequentialLR::momentum_at(int64_t epoch, size_t group) const {
   auto [schedule, taken] = at(epoch);
   return momentum_of(schedule, taken, group);

@@ -26,10 +26,10 @@ void SGD::step() {
     if (o.momentum() != 0) {
       Tensor buffer = state["momentum_buffer"];
       if (buffer.defined())
-        buffer.mul_(o.momentum()).add_(d, 1 - o.dampening());
+        buffer.mul_(number([&o] { return o.momentum(); })).add_(d, 1 - o.dampening());
       else
         buffer = begin_with(state, "momentum_buffer", param, d);
-      d = o.nesterov() ? add(d, buffer, o.momentum()) : buffer;
+      d = o.nesterov() ? add(d, buffer, number([&o] { return o.momentum(); })) : buffer;
     }
     param.add_(d, number([&o] { return -o.lr(); }));
   });

@@ -109,6 +109,23 @@ TEST_P(Recorded, AScheduleNeedsNoNewProgram) {
   EXPECT_LE(step.function().entries().size(), 2u);
 }
 
+TEST_P(Recorded, AScheduleOfTheMomentumNeedsNoNewProgram) {
+  RecordedProblem one(kFloat64), other(kFloat64);
+  auto fast = GetParam().make(one.params()), plain = GetParam().make(other.params());
+  auto momentum = plain->momentum();
+  if (!momentum || *momentum == 0) return;
+  OneCycleLR of_fast(*fast, {fast->lr(), 20}), of_plain(*plain, {plain->lr(), 20});
+  auto step = compile([&] { return one.step(*fast); }, {.fullgraph = true});
+  for (int i = 0; i < 12; ++i) {
+    step();
+    of_fast.step();
+    other.step(*plain);
+    of_plain.step();
+    for (size_t p = 0; p < 3; ++p) EXPECT_TRUE(one.params()[p].allclose(other.params()[p], 1e-9, 1e-10)) << i;
+  }
+  EXPECT_LE(step.function().entries().size(), 2u);
+}
+
 TEST_P(Recorded, GoesOnFromACheckpoint) {
   RecordedProblem first(kFloat64), second(kFloat64);
   auto before = GetParam().make(first.params()), after = GetParam().make(second.params());
