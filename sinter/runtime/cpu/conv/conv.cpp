@@ -54,12 +54,12 @@ std::optional<int64_t> position_stride(const ConvOperand& x, const int64_t* size
 // Images of few positions are taken together: one product of their columns is wide enough for the kernels, and reads the
 // weight once. How many depends on the shape alone.
 struct Batches {
-  int64_t images, count;
+  int64_t images, count = 0;
 
-  explicit Batches(const ConvShape& s)
-      : images(s.images),
-        count(ceil_div(s.images,
-                       std::max<int64_t>(1, kPositions / std::max<int64_t>(1, sinter::runtime::count(s.out))))) {}
+  explicit Batches(const ConvShape& s) : images(s.images) {
+    const int64_t positions = std::max<int64_t>(1, s.out[0] * s.out[1] * s.out[2]);
+    count = ceil_div(images, std::max<int64_t>(1, kPositions / positions));
+  }
   int64_t begin(int64_t batch) const { return images * batch / count; }
   int64_t size(int64_t batch) const { return begin(batch + 1) - begin(batch); }
 };
