@@ -77,10 +77,9 @@ class Fuser : Groups {
     return group;
   }
 
-  // What is computed for gradients waits until these flow: from an earlier kernel on it would have to be kept.
-  static bool comes_later(const Node& node, const Group& group) {
-    return node.marks.phase % 2 == 1 && node.marks.phase > group.phase;
-  }
+  // What is computed for gradients waits until these flow: from an earlier kernel on it would have to be kept. So does what an
+  // optimiser makes of them, which takes the place of what it was before.
+  static bool comes_later(const Node& node, const Group& group) { return node.marks.phase > group.phase; }
 
   void stand_alone(const Node& node) {
     Group& group = begin_group(node);

@@ -69,7 +69,12 @@ bool is_expensive(const Node& node) {
 class Chooser {
  public:
   explicit Chooser(const KeepQuestion& question)
-      : q_(question), nodes_(question.graph.nodes().size()), exact_(compared()), leaves_region_(leaving()), dropped_(nodes_) {}
+      : q_(question),
+        nodes_(question.graph.nodes().size()),
+        exact_(compared()),
+        leaves_region_(leaving()),
+        stored_(stored()),
+        dropped_(nodes_) {}
 
   KeepAnswer run() {
     KeepAnswer least = cut();
@@ -173,14 +178,29 @@ class Chooser {
     return cut();
   }
 
-  // What keeping the value costs: its bytes, and far below them what decides between equals.
+  // What keeping the value costs: its bytes, a little more where it is stored for this alone, and far below what decides
+  // between equals.
   int64_t price(Value v) const {
-    constexpr int64_t kByte = 256;
+    constexpr int64_t kByte = 256, kStore = 8;
     if (is_inner_number(v)) return MinCut::kInfinite;
     if (q_.is_alive(v)) return 1;
     if (is_not_kept(*v.node)) return MinCut::kInfinite;
     bool rather_not = v.node->op->kind == OpKind::kView || !is(q_.for_outputs, *v.node);
-    return bytes_of(v.type(), q_.hint) * kByte + (rather_not ? 1 : 0);
+    return bytes_of(v.type(), q_.hint) * (is(stored_, *v.node) ? kByte : kByte + kStore) + (rather_not ? 1 : 0);
+  }
+
+  // What no kernel of the forward hands on without storing it: what contractions and their like read, and their results where
+  // something other than pointwise ops reads these.
+  NodeFlags stored() const {
+    NodeFlags found(nodes_);
+    for (auto& node : q_.graph.nodes()) {
+      if (is(q_.backward, node) || node.op->kind == OpKind::kView || may_run_again(node)) continue;
+      for (Value v : node.inputs) {
+        while (v.node->op->kind == OpKind::kView) v = v.node->inputs[0];
+        if (is_expensive(node) || is_expensive(*v.node)) found[size_t(v.node->id)] = true;
+      }
+    }
+    return found;
   }
 
   // A node is a vertex, followed by one for each result. On the sink's side they are at hand in the backward: a node
@@ -229,7 +249,7 @@ class Chooser {
 
   const KeepQuestion& q_;
   const size_t nodes_;
-  const NodeFlags exact_, leaves_region_;
+  const NodeFlags exact_, leaves_region_, stored_;
   NodeFlags dropped_;  // runs again for the budget
 };
 

@@ -13,6 +13,8 @@
 //   - At most kLongestChain ops are run again in a row, views not counted: a value farther than that from an input or
 //     from a value of the kinds above is not computed again, and the count starts anew behind it.
 //   - Inside a call of checkpoint() everything runs again, and what comes out of it is kept, if anything.
+//   - Values that the forward stores anyway, being operands of contractions or results of such that are reduced, count 3 %
+//     less: for others a kernel has to write them.
 //   - Of cuts with equal bytes it takes the one that runs least again; it rather keeps a value that the forward
 //     computes anyway than another, and rather a value than a view of it.
 // With a budget below 1, which is a share of these bytes, expensive ops run again too, those first that take the least time

@@ -1,6 +1,7 @@
 #include "sinter/passes/recompute.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "sinter/graph/nodes.h"
@@ -110,6 +111,72 @@ class Recomputation {
   std::vector<const Node*> first_, second_;  // by node of the old graph
 };
 
+// Puts what an optimiser makes of a gradient, pointwise, right behind the gradient: that need not wait for the others then, nor
+// need they for it.
+class Updates {
+ public:
+  explicit Updates(const Graph& graph) : graph_(graph), phases_(phases_of(graph)), place_(graph.nodes().size(), kInPlace) {}
+
+  Graph run() {
+    for (auto& v : graph_.outputs()) find(*v.node);
+    std::map<int, std::vector<const Node*>> behind;
+    for (auto& node : graph_.nodes())
+      if (place_[size_t(node.id)] != kInPlace) behind[place_[size_t(node.id)]].push_back(&node);
+    made_.resize(graph_.nodes().size());
+    for (auto& v : graph_.inputs()) made_[size_t(v.node->id)] = out_.add_input(v.type(), v.node->name).node;
+    for (auto& node : graph_.nodes()) {
+      if (place_[size_t(node.id)] == kInPlace) add(node);
+      for (auto* update : behind[node.id]) add(*update);
+    }
+    out_.set_outputs(mapped(graph_.outputs()));
+    return std::move(out_);
+  }
+
+ private:
+  static constexpr int kInPlace = -1;
+
+  // The update that ends with this node: pointwise, of this phase, and of gradients that have just flown.
+  void find(const Node& last) {
+    const int phase = phases_[size_t(last.id)];
+    if (phase == 0 || phase % 2 == 1) return;
+    std::vector<const Node*> pending{&last};
+    std::set<const Node*> update;
+    int gradient = -1;
+    while (!pending.empty()) {
+      const Node& node = *pending.back();
+      pending.pop_back();
+      const int its_phase = phases_[size_t(node.id)];
+      if (its_phase == phase - 1) gradient = std::max(gradient, node.id);
+      if (its_phase != phase || !update.insert(&node).second) continue;
+      bool pointwise = node.op->kind == OpKind::kPointwise || is_free(node);
+      if (!pointwise || node.op->random) return;
+      for (auto& v : node.inputs) pending.push_back(v.node);
+    }
+    if (gradient < 0) return;
+    for (auto* node : update) {
+      int& place = place_[size_t(node->id)];
+      place = place == kInPlace ? gradient : std::min(place, gradient);
+    }
+  }
+
+  std::vector<Value> mapped(const std::vector<Value>& old) const {
+    std::vector<Value> out;
+    for (auto& v : old) out.push_back(made_[size_t(v.node->id)]->result(v.index));
+    return out;
+  }
+  void add(const Node& node) {
+    if (made_[size_t(node.id)]) return;
+    out_.set_marks(node.marks);
+    made_[size_t(node.id)] = &out_.add_typed(*node.op, mapped(node.inputs), node.attrs, node.types, node.where);
+  }
+
+  const Graph& graph_;
+  const std::vector<int> phases_;
+  std::vector<int> place_;  // by node: behind which other it goes
+  Graph out_;
+  std::vector<const Node*> made_;
+};
+
 }  // namespace
 
 bool has_flow(const Graph& graph) {
@@ -127,7 +194,7 @@ Graph recompute(const Graph& graph, const RecomputeOptions& options) {
   Graph out = drop_dead_nodes(graph);
   for (int flow : flows_of(graph))
     if (auto less = Recomputation(out, flow, options).run()) out = std::move(*less);
-  return out;
+  return has_flow(out) ? Updates(out).run() : std::move(out);
 }
 
 std::vector<KeepPoint> recompute_curve(const Graph& graph, const RecomputeOptions& options, std::span<const double> budgets) {

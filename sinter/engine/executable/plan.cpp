@@ -35,6 +35,7 @@ class Planner {
         end_(int(graph_.nodes().size())),
         operands_(graph_.nodes().size()),
         last_use_(graph_.nodes().size()),
+        waits_(graph_.nodes().size(), false),
         written_(graph_.inputs().size(), false) {
     for (size_t j = 0; j < graph_.outputs().size(); ++j) {
       int i = program.written_into(j);
@@ -77,12 +78,20 @@ class Planner {
   void find_last_uses() {
     for (auto& node : graph_.nodes()) last_use_[size_t(node.id)].assign(node.types.size(), -1);
     last_read_ = last_use_;
-    for (auto& v : graph_.outputs()) last_use(v) = end_;
+    reads_.assign(graph_.nodes().size(), {end_, -1});
+    for (auto& v : graph_.outputs()) {
+      last_use(v) = end_;
+      reads_[size_t(v.node->id)].last = end_;
+    }
     for (auto it = graph_.nodes().rbegin(); it != graph_.nodes().rend(); ++it)
       if (is_needed(*it))
         for (auto& v : it->inputs) {
           last_use(v) = std::max(last_use(v), it->id);
           last_read(v) = std::max(last_read(v), it->id);
+          bool view = it->op->kind == OpKind::kView;
+          Reads& reads = reads_[size_t(v.node->id)];
+          reads.first = std::min(reads.first, view ? reads_[size_t(it->id)].first : it->id);
+          reads.last = std::max(reads.last, view ? reads_[size_t(it->id)].last : it->id);
         }
   }
   int& last_read(Value v) { return last_read_[size_t(v.node->id)][size_t(v.index)]; }
@@ -148,9 +157,10 @@ class Planner {
       operands_[size_t(node.id)] = {{.number = node.attrs.as<ScalarAttrs>().value}};
       return;
     }
-    Step step{.op = node.op, .attrs = node.attrs, .where = node.where};
-    for (auto& v : node.inputs) step.inputs.push_back(operand(v));
-    if (node.op->kind == OpKind::kView && !add_view(node, step) && !add_view_of_copy(node, step))
+    if (node.op->kind == OpKind::kView && waits(node)) return;
+    for (auto& v : node.inputs) make_view(*v.node, node.id);
+    Step step = begin_step(node);
+    if (node.op->kind == OpKind::kView && !add_view(node, step))
       add_computed(node, step);
     else if (node.op->kind != OpKind::kView)
       add_computed(node, step);
@@ -158,11 +168,43 @@ class Planner {
     for (size_t r = 0; r < node.types.size(); ++r) settle(node.result(int(r)));
   }
 
+  Step begin_step(const Node& node) const {
+    Step step{.op = node.op, .attrs = node.attrs, .where = node.where};
+    for (auto& v : node.inputs) step.inputs.push_back(operand(v));
+    return step;
+  }
+
+  // Whether a view is one of a copy, which is made when the first asks for it: until then, only what it is a copy of is there.
+  bool waits(const Node& node) {
+    if (!waits_[size_t(node.inputs[0].node->id)]) {
+      int from = operand(node.inputs[0]).slot;
+      if (from < 0 || geometry(from).contiguous || alias(*node.op, plan_->slots[size_t(from)].geometry, node.attrs) ||
+          !alias(*node.op, row_major(from), node.attrs))
+        return false;
+      Block& block = storage_of(from).block;
+      block.last = std::max(block.last, reads_[size_t(node.id)].first);
+    }
+    return waits_[size_t(node.id)] = true;
+  }
+
+  void make_view(const Node& node, int now) {
+    if (!waits_[size_t(node.id)]) return;
+    waits_[size_t(node.id)] = false;
+    make_view(*node.inputs[0].node, now);
+    Step step = begin_step(node);
+    if (!add_view(node, step)) add_view_of_copy(node, step, now);
+    Block& block = storage_of(step.results[0]).block;
+    block.last = std::max(block.last, reads_[size_t(node.id)].last);
+    plan_->steps.push_back(std::move(step));
+  }
+
   // The new value of an input that was computed elsewhere and that nothing reads goes there at once, if nothing reads what was
   // there either: its own memory is free then.
   void settle(Value value) {
     int into = changed_input(*value.node, value.index);
-    if (into < 0 || last_read(value) >= 0 || std::ranges::count(graph_.outputs(), value) > 1) return;
+    // What a view shows others may see.
+    if (into < 0 || value.node->op->kind == OpKind::kView || last_read(value) >= 0) return;
+    if (std::ranges::count(graph_.outputs(), value) > 1) return;
     const int slot = operand(value).slot, now = value.node->id;
     if (slot < 0 || storage_of(slot).kind != Storage::Kind::kArena || !is_writable(into, now)) return;
     note_change(into);
@@ -196,15 +238,11 @@ class Planner {
   }
 
   // What the memory does not allow, a row-major copy does.
-  bool add_view_of_copy(const Node& node, Step& step) {
-    int from = step.inputs[0].slot;
-    if (from < 0 || geometry(from).contiguous) return false;
-    Tensor copy = row_major(from);
-    if (!alias(*step.op, copy, step.attrs)) return false;
-    int slot = add_slot_of_its_own(copy, node.id);
+  void add_view_of_copy(const Node& node, Step& step, int now) {
+    int slot = add_slot_of_its_own(row_major(step.inputs[0].slot), now);
     add_copy(step.inputs[0], slot);
     step.inputs[0] = {.slot = slot};
-    return add_view(node, step);
+    add_view(node, step);
   }
 
   void add_pointwise(const Node& node, Step& step) {
@@ -448,6 +486,7 @@ class Planner {
 
   // --- outputs
   void add_outputs() {
+    for (auto& v : graph_.outputs()) make_view(*v.node, end_);
     size_t count = graph_.outputs().size();
     plan_->outputs.resize(count);
     for (size_t j = 0; j < count; ++j)
@@ -526,6 +565,11 @@ class Planner {
   std::vector<std::vector<Operand>> operands_;         // by node: its results
   std::vector<std::vector<int>> last_use_;             // by node and result; -1: not needed
   std::vector<std::vector<int>> last_read_;            // the same by nodes alone
+  struct Reads {
+    int first, last;
+  };
+  std::vector<Reads> reads_;  // by node: when it is read, behind views too
+  std::vector<bool> waits_;   // by node: a view that is made when it is first read
   std::vector<bool> written_;                          // by input: whether the program changes it
   std::map<std::pair<const Node*, int>, int> belongs_into_;  // the input that a written output's value belongs into
   std::vector<KernelJob> to_compile_;
