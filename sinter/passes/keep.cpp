@@ -1,6 +1,7 @@
 #include "sinter/passes/keep.h"
 
 #include <algorithm>
+#include <climits>
 
 #include "sinter/ops/known_ops.h"
 #include "sinter/passes/min_cut.h"
@@ -79,7 +80,7 @@ class Chooser {
   KeepAnswer run() {
     KeepAnswer least = cut();
     if (q_.budget >= 1) return least;
-    auto candidates = by_time_for_bytes();
+    auto candidates = by_time_for_bytes(least);
     const int64_t most = int64_t(q_.budget * double(least.bytes));
     // More candidates never keep more.
     size_t low = 0, high = candidates.size();
@@ -156,15 +157,42 @@ class Chooser {
     return found;
   }
 
-  // What a budget may let run again, that first which takes the least time for its bytes.
-  std::vector<const Node*> by_time_for_bytes() const {
+  // When the backward reads a node of the forward first and last, by its own nodes: through what runs again, too.
+  struct Reads {
+    int first, last;
+  };
+  std::vector<Reads> reads_in_backward(const KeepAnswer& answer) const {
+    std::vector<Reads> reads(nodes_, {INT_MAX, -1});
+    auto& nodes = q_.graph.nodes();
+    for (auto node = nodes.rbegin(); node != nodes.rend(); ++node) {
+      if (!is(answer.in_backward, *node)) continue;
+      Reads now = is(q_.backward, *node) ? Reads{node->id, node->id} : reads[size_t(node->id)];
+      for (auto& v : node->inputs) {
+        Reads& of = reads[size_t(v.node->id)];
+        of = {std::min(of.first, now.first), std::max(of.last, now.last)};
+      }
+    }
+    return reads;
+  }
+
+  // What a budget may let run again, that first which takes the least time for the bytes it saves. What the backward reads
+  // before it is through with as many bytes of other values saves less: it is there again before there is room.
+  std::vector<const Node*> by_time_for_bytes(const KeepAnswer& least) const {
     SINTER_INTERNAL_ASSERT(q_.seconds, "a budget needs to know what ops take");
+    auto reads = reads_in_backward(least);
+    auto bytes_before = [&](int now) {
+      double bytes = 0;
+      for (auto& v : least.kept)
+        if (!q_.is_alive(v) && reads[size_t(v.node->id)].last < now) bytes += double(bytes_of(v.type(), q_.hint));
+      return bytes;
+    };
     std::vector<std::pair<double, const Node*>> found;
     for (auto& node : q_.graph.nodes()) {
       if (is(q_.backward, node) || !is(q_.for_gradients, node) || may_run_again(node) || !may_run_for_budget(node)) continue;
       double bytes = 0;
       for (auto& type : node.types) bytes += double(bytes_of(type, q_.hint));
-      found.emplace_back(q_.seconds(node) / bytes, &node);
+      double saved = std::max(1.0, std::min(bytes, bytes_before(reads[size_t(node.id)].first)));
+      found.emplace_back(q_.seconds(node) / saved, &node);
     }
     std::ranges::stable_sort(found, {}, [](auto& each) { return each.first; });
     std::vector<const Node*> out;

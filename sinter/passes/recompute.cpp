@@ -141,21 +141,27 @@ class Updates {
     if (phase == 0 || phase % 2 == 1) return;
     std::vector<const Node*> pending{&last};
     std::set<const Node*> update;
-    int gradient = -1;
+    int behind = -1;
+    bool of_gradients = false;
     while (!pending.empty()) {
       const Node& node = *pending.back();
       pending.pop_back();
       const int its_phase = phases_[size_t(node.id)];
-      if (its_phase == phase - 1) gradient = std::max(gradient, node.id);
-      if (its_phase != phase || !update.insert(&node).second) continue;
+      if (its_phase != phase) {
+        of_gradients = of_gradients || its_phase == phase - 1;
+        bool there = node.op->kind == OpKind::kInput || node.op->kind == OpKind::kScalar;
+        if (!there) behind = std::max(behind, node.id);
+        continue;
+      }
+      if (!update.insert(&node).second) continue;
       bool pointwise = node.op->kind == OpKind::kPointwise || is_free(node);
       if (!pointwise || node.op->random) return;
       for (auto& v : node.inputs) pending.push_back(v.node);
     }
-    if (gradient < 0) return;
+    if (!of_gradients) return;
     for (auto* node : update) {
       int& place = place_[size_t(node->id)];
-      place = place == kInPlace ? gradient : std::min(place, gradient);
+      place = place == kInPlace ? behind : std::min(place, behind);
     }
   }
 
@@ -166,6 +172,8 @@ class Updates {
   }
   void add(const Node& node) {
     if (made_[size_t(node.id)]) return;
+    for (auto& v : node.inputs)
+      if (v.node->op->kind == OpKind::kScalar) add(*v.node);
     out_.set_marks(node.marks);
     made_[size_t(node.id)] = &out_.add_typed(*node.op, mapped(node.inputs), node.attrs, node.types, node.where);
   }
