@@ -40,8 +40,6 @@ std::string module_name(const Family& family, std::string name) {
 }
 
 std::string checkpoint_name(const Family& family, const std::string& name) {
-  // Outside of the base model, whose prefix they lack.
-  constexpr std::string_view kHeads[] = {"lm_head.", "embed_out.", "classifier."};
   std::string out = name, opening = family.prefix;
   for (auto rename = family.renames.rbegin(); rename != family.renames.rend(); ++rename) {
     std::string_view to = rename->to;
@@ -54,10 +52,13 @@ std::string checkpoint_name(const Family& family, const std::string& name) {
     while (at != std::string::npos && at > 0 && to[0] != '.' && out[at - 1] != '.') at = out.find(to, at + 1);
     if (at != std::string::npos) out.replace(at, to.size(), rename->from);
   }
-  bool is_head = std::any_of(std::begin(kHeads), std::end(kHeads), [&](auto head) { return out.starts_with(head); });
-  if (!is_head) out = opening + out;
+  if (!is_head(out)) out = opening + out;
   SINTER_INTERNAL_ASSERT(module_name(family, out) == name, "a name that does not lead back");
   return out;
+}
+
+bool is_head(std::string_view name) {
+  return name.starts_with("lm_head.") || name.starts_with("embed_out.") || name.starts_with("classifier.");
 }
 
 bool is_transposed(const Family& family, const std::string& name) {

@@ -33,6 +33,8 @@ const Family& family_of(const ConfigFile& file);
 // that transformers writes.
 std::string module_name(const Family& family, std::string name);
 std::string checkpoint_name(const Family& family, const std::string& name);
+// Whether a name of a checkpoint is the head's, which lies outside of the base model and lacks its prefix.
+bool is_head(std::string_view name);
 // Whether the checkpoint stores the tensor of this name, which is its own, as [in, out].
 bool is_transposed(const Family& family, const std::string& name);
 

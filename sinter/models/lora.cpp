@@ -38,10 +38,6 @@ std::map<std::string, nn::LinearImpl*> layers_of(Model& model) {
   return out;
 }
 
-bool is_head(const std::string& name) {
-  return name == "lm_head" || name == "embed_out" || name.starts_with("classifier");
-}
-
 bool ends_in(const std::string& name, const std::string& target) {
   return name == target || name.ends_with("." + target);
 }
@@ -95,7 +91,7 @@ Lora::Lora(const std::shared_ptr<Model>& model, const LoraOptions& options) : mo
     check(met, "LoRA: {} has no linear layer '{}'; there are {}", model->config().architecture, target, list);
   }
   for (auto& [name, layer] : all) {
-    bool chosen = options.targets.empty() ? !is_head(name)
+    bool chosen = options.targets.empty() ? !is_head(name + ".")
                                           : std::any_of(options.targets.begin(), options.targets.end(),
                                                         [&, n = name](auto& target) { return ends_in(n, target); });
     if (!chosen) continue;

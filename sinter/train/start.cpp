@@ -10,6 +10,7 @@
 #include "sinter/base/error.h"
 #include "sinter/data/image_folder.h"
 #include "sinter/io/checkpoint.h"
+#include "sinter/models/families.h"
 #include "sinter/nn/init.h"
 #include "sinter/ops/creation.h"
 #include "sinter/ops/pointwise.h"
@@ -65,8 +66,8 @@ std::shared_ptr<models::Model> with_classes(const std::shared_ptr<models::Model>
   for (size_t i = 0; i < classes.size(); ++i) names[std::to_string(i)] = classes[i], numbers[classes[i]] = i;
   if (config.value("id2label", nlohmann::json()) == names) return model;
   check(!o.trains_adapter(),
-        "train: the classes of '{}' are not the model's, and an adapter leaves its head as it is; train "
-        "without --lora-rank",
+        "train: the classes of '{}' are not the model's, and an adapter leaves its head as it is; train without "
+        "--lora-rank",
         o.data);
   config["id2label"] = names;
   config["label2id"] = numbers;
@@ -78,7 +79,7 @@ std::shared_ptr<models::Model> with_classes(const std::shared_ptr<models::Model>
   std::map<std::string, Tensor> before;
   for (auto& [name, tensor] : model->state_dict()) before.emplace(name, tensor);
   for (auto& [name, tensor] : out->state_dict())
-    if (!models::checkpoint_name(*out, name).starts_with("classifier.")) tensor.copy_(before.at(name));
+    if (!models::is_head(models::checkpoint_name(*out, name))) tensor.copy_(before.at(name));
   return out;
 }
 
@@ -112,7 +113,7 @@ Start make_start(const TrainOptions& o, const std::string& checkpoint) {
     start.model = with_classes(start.model, data::ImageFolder(o.data).classes(), o);
   std::map<std::string, std::string> files;
   if (!folder.empty()) files = CheckpointFiles(folder).in_memory().files();
-  if (!o.tokenizer.empty()) {
+  if (!o.tokenizer.empty() && !goes_on) {
     auto given = CheckpointFiles(find_checkpoint(o.tokenizer)).in_memory();
     for (auto& [name, text] : given.files())
       if (name != "generation_config.json") files[name] = text;
