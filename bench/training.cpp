@@ -156,6 +156,8 @@ Json measure(const Options& o, const std::string& way) {
            {"first_s", first},
            {"second_s", second},
            {"loss", pass().item<double>()}};
+  row["budget"] = o.budget;
+  row["peak_gb"] = double(gpu ? runtime::cuda_memory_stats(0).peak : cpu_memory_stats().peak) / 1e9;
   if (explain) {
     // The first step has met no gradients, the last program is the one that runs.
     auto programs = explain().programs;
@@ -163,8 +165,6 @@ Json measure(const Options& o, const std::string& way) {
     for (auto& point : programs.back().activations[0])
       if (point.share == o.budget) row["kept_gb"] = double(point.bytes) / 1e9;
   }
-  row["budget"] = o.budget;
-  row["peak_gb"] = double(gpu ? runtime::cuda_memory_stats(0).peak : cpu_memory_stats().peak) / 1e9;
   return row;
 }
 

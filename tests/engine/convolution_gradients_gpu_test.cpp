@@ -65,7 +65,7 @@ TensorList run(const Geometry& g, const Tensor& x, const Tensor& w, const Tensor
   for (auto& leaf : leaves) leaf.requires_grad_(true);
   Tensor y = convolution(leaves[0], leaves[1], leaves[2], g.stride, g.padding, g.dilation, g.transposed,
                          g.output_padding, g.groups);
-  TensorList grads = autograd::grad({(y * flow).sum()}, leaves);
+  TensorList grads = autograd::grad({y}, leaves, {flow});
   return {y.detach(), grads[0], grads[1], grads[2]};
 }
 
@@ -95,7 +95,9 @@ TEST_P(GpuConvolutionGradients, AreThoseOfTheCpu) {
   };
   TensorList eager = run(g, there[0], there[1], there[2], there[3]);
   compare(eager, "eager");
-  if (channels_last && dtype != kFloat32) EXPECT_TRUE(eager[1].is_contiguous(MemoryFormat::kChannelsLast));
+  if (channels_last && dtype != kFloat32) {
+    EXPECT_TRUE(eager[1].is_contiguous(MemoryFormat::kChannelsLast));
+  }
   for (Mode mode : {Mode::kDefault, Mode::kReduceOverhead}) {
     auto step = [&g](const Tensor& x, const Tensor& w, const Tensor& bias, const Tensor& flow) { return run(g, x, w, bias, flow); };
     auto fast = compile(step, {.mode = mode});
