@@ -252,6 +252,7 @@ void schedule_rows(const LoopNest& nest, const GpuFacts& facts, Schedule& out) {
     return;
   }
   out.over_inner = nest.is_map() && nest.rows.empty();
+  if (out.over_inner) out.range = nest.inner;
   if (vectors && !out.over_inner) find_held(nest, facts.held_vectors, out);
   for (size_t n = 0; n < nest.sweeps.size(); ++n) {
     auto& sweep = nest.sweeps[n];

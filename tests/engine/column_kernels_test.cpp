@@ -58,6 +58,16 @@ TEST(ColumnKernels, ManyChannelsAreTakenInVectors) {
   EXPECT_EQ(sums({64, 66, 56, 56}, kBFloat16, MemoryFormat::kChannelsLast, 132).range, 64 * 56 * 9);
 }
 
+// What a product of one row computes before it starts, with its dimensions of one place left out, is all of the row.
+TEST(Prologues, OfOneRowAreWhole) {
+  Graph body = Graph::parse("%0 = input : f32[1, 1, 48]\n%1 = silu(%0) : f32[1, 1, 48]\nreturn %1");
+  FusedAttrs attrs{.body = SubGraph(std::move(body)), .domain = {1, 1, 48}};
+  // Half of a row of 96.
+  Tensor half = geometry_of(kFloat32, {1, 1, 48}, {96, 96, 1}, cpu()), whole = geometry_of(kFloat32, {1, 1, 48}, {48, 48, 1}, cpu());
+  const TensorImpl *in = &half.impl(), *out = &whole.impl();
+  EXPECT_EQ(emit_gpu_prologue(attrs, {&in, 1}, {&out, 1}, "k_p", gpu_target(32)).range, 48);
+}
+
 TEST(ColumnKernels, FewAreTakenOneByOne) {
   GpuNest nest = sums({2, 64, 4, 1000}, kBFloat16, MemoryFormat::kChannelsLast, 132);
   EXPECT_EQ(nest.kernel.lanes, 1);
