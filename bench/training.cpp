@@ -137,7 +137,7 @@ Json measure(const Options& o, const std::string& way) {
     if (explain) std::cout << explain().fusion();
     return nullptr;
   }
-  if (!gpu) reset_cpu_memory_peak();
+  gpu ? runtime::reset_cuda_memory_peak(0) : reset_cpu_memory_peak();  // of a step, when its programs are there
   if (o.profile) {
     for (int i = 0; i < 2; ++i) pass();
     Profile profile([&] {

@@ -95,7 +95,8 @@ TEST_P(GpuConvolutionGradients, AreThoseOfTheCpu) {
   };
   TensorList eager = run(g, there[0], there[1], there[2], there[3]);
   compare(eager, "eager");
-  if (channels_last && dtype != kFloat32) {
+  // By loops, where no library takes it, they lie row-major.
+  if (channels_last && dtype != kFloat32 && !(g.transposed && g.output_padding > 0 && g.dilation > 1)) {
     EXPECT_TRUE(eager[1].is_contiguous(MemoryFormat::kChannelsLast));
   }
   for (Mode mode : {Mode::kDefault, Mode::kReduceOverhead}) {
