@@ -33,7 +33,12 @@ Tensor beside(const Tensor& t, const Tensor& x) {
   return t.view(shape);
 }
 
-Dim count_of(const Tensor& x) { return x.numel() / x.size(1); }
+// Elements of a channel.
+Dim count_of(const Tensor& x) {
+  Dim count = 1;
+  for (int64_t d : batch_dims(x.dim())) count *= x.size(d);
+  return count;
+}
 
 // Some element of each channel. Sums of squares of what is left lose little to cancellation, whatever the mean.
 Tensor samples_of(const Tensor& x) {

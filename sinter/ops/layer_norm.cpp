@@ -25,6 +25,13 @@ IntList row_dims(const Tensor& x, const Attrs& attrs) {
   return out;
 }
 
+// Elements of a row.
+Dim count_of(const Tensor& x, const Attrs& attrs) {
+  Dim count = 1;
+  for (int64_t d : row_dims(x, attrs)) count *= x.size(d);
+  return count;
+}
+
 Tensor operand_or(std::span<const TensorArg> inputs, size_t i) {
   return i < inputs.size() ? widened(inputs[i].tensor()) : Tensor();
 }
@@ -100,7 +107,7 @@ struct LayerNorm : Composite {
     }
     if (!c.needs(0)) return out;
     // Through the statistics, where somebody uses these.
-    Dim count = x.numel() / mean.numel();
+    const Dim count = count_of(x, c.attrs);
     auto add_through = [&](const Tensor& t) { dx = dx.defined() ? dx + t : t.expand(x.sizes()); };
     if (c.grad(1).defined()) add_through(c.grad(1) / count);
     if (c.grad(2).defined()) add_through(centered * (c.grad(2) * rstd * rstd * rstd * -1.0 / count));
@@ -143,7 +150,7 @@ struct RmsNorm : Composite {
     }
     if (!c.needs(0)) return out;
     if (c.grad(1).defined()) {
-      Tensor through = wide * (c.grad(1) * rstd * rstd * rstd * -1.0 / (x.numel() / rstd.numel()));
+      Tensor through = wide * (c.grad(1) * rstd * rstd * rstd * -1.0 / count_of(x, c.attrs));
       dx = dx.defined() ? dx + through : through;
     }
     if (dx.defined()) out[0] = narrowed(dx, x.dtype());

@@ -182,7 +182,8 @@ struct Trainer::State {
   void look_at_held_out(Observer& observer) {
     HeldOut held_out = learner->look_at_held_out(*feed);
     check(std::isfinite(held_out.loss),
-          "train: the loss on what is held back is {} after step {}. Checkpoints are as they were", held_out.loss,
+          "train: the loss on what is held back is {} at step {}; a smaller --lr, a longer --warmup or a smaller --clip may "
+          "help. Checkpoints are as they were", held_out.loss,
           step);
     std::string line = log->add(held_out);
     observer.on_held_out(log->steps().back(), line);
