@@ -3,7 +3,9 @@
 #include "sinter/base/hash.h"
 #include "sinter/capture/recorder_parts.h"
 #include "sinter/engine/eager/eager.h"
+#include "sinter/ops/contract.h"
 #include "sinter/ops/creation.h"
+#include "sinter/ops/custom.h"
 #include "sinter/ops/known_ops.h"
 #include "sinter/ops/reshape.h"
 #include "sinter/tensor/memory_format.h"
@@ -51,6 +53,13 @@ Tensor Recorder::fresh_result(const Op& op, std::span<const TensorArg> inputs, V
       return !arg.is_scalar() && !sizes.empty() && arg.tensor().impl().sizes == sizes;
     });
     if (whole != inputs.end()) keep_layout(whole->tensor(), result_order);
+  }
+  // Built-in composites end in pointwise ops, so that a result of the first operand's shape lies as that does.
+  if (op.kind == OpKind::kComposite && known && !is_attention(op) && !find_registered_op(op.name) && !inputs[0].is_scalar() &&
+      !sizes.empty() && inputs[0].tensor().impl().sizes == sizes) {
+    const TensorImpl* first = inputs[0].tensor().impl_ptr().get();
+    strides = eager::pointwise_strides({&first, 1}, sizes);
+    keep_layout(inputs[0].tensor(), result_order);
   }
   if (op.kind == OpKind::kOpaque && known)
     if (auto controlled = control_strides(value, inputs, sizes_)) {

@@ -400,5 +400,15 @@ TEST(CompiledAutograd, BackwardTwiceIsAnError) {
   error_of([&] { y.backward(); });
 }
 
+// They are one op while gradients are taken; what it is made of would give these strides.
+TEST(NormLayouts, NormsLieAsTheirOperands) {
+  Tensor turned = randn({6, 4}).t(), image = randn({2, 3, 4, 5}).contiguous(MemoryFormat::kChannelsLast);
+  auto rows = [](const Tensor& x) { return TensorList{rms_norm(x, {6}), layer_norm(x, {6})}; };
+  auto channels = [](const Tensor& x) { return batch_norm(x, {}, {}, {}, {}, true); };
+  TensorList want = rows(turned), got = compile(rows)(turned);
+  for (size_t i = 0; i < want.size(); ++i) EXPECT_EQ(got[i].strides(), want[i].strides()) << i;
+  EXPECT_EQ(compile(channels)(image).strides(), channels(image).strides());
+}
+
 }  // namespace
 }  // namespace sinter
