@@ -1,5 +1,5 @@
-// Normalisations of rows: kept whole while gradients are taken. Differentiated op by op a row would be added up twice, the second
-// sum waiting for the first; what the mathematics leaves are two sums side by side.
+// Normalisations of rows: kept whole while gradients are taken. Differentiated op by op a row would be added up twice, the
+// second sum waiting for the first; what the mathematics leaves are two sums side by side.
 #include "sinter/ops/layer_norm.h"
 
 #include "sinter/ops/contract.h"
@@ -19,11 +19,12 @@ struct RowNormAttrs {
   SINTER_FIELDS(dims, eps)
 };
 
-IntList row_dims(const Tensor& x, const Attrs& attrs) {
+IntList row_dims(const Tensor& x, int64_t dims) {
   IntList out;
-  for (int64_t d = x.dim() - attrs.as<RowNormAttrs>().dims; d < x.dim(); ++d) out.push_back(d);
+  for (int64_t d = x.dim() - dims; d < x.dim(); ++d) out.push_back(d);
   return out;
 }
+IntList row_dims(const Tensor& x, const Attrs& attrs) { return row_dims(x, attrs.as<RowNormAttrs>().dims); }
 
 // Elements of a row.
 Dim count_of(const Tensor& x, const Attrs& attrs) {
@@ -60,13 +61,26 @@ const Type& check_operands(const OpCall& call, size_t most) {
 }
 
 // The gradient of a row's weight or bias, from that of each row.
-Tensor over_rows(const Tensor& t, int64_t dims, DType dtype) {
+Tensor over_rows(const Tensor& t, int64_t dims) {
   IntList lead;
   for (int64_t d = 0; d < t.dim() - dims; ++d) lead.push_back(d);
-  return narrowed(lead.empty() ? t : t.sum(lead), dtype);
+  return lead.empty() ? t : t.sum(lead);
 }
 
 }  // namespace
+
+TensorTriple layer_norm_gradients(const Tensor& grad, const Tensor& x, int64_t rows, const Tensor& mean, const Tensor& rstd,
+                                  const Tensor& weight, const std::array<bool, 3>& wanted) {
+  const IntList dims = row_dims(x, rows);
+  Tensor g = widened(grad), normal = (widened(x) - mean) * rstd, dx, dweight, dbias;
+  if (wanted[0]) {
+    Tensor scaled = weight.defined() ? g * widened(weight) : g;
+    dx = (scaled - scaled.mean(dims, true) - normal * (scaled * normal).mean(dims, true)) * rstd;
+  }
+  if (wanted[1]) dweight = over_rows(g * normal, rows);
+  if (wanted[2]) dbias = over_rows(g, rows);
+  return {dx, dweight, dbias};
+}
 
 // Every row less its mean and by its deviation, times the weight and plus the bias, if these are there; and the mean and the
 // inverse deviation of each row.
@@ -94,23 +108,21 @@ struct LayerNorm : Composite {
     TensorList out(c.inputs.size());
     const Tensor &x = c[0].tensor(), &mean = c.out(1), &rstd = c.out(2);
     const int64_t row = c.as<RowNormAttrs>().dims;
-    const IntList dims = row_dims(x, c.attrs);
-    Tensor centered = widened(x) - mean, normal = centered * rstd, dx;
+    Tensor dx;
     if (c.grad(0).defined()) {
-      Tensor g = widened(c.grad(0));
-      if (c.needs(0)) {
-        Tensor scaled = c.inputs.size() > 1 ? g * widened(c[1].tensor()) : g;
-        dx = (scaled - scaled.mean(dims, true) - normal * (scaled * normal).mean(dims, true)) * rstd;
-      }
-      if (c.inputs.size() > 1 && c.needs(1)) out[1] = over_rows(g * normal, row, c[1].dtype());
-      if (c.inputs.size() > 2 && c.needs(2)) out[2] = over_rows(g, row, c[2].dtype());
+      const bool weighted = c.inputs.size() > 1, shifted = c.inputs.size() > 2;
+      auto found = layer_norm_gradients(c.grad(0), x, row, mean, rstd, weighted ? c[1].tensor() : Tensor(),
+                                        {c.needs(0), weighted && c.needs(1), shifted && c.needs(2)});
+      dx = std::get<0>(found);
+      if (weighted && c.needs(1)) out[1] = narrowed(std::get<1>(found), c[1].dtype());
+      if (shifted && c.needs(2)) out[2] = narrowed(std::get<2>(found), c[2].dtype());
     }
     if (!c.needs(0)) return out;
     // Through the statistics, where somebody uses these.
     const Dim count = count_of(x, c.attrs);
     auto add_through = [&](const Tensor& t) { dx = dx.defined() ? dx + t : t.expand(x.sizes()); };
     if (c.grad(1).defined()) add_through(c.grad(1) / count);
-    if (c.grad(2).defined()) add_through(centered * (c.grad(2) * rstd * rstd * rstd * -1.0 / count));
+    if (c.grad(2).defined()) add_through((widened(x) - mean) * (c.grad(2) * rstd * rstd * rstd * -1.0 / count));
     if (dx.defined()) out[0] = narrowed(dx, x.dtype());
     return out;
   }
@@ -146,7 +158,7 @@ struct RmsNorm : Composite {
         Tensor scaled = c.inputs.size() > 1 ? g * widened(c[1].tensor()) : g;
         dx = (scaled - normal * (scaled * normal).mean(dims, true)) * rstd;
       }
-      if (c.inputs.size() > 1 && c.needs(1)) out[1] = over_rows(g * normal, c.as<RowNormAttrs>().dims, c[1].dtype());
+      if (c.inputs.size() > 1 && c.needs(1)) out[1] = narrowed(over_rows(g * normal, c.as<RowNormAttrs>().dims), c[1].dtype());
     }
     if (!c.needs(0)) return out;
     if (c.grad(1).defined()) {

@@ -133,16 +133,13 @@ TensorTriple native_layer_norm_backward(const TensorArg& grad_arg, const TensorA
   constexpr auto op = "native_layer_norm_backward";
   UserPosition here(grad_arg.where());
   const Tensor &grad = floating_operand(op, grad_arg), &x = floating_operand(op, x_arg);
-  IntList dims = normalized_dims(op, x, normalized_shape, weight, bias), lead;
-  for (int64_t d = 0; d < x.dim() - int64_t(dims.size()); ++d) lead.push_back(d);
-  Tensor g = widened(grad), normal = (widened(x) - mean) * rstd, dx, dweight, dbias;
-  if (output_mask[0]) {
-    Tensor scaled = weight.defined() ? g * widened(weight) : g;
-    dx = narrowed((scaled - scaled.mean(dims, true) - normal * (scaled * normal).mean(dims, true)) * rstd, x.dtype());
-  }
-  auto over_lead = [&](const Tensor& t, DType dtype) { return narrowed(lead.empty() ? t : t.sum(lead), dtype); };
-  if (output_mask[1] && weight.defined()) dweight = over_lead(g * normal, weight.dtype());
-  if (output_mask[2] && bias.defined()) dbias = over_lead(g, bias.dtype());
+  normalized_dims(op, x, normalized_shape, weight, bias);
+  auto [dx, dweight, dbias] =
+      layer_norm_gradients(grad, x, normalized_shape.rank(), mean, rstd, weight,
+                           {output_mask[0], output_mask[1] && weight.defined(), output_mask[2] && bias.defined()});
+  if (dx.defined()) dx = narrowed(dx, x.dtype());
+  if (dweight.defined()) dweight = narrowed(dweight, weight.dtype());
+  if (dbias.defined()) dbias = narrowed(dbias, bias.dtype());
   return {dx, dweight, dbias};
 }
 

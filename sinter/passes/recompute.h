@@ -1,7 +1,8 @@
 #pragma once
 // In a program that computes its own gradients, decides what the forward keeps for them (keep.h): everything else that
 // they need is computed a second time, right before its first reader, by nodes marked `again`, which no pass makes one with
-// the first. What an optimiser makes of a gradient comes right behind that gradient. Changes no bits but for those that another kernel rounds otherwise.
+// the first. What an optimiser makes of a gradient comes right behind that gradient. Changes no bits but for those that
+// another kernel rounds otherwise.
 #include "sinter/passes/keep.h"
 
 namespace sinter {

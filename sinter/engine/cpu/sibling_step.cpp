@@ -4,6 +4,7 @@
 #include "sinter/base/error.h"
 #include "sinter/base/thread_pool.h"
 #include "sinter/engine/cpu/nest_step.h"
+#include "sinter/engine/step/joined_name.h"
 
 namespace sinter {
 
@@ -14,6 +15,7 @@ class CpuSiblingStep final : public CompiledStep {
   CpuSiblingStep(const FusedAttrs& attrs, std::span<const TensorImpl* const> inputs,
                  std::span<const TensorImpl* const> outputs) {
     const Graph& body = *attrs.body;
+    std::vector<std::string> names;
     for (auto& node : body.nodes()) {
       if (node.op != &fused_op()) continue;
       Sibling sibling;
@@ -31,10 +33,11 @@ class CpuSiblingStep final : public CompiledStep {
           own_outputs.push_back(outputs[j]);
         }
       sibling.step = std::make_unique<CpuNestStep>(node.attrs.as<FusedAttrs>(), own_inputs, own_outputs);
-      name_ += (name_.empty() ? "" : " | ") + sibling.step->name();
+      names.push_back(sibling.step->name());
       if (indexing_.empty()) indexing_ = sibling.step->indexing();
       siblings_.push_back(std::move(sibling));
     }
+    name_ = joined_name(names);
   }
 
   void load() override {

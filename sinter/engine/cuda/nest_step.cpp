@@ -7,26 +7,13 @@
 #include "sinter/base/log.h"
 #include "sinter/codegen/cuda/prelude.h"
 #include "sinter/engine/cuda/loops.h"
+#include "sinter/engine/step/joined_name.h"
 #include "sinter/runtime/cuda/device.h"
 #include "sinter/runtime/cuda/errors.h"
 
 namespace sinter {
 
 namespace {
-
-// The names of kernels that are one step: how often each, and of many the first few.
-std::string joined_name(const std::vector<std::string>& names) {
-  constexpr size_t kMostShown = 3;
-  std::vector<std::pair<std::string, int>> counts;
-  for (auto& name : names) {
-    auto it = std::find_if(counts.begin(), counts.end(), [&](auto& known) { return known.first == name; });
-    it == counts.end() ? counts.emplace_back(name, 1), void() : void(++it->second);
-  }
-  std::string out;
-  for (size_t n = 0; n < std::min(counts.size(), kMostShown); ++n)
-    out += (n ? " | " : "") + counts[n].first + (counts[n].second > 1 ? format(" × {}", counts[n].second) : "");
-  return counts.size() > kMostShown ? out + format(" | {} more", counts.size() - kMostShown) : out;
-}
 
 int multiprocessors_of(Device device) { return runtime::cuda_device_info(device.index).multiprocessors; }
 
