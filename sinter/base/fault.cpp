@@ -26,7 +26,11 @@ constexpr std::string_view kTexts[] = {
     "binary_cross_entropy_with_logits",
     "bernoulli: a probability is not between 0 and 1",
     "multinomial: a weight is negative, infinite or NaN",
-    "multinomial: the weights of a row are all 0, so that none of its indices can be drawn"};
+    "multinomial: the weights of a row are all 0, so that none of its indices can be drawn",
+    "histogram: the range of the elements is not finite; remove what is infinite or NaN, or give a range",
+    "quantile: a share is not between 0 and 1",
+    "multi_margin_loss: a target is not among the classes",
+    "embedding_bag: the first of the offsets is not 0, where the first bag begins"};
 #undef SINTER_DIVISION
 static_assert(std::size(kTexts) == size_t(Fault::kCount));
 

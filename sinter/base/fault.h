@@ -20,6 +20,10 @@ enum class Fault : uint8_t {
   kBernoulli,
   kMultinomialWeight,
   kMultinomialSum,
+  kHistogramRange,
+  kQuantileShare,
+  kMultiMarginLoss,
+  kEmbeddingBag,
   kCount
 };
 

@@ -16,7 +16,7 @@ constexpr const char* kEachVector = "for (i64 c_ = 0; c_ < width_; c_ += kLanes)
 void CpuWriter::columns() {
   if (nest_.rows.size() == 1) return strips("begin_", "end_");
   open("for (i64 at_ = begin_; at_ < end_; ++at_) {");
-  unpack(plan_.range);
+  unpack(schedule_.range);
   strips("0", index_text(nest_.rows.back().extent));
   close();
 }
@@ -28,7 +28,7 @@ void CpuWriter::strips(const std::string& lo, const std::string& hi) {
   const Sweep& s = nest_.sweeps[0];
   std::string extent = inner_extent();
   std::vector<Dim> symbols = inside();
-  symbols.push_back(plan_.vector_axis);
+  symbols.push_back(schedule_.vector_axis);
   lines(body(s, LaneMode::kFull).write(symbols, false));
   open(format("for (i64 strip_ = {}; strip_ < {}; strip_ += {} * kLanes) {", lo, hi, kStripLanes));
   line(format("const i64 width_ = minimum((i64)({} - strip_), (i64)({} * kLanes));", hi, kStripLanes));
@@ -83,7 +83,7 @@ void CpuWriter::finish_strip(const Sweep& s, LaneMode mode) {
 // f at every vector of the strip: whole ones, then a last that may be partial.
 template <class F>
 void CpuWriter::over_strip(F&& f) {
-  std::string here = format("const i64 {} = strip_ + c_;", index_text(plan_.vector_axis));
+  std::string here = format("const i64 {} = strip_ + c_;", index_text(schedule_.vector_axis));
   open("{");
   line("i64 c_ = 0;");
   open("for (; c_ + kLanes <= width_; c_ += kLanes) {");

@@ -14,18 +14,18 @@ KernelText CpuWriter::write(const std::string& name) {
   }
   open("extern \"C\" void " + name + "(const i64* a_, i64 begin_, i64 end_) {");
   prologue();
-  if (plan_.mode == VectorMode::kColumns) {
+  if (schedule_.mode == VectorMode::kColumns) {
     columns();
-  } else if (plan_.over_inner) {
+  } else if (schedule_.over_inner) {
     // No rows: the range is a piece of the inner axis itself.
     common_cuts("begin_", "end_");
     sweep(0, "begin_", "end_");
-  } else if (!plan_.transposed.empty()) {
+  } else if (!schedule_.transposed.empty()) {
     transposed_map();
   } else {
     all_rows();
   }
-  if (plan_.stream) line("stream_fence();");
+  if (schedule_.stream) line("stream_fence();");
   close();
   return {std::move(text_)};
 }
@@ -50,7 +50,7 @@ void CpuWriter::prologue() {
   // What sweeps find for the row; columns have one in each lane.
   for (auto& s : nest_.sweeps)
     for (auto& r : s.reductions)
-      if (plan_.mode != VectorMode::kColumns && !s.scans())
+      if (schedule_.mode != VectorMode::kColumns && !s.scans())
         line(format("{} row{}_;", type_text(compute_dtype(r.dtype), false), r.outer));
 }
 
@@ -117,11 +117,11 @@ DType CpuWriter::tile_dtype() const {
 // As many rows as lanes at a time where there are as many and they lie side by side, so that columns are loaded as vectors;
 // the others one by one.
 void CpuWriter::transposed_map() {
-  const Axis& row = plan_.transposed_axis;
+  const Axis& row = schedule_.transposed_axis;
   const Sweep& s = nest_.sweeps[0];
   std::string i = last_text(), r = index_text(row.symbol), n = inner_extent(), apart;
   auto offset_of = [&](int id) { return s.body[size_t(id)].offset; };
-  for (int id : plan_.transposed) {
+  for (int id : schedule_.transposed) {
     Dim stride = *offset_of(id).coefficient_of(row.symbol);
     if (!stride.same_as(1)) apart += format(" || {} != 1", index_text(stride));
   }
@@ -133,13 +133,13 @@ void CpuWriter::transposed_map() {
   line("continue;");
   close();
   BodyWriter full = body(s, LaneMode::kFull), scalar = body(s, LaneMode::kScalar);
-  full.read_prepared(plan_.transposed);
+  full.read_prepared(schedule_.transposed);
   const std::vector<Dim> both{last().symbol, row.symbol};
   lines(full.write(both, false));
   line(format("const i64 first_row_ = {};", r));
   line(format("i64 {} = 0;", i));
   open(format("for (; {} + kLanes <= {}; {} += kLanes) {", i, n, i));
-  for (int id : plan_.transposed) {
+  for (int id : schedule_.transposed) {
     line(format("alignas(64) float prepared{}_[kLanes * kLanes];", id));
     line(format("transpose({}, {}, {}, prepared{}_);", operand_text(nest_, s.body[size_t(id)].operand), index_text(offset_of(id)),
                 index_text(*offset_of(id).coefficient_of(last().symbol)), id));
@@ -161,9 +161,9 @@ void CpuWriter::transposed_map() {
   close();
 }
 
-KernelText emit_cpu(const LoopNest& nest, const Schedule& plan, const std::string& name) {
+KernelText emit_cpu(const LoopNest& nest, const Schedule& schedule, const std::string& name) {
   StageTimer timer(CompileStage::kEmit);
-  return CpuWriter(nest, plan).write(name);
+  return CpuWriter(nest, schedule).write(name);
 }
 
 const std::string& cpu_prelude(int lanes) {

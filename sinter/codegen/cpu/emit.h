@@ -17,7 +17,7 @@ struct KernelText {
 //
 // A nest with `tiles` is called on each finished piece of a contraction's result instead:
 // `void name(const long* a, void* const* tiles, long row, long col, long rows, long cols, long stride)`.
-KernelText emit_cpu(const LoopNest& nest, const Schedule& plan, const std::string& name);
+KernelText emit_cpu(const LoopNest& nest, const Schedule& schedule, const std::string& name);
 
 // The text that every source of kernels starts with. `lanes` is the vector width in 32-bit elements: 16, 8 or 4.
 const std::string& cpu_prelude(int lanes);

@@ -16,16 +16,16 @@ void CpuWriter::store_one(const Store& store, const BodyWriter& body) {
 
 void CpuWriter::store_lanes(const Store& store, const BodyWriter& body, LaneMode mode) {
   std::string place, count = mode == LaneMode::kPartial ? "m_, " : "";
-  const char* function = mode == LaneMode::kPartial ? "store_partial" : plan_.stream ? "stream" : "store";
+  const char* function = mode == LaneMode::kPartial ? "store_partial" : schedule_.stream ? "stream" : "store";
   DType dtype = dtype_of(store), compute = compute_dtype(dtype);
   if (store.operand == nest_.back) {
     dtype = compute = tile_dtype();
     place = format("tile0_, {} - col_", last_text());
   } else {
     place = operand_text(nest_, store.operand) + ", " + index_text(store.offset);
-    if (movement(store.offset, plan_.vector_axis) == Movement::kStrided) {
+    if (movement(store.offset, schedule_.vector_axis) == Movement::kStrided) {
       function = mode == LaneMode::kPartial ? "store_strided_partial" : "store_strided";
-      place += ", " + index_text(*store.offset.coefficient_of(plan_.vector_axis));
+      place += ", " + index_text(*store.offset.coefficient_of(schedule_.vector_axis));
     }
   }
   line(format("{}<{}>({}, {}{});", function, memory_text(dtype), place, count, body.value(store.value, compute)));

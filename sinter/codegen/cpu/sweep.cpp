@@ -17,19 +17,19 @@ void CpuWriter::sweep(size_t n, const std::string& lo, const std::string& hi) {
   lines((in_lanes_ ? bodies.full : bodies.scalar).write(inside(), false));
   begin_reductions(n);
   open_loops(outer_inner());
-  if (!plan_.sweeps[n].cuts.empty()) {
+  if (!schedule_.sweeps[n].cuts.empty()) {
     std::string name = format("cuts{}_", n);
-    if (!plan_.sweeps[n].common_cuts) write_cuts(n, lo, hi);
+    if (!schedule_.sweeps[n].common_cuts) write_cuts(n, lo, hi);
     bodies.full.decide_at(Dim::symbol("cut"));
     bodies.partial.decide_at(Dim::symbol("cut"));
-    open(format("for (i64 piece_ = 0; piece_ <= {}; ++piece_) {", plan_.sweeps[n].cuts.size()));
+    open(format("for (i64 piece_ = 0; piece_ <= {}; ++piece_) {", schedule_.sweeps[n].cuts.size()));
     line(format("const i64 cut_ = {}[piece_], stop_ = {}[piece_ + 1];", name, name));
     line("if (cut_ >= stop_) continue;");
     walk_lanes(n, bodies, "cut_", "stop_");
     close();
   } else if (in_lanes_) {
     walk_lanes(n, bodies, lo, hi);
-  } else if (int run = plan_.sweeps[n].run) {
+  } else if (int run = schedule_.sweeps[n].run) {
     walk_runs(s, bodies.scalar, run);
   } else {
     walk(s, bodies.scalar, lo, hi);
@@ -47,11 +47,11 @@ void CpuWriter::once(const Sweep& s) {
 // Cuts that are the same for all rows are found once.
 void CpuWriter::common_cuts(const std::string& lo, const std::string& hi) {
   for (size_t n = 0; n < nest_.sweeps.size(); ++n)
-    if (!plan_.sweeps[n].cuts.empty() && plan_.sweeps[n].common_cuts) write_cuts(n, lo, hi);
+    if (!schedule_.sweeps[n].cuts.empty() && schedule_.sweeps[n].common_cuts) write_cuts(n, lo, hi);
 }
 
 void CpuWriter::write_cuts(size_t n, const std::string& lo, const std::string& hi) {
-  auto& places = plan_.sweeps[n].cuts;
+  auto& places = schedule_.sweeps[n].cuts;
   std::string list = format("(i64)({})", lo);
   for (auto& place : places)
     list += format(", minimum(maximum((i64)({}), (i64)({})), (i64)({}))", index_text(place), lo, hi);
@@ -106,7 +106,7 @@ void CpuWriter::walk_lanes(size_t n, Bodies& bodies, const std::string& lo, cons
   open(format("for (; {} + kLanes <= {}; {} += kLanes) {", k, hi, k));
   full_step(n, bodies.full, 0);
   close();
-  if (plan_.sweeps[n].single_tail) {
+  if (schedule_.sweeps[n].single_tail) {
     open(format("for (; {} < {}; ++{}) {", k, hi, k));
     step(s, bodies.scalar, "tail");
     return close();
@@ -124,7 +124,7 @@ void CpuWriter::walk_lanes(size_t n, Bodies& bodies, const std::string& lo, cons
 
 void CpuWriter::full_step(size_t n, BodyWriter& full, int accumulator) {
   const Sweep& s = nest_.sweeps[n];
-  auto& pairs = plan_.sweeps[n].pairs;
+  auto& pairs = schedule_.sweeps[n].pairs;
   lines(full.write(inside(), true));
   for (auto& r : s.reductions)
     accumulate(r, format("acc{}_{}_", r.outer, accumulator), full.value(r.value, r.accumulator));
@@ -147,7 +147,7 @@ void CpuWriter::begin_reductions(size_t n) {
     }
     for (int u = 0; u < kAccumulators; ++u)
       line(format("{} acc{}_{}_ = {};", type_text(r.accumulator, true), r.outer, u, identity_lanes(r)));
-    if (plan_.sweeps[n].single_tail)
+    if (schedule_.sweeps[n].single_tail)
       line(format("{} tail{}_ = {};", type_text(r.accumulator, false), r.outer, identity));
   }
 }
@@ -163,7 +163,7 @@ void CpuWriter::end_reductions(size_t n) {
       accumulate(r, acc(2), acc(3));
       accumulate(r, acc(0), acc(2));
       value = format("{}({})", horizontal_text(r.combine), acc(0));
-      if (plan_.sweeps[n].single_tail) value = combine_text(r.combine, value, format("tail{}_", r.outer));
+      if (schedule_.sweeps[n].single_tail) value = combine_text(r.combine, value, format("tail{}_", r.outer));
     }
     line(format("row{}_ = {};", r.outer, cast_text(value, r.accumulator, compute_dtype(r.dtype))));
   }

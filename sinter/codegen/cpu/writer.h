@@ -8,8 +8,8 @@ namespace sinter::codegen {
 
 class CpuWriter : TextWriter {
  public:
-  CpuWriter(const LoopNest& nest, const Schedule& plan)
-      : nest_(nest), plan_(plan), in_lanes_(plan.mode == VectorMode::kMap || plan.mode == VectorMode::kRows) {}
+  CpuWriter(const LoopNest& nest, const Schedule& schedule)
+      : nest_(nest), schedule_(schedule), in_lanes_(schedule.mode == VectorMode::kMap || schedule.mode == VectorMode::kRows) {}
 
   KernelText write(const std::string& name);
 
@@ -66,8 +66,8 @@ class CpuWriter : TextWriter {
   void take_winners(const RowReduction& r, BodyWriter& body, const std::string& value);
 
   BodyWriter body(const Sweep& s, LaneMode mode) const {
-    const bool scalar = plan_.mode == VectorMode::kScalar && !nest_.inner.empty();
-    return {nest_, s, scalar ? last().symbol : plan_.vector_axis, mode};
+    const bool scalar = schedule_.mode == VectorMode::kScalar && !nest_.inner.empty();
+    return {nest_, s, scalar ? last().symbol : schedule_.vector_axis, mode};
   }
   const Axis& last() const { return nest_.inner.back(); }
   std::string last_text() const { return index_text(last().symbol); }
@@ -87,7 +87,7 @@ class CpuWriter : TextWriter {
   }
 
   const LoopNest& nest_;
-  const Schedule& plan_;
+  const Schedule& schedule_;
   const bool in_lanes_;  // along the last inner axis
 };
 

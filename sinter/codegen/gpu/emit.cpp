@@ -38,25 +38,25 @@ std::string rows_text(const GpuKernelText& rows) {
 GpuKernelText GpuWriter::write(const std::string& name) {
   GpuKernelText out;
   out.name = name;
-  out.lanes = plan_.lanes;
-  out.spread = plan_.spread;
-  out.along = plan_.along;
-  out.most = plan_.most;
-  out.warp = plan_.warp;
-  out.range = plan_.points();
-  out.work = plan_.work;
-  const bool element_only = plan_.part == KernelPart::kElement || plan_.part == KernelPart::kRun;
+  out.lanes = schedule_.lanes;
+  out.spread = schedule_.spread;
+  out.along = schedule_.along;
+  out.most = schedule_.most;
+  out.warp = schedule_.warp;
+  out.range = schedule_.points();
+  out.work = schedule_.work;
+  const bool element_only = schedule_.part == KernelPart::kElement || schedule_.part == KernelPart::kRun;
   if (element_only)
     element(name);
-  else if (plan_.spread == Spread::kElements)
+  else if (schedule_.spread == Spread::kElements)
     map();
-  else if (plan_.spread == Spread::kTiles)
+  else if (schedule_.spread == Spread::kTiles)
     transposed_map();
-  else if (plan_.spread == Spread::kPoints)
+  else if (schedule_.spread == Spread::kPoints)
     scatter();
   else if (!nest_.sweeps.empty() && nest_.sweeps[0].scans())
     scan();
-  else if (plan_.mode == VectorMode::kColumns)
+  else if (schedule_.mode == VectorMode::kColumns)
     columns();
   else
     rows();
@@ -65,13 +65,13 @@ GpuKernelText GpuWriter::write(const std::string& name) {
   if (element_only)
     out.text = "namespace k {\n" + out.members + "}  // namespace k\n";
   else
-    out.text = plan_.part == KernelPart::kRows ? rows_text(out) : kernel_text(out, plan_.bounds);
+    out.text = schedule_.part == KernelPart::kRows ? rows_text(out) : kernel_text(out, schedule_.bounds);
   return out;
 }
 
-GpuKernelText emit_gpu(const LoopNest& nest, const Schedule& plan, const std::string& name) {
+GpuKernelText emit_gpu(const LoopNest& nest, const Schedule& schedule, const std::string& name) {
   StageTimer timer(CompileStage::kEmit);
-  return GpuWriter(nest, plan).write(name);
+  return GpuWriter(nest, schedule).write(name);
 }
 
 GpuKernelText emit_gpu_siblings(const std::vector<GpuKernelText>& kernels, const std::string& name) {

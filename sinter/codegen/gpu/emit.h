@@ -45,7 +45,7 @@ struct GpuKernelText {
 // a run of neighbours, as many as `lanes` of the text says and the row has:
 //   NAME_run::finish_(const A& a, const float* tiles, int apart, i64 row, i64 col)
 // Their tiles lie side by side, 16-byte aligned, those of the next contraction `apart` behind; `col` is a multiple of `lanes`.
-GpuKernelText emit_gpu(const LoopNest& nest, const Schedule& plan, const std::string& name);
+GpuKernelText emit_gpu(const LoopNest& nest, const Schedule& schedule, const std::string& name);
 
 // Several kernels in one launch of blocks of kSiblingThreads threads. Slots, one kernel after the other: its blocks, its
 // range, how many neighbouring threads are one row (threads[0] of its geometry), then its own. Of kTiles there may be none.

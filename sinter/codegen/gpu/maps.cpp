@@ -6,7 +6,7 @@ namespace sinter::codegen {
 
 // A step is a vector of the last axis; the last vector of a row may be cut off.
 void GpuWriter::map() {
-  const std::vector<Axis> outer(plan_.range.begin(), plan_.range.end() - 1);
+  const std::vector<Axis> outer(schedule_.range.begin(), schedule_.range.end() - 1);
   const Axis& last = nest_.inner.back();
   open_run();
   take_tiles();
@@ -57,30 +57,30 @@ void GpuWriter::elements(const Sweep& s, const std::string& n) {
 // ---- squares ----
 // Squares of the last axis and another one: threads side by side read along the other axis and write along the last.
 void GpuWriter::transposed_map() {
-  const Axis &last = nest_.inner.back(), &other = plan_.transposed_axis;
+  const Axis &last = nest_.inner.back(), &other = schedule_.transposed_axis;
   const Sweep& s = nest_.sweeps[0];
   open_run();
   auto type_of = [&](int id) { return type_text(compute_dtype(s.body[size_t(id)].dtype), false); };
-  for (int id : plan_.transposed) line(format("__shared__ {} square{}_[{}][{}];", type_of(id), id, kSquare, kSquare + 1));
+  for (int id : schedule_.transposed) line(format("__shared__ {} square{}_[{}][{}];", type_of(id), id, kSquare, kSquare + 1));
   std::string type = index_type(), u = unsigned_type(),
               round_up = format("+ {}) / {}", kSquare - 1, kSquare);
   line(format("const {} across_ = (({})({}) {}, down_ = (({})({}) {};", u, u, index_text(last.extent), round_up, u,
               index_text(other.extent), round_up));
-  line(format("const i64 squares_ = (i64)({}) * across_ * down_;", index_text(plan_.points())));
+  line(format("const i64 squares_ = (i64)({}) * across_ * down_;", index_text(schedule_.points())));
   open("for (i64 square_ = b_.index; square_ < squares_; square_ += b_.count) {");
   line(format("const {} at_ = ({})square_ / (across_ * down_), place_ = ({})square_ - at_ * (across_ * down_);", u, u,
               u));
   line(format("const {} first_last_ = ({})(place_ % across_ * {}), first_other_ = ({})(place_ / across_ * {});", type,
               type, kSquare, type, kSquare));
-  unpack_position(plan_.range, "at_");
+  unpack_position(schedule_.range, "at_");
   load_squares(s);
   line("__syncthreads();");
   open_square_steps("b_.member", "step_");
   line("const int prepared_row_ = 0;");
-  for (int id : plan_.transposed)
+  for (int id : schedule_.transposed)
     line(format("const TileValue<{}> prepared{}_{square{}_[b_.member][step_]};", type_of(id), id, id));
   BodyWriter scalar = scalar_body(s);
-  scalar.read_prepared(plan_.transposed);
+  scalar.read_prepared(schedule_.transposed);
   lines(scalar.write_all());
   for (auto& store : s.stores) store_one(store, scalar);
   close();
@@ -92,7 +92,7 @@ void GpuWriter::transposed_map() {
 
 // The places of the square that the thread has, of those that exist.
 void GpuWriter::open_square_steps(const std::string& along_last, const std::string& along_other) {
-  const Axis &last = nest_.inner.back(), &other = plan_.transposed_axis;
+  const Axis &last = nest_.inner.back(), &other = schedule_.transposed_axis;
   std::string type = index_type();
   line("#pragma unroll");
   open("for (u32 round_ = 0; round_ < kTileRounds; ++round_) {");
@@ -105,10 +105,10 @@ void GpuWriter::open_square_steps(const std::string& along_last, const std::stri
 
 // All loads of a thread are on their way before the first is put into its square.
 void GpuWriter::load_squares(const Sweep& s) {
-  for (int id : plan_.transposed)
+  for (int id : schedule_.transposed)
     line(format("{} loaded{}_[kTileRounds] = {0};", type_text(compute_dtype(s.body[size_t(id)].dtype), false), id));
   open_square_steps("step_", "b_.member");
-  for (int id : plan_.transposed) {
+  for (int id : schedule_.transposed) {
     auto& instr = s.body[size_t(id)];
     line(format("loaded{}_[round_] = load1<{}>({}, {});", id, memory_text(instr.dtype),
                 operand_text(nest_, instr.operand), index_text(instr.offset)));
@@ -117,7 +117,7 @@ void GpuWriter::load_squares(const Sweep& s) {
   close();
   line("#pragma unroll");
   open("for (u32 round_ = 0; round_ < kTileRounds; ++round_) {");
-  for (int id : plan_.transposed)
+  for (int id : schedule_.transposed)
     line(format("square{}_[b_.row + round_ * kTileRows][b_.member] = loaded{}_[round_];", id, id));
   close();
 }
@@ -125,7 +125,7 @@ void GpuWriter::load_squares(const Sweep& s) {
 // ---- results of contractions ----
 void GpuWriter::take_tiles() {
   if (!nest_.tiles) return;
-  std::string memory = memory_text(plan_.memory);
+  std::string memory = memory_text(schedule_.memory);
   line("const i64 col_ = 0;");
   for (int i = 0; i < nest_.tiles; ++i) {
     line(format("const {}* result{}_ = (const {}*)a_[{}];", memory, i, memory, slots_++));
@@ -137,13 +137,13 @@ void GpuWriter::place_tiles(bool one_row) {
   if (!nest_.tiles) return;
   line(format("const {} r_ = {};", index_type(), one_row ? "0" : format("({})at_", index_type())));
   for (int i = 0; i < nest_.tiles; ++i)
-    line(format("const TileMemory<{}> tile{}_{result{}_ + (i64)r_ * stride{}_};", memory_text(plan_.memory), i, i, i));
+    line(format("const TileMemory<{}> tile{}_{result{}_ + (i64)r_ * stride{}_};", memory_text(schedule_.memory), i, i, i));
 }
 
 // One element, whose tiles are at hand, or a vector of them, whose tiles lie in memory.
 void GpuWriter::element(const std::string& name) {
-  const bool run = plan_.part == KernelPart::kRun;
-  if (run) open(format("struct {}_run : Vectors<{}> {", name, plan_.lanes));
+  const bool run = schedule_.part == KernelPart::kRun;
+  if (run) open(format("struct {}_run : Vectors<{}> {", name, schedule_.lanes));
   line(run ? "template <class A_>" : "template <class A_, class T_>");
   open(format("{}__device__ __forceinline__ void {}(const A_& a_, const {}* tiles_,{} i64 row_, i64 col_) {",
               run ? "static " : "", run ? "finish_" : name, run ? "float" : "T_", run ? " int apart_," : ""));

@@ -8,16 +8,16 @@ namespace sinter::codegen {
 
 void GpuWriter::rows() {
   open_run();
-  if (plan_.over_inner) {
+  if (schedule_.over_inner) {
     // A map without rows, inside another kernel: the range is a piece of its one axis.
     line("const bool valid_ = true;");
     sweep(0);
   } else {
     open_rows();
     // What a sweep has not loaded in vectors is not held.
-    if (!plan_.held.empty()) line("bool held_whole_ = true;");
-    for (size_t n = 0; n < plan_.held.size(); ++n)
-      line(format("Held<{}> held{}_[{}];", memory_text(plan_.held[n].dtype), n, plan_.held_vectors));
+    if (!schedule_.held.empty()) line("bool held_whole_ = true;");
+    for (size_t n = 0; n < schedule_.held.size(); ++n)
+      line(format("Held<{}> held{}_[{}];", memory_text(schedule_.held[n].dtype), n, schedule_.held_vectors));
     for (size_t n = 0; n < nest_.sweeps.size(); ++n) {
       open("{");
       sweep(n);
@@ -56,7 +56,7 @@ void GpuWriter::sweep(size_t n) {
 }
 
 void GpuWriter::unroll(size_t n) {
-  if (int times = plan_.sweeps[n].unroll) line(format("#pragma unroll {}", times));
+  if (int times = schedule_.sweeps[n].unroll) line(format("#pragma unroll {}", times));
 }
 
 // One element at a time, over all inner axes as one.
@@ -80,8 +80,8 @@ void GpuWriter::step(const Sweep& s, BodyWriter& scalar) {
 // The vectors that are held of what a load reads; -1 for none.
 int GpuWriter::held_at(const Instr& instr) const {
   if (instr.kind != InstrKind::kLoad || !instr.conditions.empty()) return -1;
-  for (size_t n = 0; n < plan_.held.size(); ++n)
-    if (plan_.held[n].is(instr)) return int(n);
+  for (size_t n = 0; n < schedule_.held.size(); ++n)
+    if (schedule_.held[n].is(instr)) return int(n);
   return -1;
 }
 
@@ -97,21 +97,21 @@ void GpuWriter::walk_held(size_t n, BodyWriter& full) {
   for (int id : read) {
     auto& instr = s.body[size_t(id)];
     int at = held_at(instr);
-    if (plan_.held[size_t(at)].by == n && loaded.insert(at).second)
+    if (schedule_.held[size_t(at)].by == n && loaded.insert(at).second)
       loads.push_back(format("held{}_[round_] = hold<{}>({}, {});", at, memory_text(instr.dtype),
                              operand_text(nest_, instr.operand), index_text(instr.offset)));
   }
   if (!loads.empty()) {
     line(format("const {} start_ = {};", type, i));
     line("#pragma unroll");
-    open(format("for (int round_ = 0; round_ < {}; ++round_) {", plan_.held_vectors));
+    open(format("for (int round_ = 0; round_ < {}; ++round_) {", schedule_.held_vectors));
     line(format("const {} {} = start_ + round_ * ({})b_.members * kLanes;", type, i, type));
     line(format("if (!whole_ || {} + kLanes > stop_) continue;", i));
     lines(loads);
     close();
   }
   line("#pragma unroll");
-  open(format("for (int round_ = 0; round_ < {}; ++round_, {} += ({})b_.members * kLanes) {", plan_.held_vectors, i, type));
+  open(format("for (int round_ = 0; round_ < {}; ++round_, {} += ({})b_.members * kLanes) {", schedule_.held_vectors, i, type));
   open(format("if (whole_ && {} + kLanes <= stop_) {", i));
   line("const int prepared_row_ = 0;");
   for (int id : read) {
@@ -134,7 +134,7 @@ void GpuWriter::full_step(const Sweep& s, BodyWriter& full) {
 
 void GpuWriter::walk_lanes(size_t n, BodyWriter& full, BodyWriter& scalar) {
   const Sweep& s = nest_.sweeps[n];
-  const bool holds = !plan_.held.empty();
+  const bool holds = !schedule_.held.empty();
   std::string type = index_type(), i = index_text(axis());
   line(format("const {} stop_ = {};", type, stop(index_text(nest_.inner.back().extent))));
   for (size_t d = 0; d + 1 < nest_.inner.size(); ++d) {

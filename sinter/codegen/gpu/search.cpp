@@ -12,7 +12,7 @@ void GpuWriter::search(const Sweep& s) {
   lines(body.write(inside(), false));
   line(format("{} best_ = {};", type_text(r.accumulator, false), identity_text(r.combine, r.accumulator)));
   line(format("{} winner_ = 0;", type));
-  line(format("const {} stop_ = valid_ ? ({})({}) : 0;", type, type, index_text(plan_.work)));
+  line(format("const {} stop_ = valid_ ? ({})({}) : 0;", type, type, index_text(schedule_.work)));
   line(format("{} first_ = ({})b_.member;", type, type));
   if (in_lanes_) search_vectors(s, body, largest);
   search_elements(s, largest);
@@ -26,7 +26,7 @@ void GpuWriter::search(const Sweep& s) {
 void GpuWriter::search_vectors(const Sweep& s, BodyWriter& body, const std::string& largest) {
   const RowReduction& r = s.reductions[0];
   std::string type = index_type(), k = index_text(axis());
-  const int items = plan_.vector_items;
+  const int items = schedule_.vector_items;
   open("{");
   line(format("const {} apart_ = ({})b_.members * kLanes, {} = ({})b_.member * kLanes;", type, type, k, type));
   line(format("const bool whole_ = true{};", fits_text(nest_, s, false)));
@@ -60,17 +60,17 @@ void GpuWriter::search_elements(const Sweep& s, const std::string& largest) {
   std::string type = index_type();
   const std::string place = format("minimum(first_ + u_ * ({})b_.members, stop_ - 1)", type);
   BodyWriter body = scalar_body(s);
-  open(format("for (; first_ < stop_; first_ += ({})b_.members * {}) {", type, plan_.items));
-  line(format("{} values_[{}];", type_text(r.accumulator, false), plan_.items));
+  open(format("for (; first_ < stop_; first_ += ({})b_.members * {}) {", type, schedule_.items));
+  line(format("{} values_[{}];", type_text(r.accumulator, false), schedule_.items));
   line("#pragma unroll");
-  open(format("for (int u_ = 0; u_ < {}; ++u_) {", plan_.items));
+  open(format("for (int u_ = 0; u_ < {}; ++u_) {", schedule_.items));
   line(format("const {} place_ = {};", type, place));
   unpack_position(nest_.inner, "place_");
   lines(body.write(inside(), true));
   line(format("values_[u_] = {};", body.value(r.value, r.accumulator)));
   close();
   line("#pragma unroll");
-  open(format("for (int u_ = 0; u_ < {}; ++u_) {", plan_.items));
+  open(format("for (int u_ = 0; u_ < {}; ++u_) {", schedule_.items));
   open(format("if (beats<{}>(values_[u_], best_)) {", largest));
   line("best_ = values_[u_];");
   line(format("winner_ = {};", place));
@@ -96,13 +96,13 @@ void GpuWriter::scan() {
   line(format("{} carry_ = {};", acc_type, identity));
   line(format("const {} stop_ = valid_ ? ({})({}) : 0;", type, type, n));
   open(format("for ({} round_ = 0; round_ < ({})({}); round_ += ({})b_.members * {}) {", type, type, n, type,
-              plan_.items));
-  line(format("const {} first_ = round_ + ({})b_.member * {};", type, type, plan_.items));
-  line(format("{} sums_[{}];", acc_type, plan_.items));
+              schedule_.items));
+  line(format("const {} first_ = round_ + ({})b_.member * {};", type, type, schedule_.items));
+  line(format("{} sums_[{}];", acc_type, schedule_.items));
   line(format("{} sum_ = {};", acc_type, identity));
   auto each_item = [&] {
     line("#pragma unroll");
-    open(format("for (int item_ = 0; item_ < {}; ++item_) {", plan_.items));
+    open(format("for (int item_ = 0; item_ < {}; ++item_) {", schedule_.items));
     open("if (first_ + item_ < stop_) {");
     line(format("const {} {} = first_ + item_;", type, i));
   };
@@ -132,7 +132,7 @@ void GpuWriter::scatter() {
   std::string type = index_type();
   open_run();
   open("for (i64 at_ = begin_ + first_step(b_); at_ < end_; at_ += all_threads(b_)) {");
-  unpack_position(plan_.range, "at_");
+  unpack_position(schedule_.range, "at_");
   BodyWriter body = scalar_body(s);
   lines(body.write(inside(), false));
   for (size_t d = 0; ordered && d < nest_.inner.size(); ++d) {

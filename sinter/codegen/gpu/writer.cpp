@@ -28,7 +28,7 @@ void GpuWriter::arguments() {
   for (auto& s : nest_.sweeps)
     for (auto& r : s.reductions)
       if (!s.scans())
-        line(format("{} row{}_;", type_text(compute_dtype(r.dtype), plan_.mode == VectorMode::kColumns), r.outer));
+        line(format("{} row{}_;", type_text(compute_dtype(r.dtype), schedule_.mode == VectorMode::kColumns), r.outer));
 }
 
 void GpuWriter::take_operands() {
@@ -63,7 +63,7 @@ void GpuWriter::unpack_position(const std::vector<Axis>& axes, const std::string
 void GpuWriter::open_run() {
   line("template <class A_>");
   open(format("static __device__ __forceinline__ void run_(const A_& a_, i64 begin_, i64 end_, const {}& b_) {",
-              block_text(plan_.spread)));
+              block_text(schedule_.spread)));
   arguments();
 }
 
@@ -72,7 +72,7 @@ void GpuWriter::open_rows() {
   open("for (i64 base_ = begin_ + (i64)b_.index * b_.rows; base_ < end_; base_ += (i64)b_.count * b_.rows) {");
   line("const bool valid_ = base_ + b_.row < end_;");
   line("const i64 at_ = valid_ ? base_ + b_.row : end_ - 1;");
-  unpack_position(plan_.range, "at_");
+  unpack_position(schedule_.range, "at_");
 }
 
 // One by one what a vector from here on holds, up to the end.

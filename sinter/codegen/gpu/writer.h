@@ -8,8 +8,8 @@ namespace sinter::codegen {
 
 class GpuWriter : TextWriter {
  public:
-  GpuWriter(const LoopNest& nest, const Schedule& plan)
-      : nest_(nest), plan_(plan), in_lanes_(plan.mode != VectorMode::kScalar) {}
+  GpuWriter(const LoopNest& nest, const Schedule& schedule)
+      : nest_(nest), schedule_(schedule), in_lanes_(schedule.mode != VectorMode::kScalar) {}
 
   GpuKernelText write(const std::string& name);
 
@@ -48,9 +48,9 @@ class GpuWriter : TextWriter {
   void full_step(const Sweep& s, BodyWriter& full);
   void unroll(size_t n);
   int held_at(const Instr& instr) const;
-  std::string first() const { return plan_.over_inner ? format("({})begin_ + ", index_type()) : ""; }
+  std::string first() const { return schedule_.over_inner ? format("({})begin_ + ", index_type()) : ""; }
   std::string stop(const std::string& extent) const {
-    return plan_.over_inner ? format("({})end_", index_type()) : format("valid_ ? ({})({}) : 0", index_type(), extent);
+    return schedule_.over_inner ? format("({})end_", index_type()) : format("valid_ ? ({})({}) : 0", index_type(), extent);
   }
 
   // columns.cpp: rows side by side in memory, a vector of them a thread.
@@ -61,7 +61,7 @@ class GpuWriter : TextWriter {
   void open_places(size_t n);
   std::string columns_fit_text() const;
   std::string lanes_extent() const;
-  const Dim& axis_of_lanes() const { return plan_.vector_axis; }
+  const Dim& axis_of_lanes() const { return schedule_.vector_axis; }
 
   // search.cpp: searches, scans and scatters.
   void search(const Sweep& s);
@@ -71,8 +71,8 @@ class GpuWriter : TextWriter {
   void scatter();
   void scatter_atomically(const Store& store, const BodyWriter& body);
 
-  std::string index_type() const { return plan_.wide ? "i64" : "i32"; }
-  std::string unsigned_type() const { return plan_.wide ? "u64" : "u32"; }
+  std::string index_type() const { return schedule_.wide ? "i64" : "i32"; }
+  std::string unsigned_type() const { return schedule_.wide ? "u64" : "u32"; }
   // Along which lanes lie, or a thread's places.
   Dim axis() const { return nest_.inner.empty() ? Dim() : nest_.inner.back().symbol; }
   std::vector<Dim> inside() const {
@@ -89,7 +89,7 @@ class GpuWriter : TextWriter {
   DType dtype_of(const Store& store) const { return nest_.operands[size_t(store.operand)].dtype; }
 
   const LoopNest& nest_;
-  const Schedule& plan_;
+  const Schedule& schedule_;
   const bool in_lanes_;
   int slots_ = 0;
 };

@@ -3,8 +3,8 @@
 
 #include "sinter/engine/bisect/bisect.h"
 #include "sinter/engine/executable.h"
-#include "sinter/engine/executable/checking.h"
 #include "sinter/engine/executable/ready_graph.h"
+#include "sinter/engine/referee/checking.h"
 
 namespace sinter::bisection {
 

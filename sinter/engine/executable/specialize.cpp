@@ -38,6 +38,9 @@ class Specializer : public GraphTracer {
   std::vector<Tensor> record(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs) override {
     if (op.kind == OpKind::kComposite) {
       auto types = eager::operand_types(inputs);
+      // A number of the caller is a weak value of the graph.
+      for (size_t i = 0; i < inputs.size(); ++i)
+        if (!inputs[i].is_scalar()) types[i] = value_of(inputs[i].tensor()).type();
       if (!eager::has_own_kernel(OpCall{op, types, attrs})) return op.decompose(inputs, attrs);
     }
     std::vector<Value> values;

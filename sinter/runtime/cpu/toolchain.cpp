@@ -85,26 +85,26 @@ std::shared_ptr<const CpuCode> Toolchain::compile(const std::string& source, con
   refuse_if_planted(source, label);
   // What identifies the code: the source, and the prelude by its hash.
   std::string text = prelude.empty() ? source : "prelude " + hash_hex(prelude) + "\n" + source;
-  std::shared_ptr<Slot> slot;
+  std::shared_ptr<Compilation> compilation;
   {
     std::lock_guard lock(mutex_);
-    auto& found = slots_[text];
-    if (!found) found = std::make_shared<Slot>();
-    slot = found;
+    auto& found = compilations_[text];
+    if (!found) found = std::make_shared<Compilation>();
+    compilation = found;
   }
-  std::lock_guard lock(slot->mutex);
-  if (auto code = slot->code.lock()) {
+  std::lock_guard lock(compilation->mutex);
+  if (auto code = compilation->code.lock()) {
     std::lock_guard stats_lock(mutex_);
     ++stats_.memory_hits;
     return code;
   }
-  if (slot->refusal) throw *slot->refusal;
+  if (compilation->refusal) throw *compilation->refusal;
   try {
     auto code = build(text, label, prelude);
-    slot->code = code;
+    compilation->code = code;
     return code;
   } catch (const Refused& refusal) {
-    slot->refusal = refusal;
+    compilation->refusal = refusal;
     throw;
   }
 }

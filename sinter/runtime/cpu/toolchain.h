@@ -70,7 +70,7 @@ class Toolchain {
   ToolchainStats stats() const;
 
  private:
-  struct Slot {
+  struct Compilation {
     std::mutex mutex;
     std::weak_ptr<const CpuCode> code;
     std::optional<Refused> refusal;  // it is not asked for again
@@ -95,7 +95,7 @@ class Toolchain {
   ToolchainOptions options_;
   CodeStore store_;
   mutable std::mutex mutex_;  // guards what follows
-  std::unordered_map<std::string, std::shared_ptr<Slot>> slots_;
+  std::unordered_map<std::string, std::shared_ptr<Compilation>> compilations_;
   ToolchainStats stats_;
   bool warned_ = false;
   std::mutex verdicts_mutex_;  // guards what follows

@@ -155,16 +155,16 @@ const DriverApi& driver() {
 }
 
 CudaDevice& cuda_device(int device) {
-  struct Slot {
+  struct Opened {
     std::once_flag once;
     CudaDevice device;
   };
-  static auto& slots = *new std::array<Slot, kMaxDevices>;
+  static auto& all = *new std::array<Opened, kMaxDevices>;
   if (device < 0 || device >= the_driver().devices) [[unlikely]]
     no_such_device(device);
-  Slot& slot = slots[device];
-  std::call_once(slot.once, [&] { open_device(slot.device, device); });
-  return slot.device;
+  Opened& opened = all[device];
+  std::call_once(opened.once, [&] { open_device(opened.device, device); });
+  return opened.device;
 }
 
 void throw_driver_error(CUresult result, const std::string& what) {

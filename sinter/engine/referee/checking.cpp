@@ -1,4 +1,4 @@
-#include "sinter/engine/executable/checking.h"
+#include "sinter/engine/referee/checking.h"
 
 #include <algorithm>
 #include <atomic>
