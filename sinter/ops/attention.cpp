@@ -7,6 +7,7 @@
 #include "sinter/ops/contract.h"
 #include "sinter/ops/creation.h"
 #include "sinter/ops/define.h"
+#include "sinter/ops/draws.h"
 #include "sinter/ops/pointwise.h"
 #include "sinter/ops/reduce.h"
 #include "sinter/ops/registry.h"
@@ -66,19 +67,17 @@ class Heads {
   Dim group_;
 };
 
-Tensor attend(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& mask, double dropout_p,
-              const AttentionAttrs& a) {
-  Heads heads(query, key, a);
-  Tensor scores = heads.scores(mask), p;
-  if (mask.defined()) {
-    // Zeros instead of 0 / 0 for rows that see nothing, in the gradient too.
-    Tensor blind = amax_if_any(scores, {-1}, true) == kNever;
-    p = where(blind, 0.0, where(blind, 0.0, scores).softmax(-1));
-  } else {
-    p = scores.softmax(-1);
-  }
-  if (dropout_p > 0) p = dropout(p, dropout_p, true);
-  return heads.unfold(matmul(heads.fold(p), value));
+// What dropout multiplies the weights by: zero, or 1 / (1 - p). Undefined without dropout.
+Tensor kept_weights(const Tensor& weights, std::span<const TensorArg> inputs, const AttentionAttrs& a) {
+  if (a.drawn() == 0) return {};
+  Shape lead = lead_of(inputs[2].sizes());
+  if (a.enable_gqa) lead.back() = inputs[0].tensor().size(-3);
+  const Dim &queries = weights.size(-2), &keys = weights.size(-1);
+  Shape drawn = with_tail(broadcast_shapes("dropout", lead_of(weights.sizes()), lead), 0, {queries, drawn_keys(keys)});
+  Tensor draw = rand_words(drawn, weights.device(), inputs[inputs.size() - 2], inputs[inputs.size() - 1]);
+  // The threshold is an f32, as the numbers are: no compiler may compare more digits than another.
+  const double p = double(float(a.dropout_p));
+  return (narrow(draw, -1, 0, keys) >= p).to(weights.dtype()) * (a.dropout_p == 1 ? 0.0 : 1 / (1 - a.dropout_p));
 }
 
 // What attention of operands of these types gives; checks them.
@@ -102,7 +101,12 @@ Type result_type(const OpCall& call, size_t mask) {
     kv.back() = q[q.size() - 3];
   }
   Shape out = broadcast_leads(q, k, kv);
-  if (call.inputs.size() > mask) {
+  if (a.drawn() > 0) {
+    check(a.dropout_p <= 1, "{}: dropout_p {} is not between 0 and 1", op, a.dropout_p);
+    for (size_t i = call.inputs.size() - a.drawn(); i < call.inputs.size(); ++i)
+      check(call.inputs[i].rank() == 0, "{}: {} is no seed or offset of a draw", op, call.inputs[i]);
+  }
+  if (has_attention_mask(call.op, call.inputs.size(), a)) {
     check(!a.is_causal, "{}: give a mask or is_causal, not both", op);
     DType m = call.inputs[mask].dtype;
     check(m == kBool || is_floating(m), "{}: a mask is bool or floating, not {}", op, m);
@@ -125,8 +129,15 @@ void check_leads(const OpCall& call) {
         call.shape(0), call.shape(1), call.shape(2));
 }
 
-Tensor mask_of(std::span<const TensorArg> inputs, size_t mask) {
-  return inputs.size() > mask ? inputs[mask].tensor() : Tensor();
+Tensor mask_of(std::span<const TensorArg> inputs, size_t mask, const AttentionAttrs& a) {
+  return inputs.size() > mask + a.drawn() ? inputs[mask].tensor() : Tensor();
+}
+
+// Of an op that takes so many tensors, and perhaps a mask, and a draw.
+void check_count(const OpCall& call, size_t tensors, const char* takes) {
+  const size_t drawn = call.as<AttentionAttrs>().drawn(), given = call.inputs.size();
+  check(given == tensors + drawn || given == tensors + 1 + drawn, "{}: takes {} and perhaps a mask{}", call.name(), takes,
+        drawn > 0 ? ", then the seed and the offset of its dropout" : "");
 }
 
 }  // namespace
@@ -138,15 +149,25 @@ struct ScaledDotProductAttention : Composite {
   using Attributes = AttentionAttrs;
 
   static std::vector<Type> infer(const OpCall& call) {
-    check(call.inputs.size() == 3 || call.inputs.size() == 4,
-          "scaled_dot_product_attention: takes query, key, value and perhaps a mask");
+    check_count(call, 3, "query, key, value");
     return {result_type(call, 3)};
   }
   static TensorList decompose(std::span<const TensorArg> inputs, const Attrs& attrs) {
-    const Tensor& q = inputs[0].tensor();
-    Tensor y = attend(widened(q), widened(inputs[1].tensor()), widened(inputs[2].tensor()), mask_of(inputs, 3), 0,
-                      attrs.as<AttentionAttrs>());
-    return {narrowed(y, q.dtype())};
+    auto& a = attrs.as<AttentionAttrs>();
+    Tensor v = widened(inputs[2].tensor()), k = widened(inputs[1].tensor()), q = widened(inputs[0].tensor());
+    Tensor mask = mask_of(inputs, 3, a), p;
+    Heads heads(q, k, a);
+    Tensor scores = heads.scores(mask);
+    if (mask.defined()) {
+      // Zeros instead of 0 / 0 for rows that see nothing, in the gradient too.
+      Tensor blind = amax_if_any(scores, {-1}, true) == kNever;
+      p = where(blind, 0.0, where(blind, 0.0, scores).softmax(-1));
+    } else {
+      p = scores.softmax(-1);
+    }
+    if (Tensor kept = kept_weights(p, inputs, a); kept.defined()) p = p * kept;
+    Tensor y = heads.unfold(matmul(heads.fold(p), v));
+    return {narrowed(y, inputs[0].dtype())};
   }
   static constexpr Tolerance tolerance{.ulp = 128, .absolute = 4e-5};
   SINTER_SAMPLES("x[2, 3, 5, 8], x[2, 3, 7, 8], x[2, 3, 7, 6]", "x[5, 4], x[6, 4], x[6, 3]",
@@ -154,7 +175,10 @@ struct ScaledDotProductAttention : Composite {
                  "x[1, 2, 1, 16], x[1, 2, 33, 16], x[1, 2, 33, 16]",
                  "x[2, 6, 4, 8], x[2, 2, 9, 8], x[2, 2, 9, 8] | enable_gqa=true",
                  "x[1, 4, 3, 8], x[1, 2, 5, 8], x[1, 2, 5, 8], bool[3, 5] | enable_gqa=true, scale=0.3",
-                 "x[2, 2, 3, 4], x[2, 2, 19, 4], x[2, 2, 19, 4], x[2, 1, 3, 19] | scale=0.5")
+                 "x[2, 2, 3, 4], x[2, 2, 19, 4], x[2, 2, 19, 4], x[2, 1, 3, 19] | scale=0.5",
+                 "x[2, 3, 21, 8], x[2, 3, 39, 8], x[2, 3, 39, 6], 5, 7 | dropout_p=0.3",
+                 "x[2, 4, 3, 8], x[2, 2, 9, 8], x[2, 2, 9, 8], bool[3, 9], 1, 2 | enable_gqa=true, dropout_p=0.5",
+                 "x[1, 2, 17, 16], x[1, 2, 17, 16], x[1, 2, 17, 16], -3, 0 | is_causal=true, dropout_p=0.1")
 };
 
 // What flows back through attention: of query, key, value, the logarithms that attention_forward gave, the gradient of its
@@ -165,8 +189,7 @@ struct AttentionBackward : Composite {
   using Attributes = AttentionAttrs;
 
   static std::vector<Type> infer(const OpCall& call) {
-    check(call.inputs.size() == 6 || call.inputs.size() == 7,
-          "attention_backward: takes query, key, value, logarithms, means, the gradient and perhaps a mask");
+    check_count(call, 6, "query, key, value, logarithms, means, the gradient");
     Type out = result_type(call, 6);
     check_leads(call);
     check(call.shape(5) == out.shape && call.inputs[5].dtype == out.dtype, "attention_backward: the gradient {} must be {}",
@@ -179,25 +202,29 @@ struct AttentionBackward : Composite {
   static TensorList decompose(std::span<const TensorArg> inputs, const Attrs& attrs) {
     DType dtype = inputs[0].tensor().dtype();
     Tensor q = widened(inputs[0].tensor()), k = widened(inputs[1].tensor()), grad = widened(inputs[5].tensor());
-    Heads heads(q, k, attrs.as<AttentionAttrs>());
-    auto [p, flow] = weights_and_flow(heads, inputs);
+    auto& a = attrs.as<AttentionAttrs>();
+    Heads heads(q, k, a);
+    auto [p, flow] = weights_and_flow(heads, inputs, a);
     Tensor ds = heads.fold(flow * heads.scale()), dv = matmul(heads.fold(p).transpose(-2, -1), heads.fold(grad));
     Tensor dq = heads.unfold(matmul(ds, k)), dk = matmul(ds.transpose(-2, -1), heads.fold(q));
     return {narrowed(dq, dtype), narrowed(dk, dtype), narrowed(dv, dtype)};
   }
-  // The weights, and what flows back to the scores.
-  static std::pair<Tensor, Tensor> weights_and_flow(const Heads& heads, std::span<const TensorArg> inputs) {
+  // The weights that the values had, and what flows back to the scores.
+  static std::pair<Tensor, Tensor> weights_and_flow(const Heads& heads, std::span<const TensorArg> inputs,
+                                                    const AttentionAttrs& a) {
     Tensor v = widened(inputs[2].tensor()), grad = widened(inputs[5].tensor());
     Tensor log_sums = widened(inputs[3].tensor()), means = widened(inputs[4].tensor());
-    Tensor p = exp(heads.scores(mask_of(inputs, 6)) - log_sums.unsqueeze(-1));
-    Tensor flow = heads.unfold(matmul(heads.fold(grad), v.transpose(-2, -1)));
-    return {p, p * (flow - means.unsqueeze(-1))};
+    Tensor p = exp(heads.scores(mask_of(inputs, 6, a)) - log_sums.unsqueeze(-1));
+    Tensor flow = heads.unfold(matmul(heads.fold(grad), v.transpose(-2, -1))), kept = kept_weights(p, inputs, a);
+    if (kept.defined()) flow = flow * kept;
+    return {kept.defined() ? p * kept : p, p * (flow - means.unsqueeze(-1))};
   }
   // Of a mask that is added; as large as all the weights together.
   static Tensor mask_grad(std::span<const TensorArg> inputs, const Attrs& attrs) {
     Tensor q = widened(inputs[0].tensor()), k = widened(inputs[1].tensor());
     const Tensor& mask = inputs[6].tensor();
-    return sum_to_size(weights_and_flow(Heads(q, k, attrs.as<AttentionAttrs>()), inputs).second, mask.sizes()).to(mask.dtype());
+    auto& a = attrs.as<AttentionAttrs>();
+    return sum_to_size(weights_and_flow(Heads(q, k, a), inputs, a).second, mask.sizes()).to(mask.dtype());
   }
   // Weights of any size, since the logarithms of the samples are no sums.
   static constexpr Tolerance tolerance{.ulp = 2048, .absolute = 2e-3};
@@ -206,7 +233,11 @@ struct AttentionBackward : Composite {
                  "x[1, 2, 17, 16], x[1, 2, 17, 16], x[1, 2, 17, 16], x[1, 2, 17], x[1, 2, 17], x[1, 2, 17, 16] | "
                  "is_causal=true, scale=0.1",
                  "x[2, 4, 3, 8], x[2, 2, 9, 8], x[2, 2, 9, 8], x[2, 4, 3], x[2, 4, 3], x[2, 4, 3, 8], bool[3, 9] | "
-                 "enable_gqa=true, scale=0.1")
+                 "enable_gqa=true, scale=0.1",
+                 "x[2, 3, 21, 8], x[2, 3, 39, 8], x[2, 3, 39, 6], x[2, 3, 21], x[2, 3, 21], x[2, 3, 21, 6], 5, 7 | "
+                 "scale=0.1, dropout_p=0.3",
+                 "x[2, 4, 17, 8], x[2, 2, 17, 8], x[2, 2, 17, 8], x[2, 4, 17], x[2, 4, 17], x[2, 4, 17, 8], 1, 2 | "
+                 "enable_gqa=true, is_causal=true, scale=0.1, dropout_p=0.5")
 };
 
 // Attention whose gradient will be wanted: the second result is the logarithm of each row's sum of exp(score), from which
@@ -218,15 +249,15 @@ struct AttentionForward : Composite {
   using Attributes = AttentionAttrs;
 
   static std::vector<Type> infer(const OpCall& call) {
-    check(call.inputs.size() == 3 || call.inputs.size() == 4, "attention_forward: takes query, key, value and perhaps a mask");
+    check_count(call, 3, "query, key, value");
     Type out = result_type(call, 3);
     check_leads(call);
     return {out, Type{wide_dtype(out.dtype), Shape(out.shape.begin(), out.shape.end() - 1), out.device}};
   }
   static TensorList decompose(std::span<const TensorArg> inputs, const Attrs& attrs) {
-    const Tensor& q = inputs[0].tensor();
-    Tensor wide_q = widened(q), k = widened(inputs[1].tensor()), mask = mask_of(inputs, 3);
-    Heads heads(wide_q, k, attrs.as<AttentionAttrs>());
+    auto& a = attrs.as<AttentionAttrs>();
+    Tensor q = widened(inputs[0].tensor()), k = widened(inputs[1].tensor()), mask = mask_of(inputs, 3, a);
+    Heads heads(q, k, a);
     Tensor scores = heads.scores(mask), top = amax_if_any(scores, {-1}, true), blind;
     if (mask.defined()) {
       blind = top == kNever;
@@ -238,8 +269,9 @@ struct AttentionForward : Composite {
       p = where(blind, 0.0, p);
       log_sums = where(blind, -kNever, log_sums);
     }
+    if (Tensor kept = kept_weights(p, inputs, a); kept.defined()) p = p * kept;
     Tensor y = heads.unfold(matmul(heads.fold(p), widened(inputs[2].tensor())));
-    return {narrowed(y, q.dtype()), log_sums.squeeze(-1)};
+    return {narrowed(y, inputs[0].dtype()), log_sums.squeeze(-1)};
   }
   static TensorList grad(const GradCall& c) {
     TensorList out(c.inputs.size());
@@ -247,11 +279,12 @@ struct AttentionForward : Composite {
     Tensor means = (widened(grad) * widened(c.out(0))).sum({-1});
     if (c.grad(1).defined()) means = means - c.grad(1);
     std::vector<TensorArg> operands{c[0], c[1], c[2], c.out(1), means, grad};
-    if (c.inputs.size() == 4) operands.push_back(c[3]);
+    operands.insert(operands.end(), c.inputs.begin() + 3, c.inputs.end());
     TensorList found = call_op_many(op_of<AttentionBackward>, operands, c.attrs, c[0].where());
     for (int i = 0; i < 3; ++i)
       if (c.needs(i)) out[size_t(i)] = found[size_t(i)];
-    if (c.inputs.size() == 4 && c.needs(3)) out[3] = AttentionBackward::mask_grad(operands, c.attrs);
+    if (has_attention_mask(c.op, c.inputs.size(), c.as<AttentionAttrs>()) && c.needs(3))
+      out[3] = AttentionBackward::mask_grad(operands, c.attrs);
     return out;
   }
   static constexpr Tolerance tolerance = ScaledDotProductAttention::tolerance;
@@ -265,6 +298,9 @@ OpFamily attention_ops() {
 
 const Op& attention_backward_op() { return op_of<AttentionBackward>; }
 size_t attention_mask_operand(const Op& op) { return &op == &attention_backward_op() ? 6 : 3; }
+bool has_attention_mask(const Op& op, size_t operands, const AttentionAttrs& attrs) {
+  return operands > attention_mask_operand(op) + attrs.drawn();
+}
 
 bool is_attention(const Op& op) {
   auto ops = attention_ops();
@@ -286,16 +322,17 @@ Tensor scaled_dot_product_attention(const TensorArg& query, const TensorArg& key
   const Tensor &q = tensor_operand(op, query), &k = tensor_operand(op, key), &v = tensor_operand(op, value);
   check(dropout_p >= 0 && dropout_p <= 1, "{}: dropout_p {} is not between 0 and 1", op, dropout_p);
   check(!attn_mask.defined() || !is_causal, "{}: give a mask or is_causal, not both", op);
-  AttentionAttrs a{is_causal, scale, enable_gqa};
-  std::vector<Type> types;
-  for (auto* t : {&q, &k, &v, &attn_mask})
-    if (t->defined()) types.push_back({t->dtype(), t->sizes(), t->device()});
-  Attrs attrs(a);
-  ScaledDotProductAttention::infer(OpCall{op_of<ScaledDotProductAttention>, types, attrs});
-  // With dropout it is random: not one op, which could be merged with its equal.
-  if (dropout_p > 0) return narrowed(attend(widened(q), widened(k), widened(v), attn_mask, dropout_p, a), q.dtype());
+  Attrs attrs(AttentionAttrs{is_causal, scale, enable_gqa, dropout_p});
   std::vector<TensorArg> operands{query, key, value};
   if (attn_mask.defined()) operands.emplace_back(attn_mask, query.where());
+  if (dropout_p > 0) {
+    // Operands that do not fit are refused before anything is drawn.
+    std::vector<Type> types;
+    for (auto& arg : operands) types.push_back({arg.dtype(), arg.sizes(), arg.tensor().device()});
+    Attrs plain(AttentionAttrs{is_causal, scale, enable_gqa});
+    ScaledDotProductAttention::infer(OpCall{op_of<ScaledDotProductAttention>, types, plain});
+    for (auto& number : next_draw(query.where())) operands.push_back(number);
+  }
   if (keeps_logarithms(q, k, v, attn_mask, enable_gqa))
     return call_op_many(op_of<AttentionForward>, operands, attrs, query.where())[0];
   return call_op(op_of<ScaledDotProductAttention>, operands, attrs, query.where());

@@ -1,5 +1,7 @@
 #pragma once
 // Small helpers shared by the contractions, the pools and the composites around them.
+#include <array>
+
 #include "sinter/graph/op.h"
 #include "sinter/ops/dims.h"
 #include "sinter/tensor/buffer.h"
@@ -38,18 +40,28 @@ struct WindowSumAttrs {
   SINTER_FIELDS(kernel, stride, padding, size, transposed)
 };
 
-// Of the op `scaled_dot_product_attention`: query, key, value and perhaps a mask.
+// Of the op `scaled_dot_product_attention`: query, key, value, perhaps a mask, and with dropout the seed and the offset of its draw.
 struct AttentionAttrs {
   bool is_causal = false;
   std::optional<double> scale;
   bool enable_gqa = false;
-  SINTER_FIELDS(is_causal, scale, enable_gqa)
+  double dropout_p = 0;
+  SINTER_FIELDS(is_causal, scale, enable_gqa, dropout_p)
+
+  // Operands at the end that say what is drawn.
+  size_t drawn() const { return dropout_p > 0 ? 2 : 0; }
 };
+// A row of weights draws for so many keys: rows begin with a counter of their own, which four keys share.
+inline Dim drawn_keys(const Dim& keys) { return (keys + 3) / 4 * 4; }
 // Whether it is one of the ops of attention.cpp: what the kernels of attention take whole.
 bool is_attention(const Op& op);
 const Op& attention_backward_op();
 // The position of the mask among its operands, where it has one.
 size_t attention_mask_operand(const Op& op);
+bool has_attention_mask(const Op& op, size_t operands, const AttentionAttrs& attrs);
+
+// Keys' cubic kernel with the parameter PyTorch uses: the weights of the elements at -1, 0, 1 and 2, for t in [0, 1).
+std::array<Tensor, 4> cubic_weights(const Tensor& t);
 
 // Of conv.cpp, for the family's list.
 const Op& convolution_op();

@@ -23,7 +23,7 @@ std::string structure_fault(const FusedAttrs& attrs) {
   if (attrs.tiles > int64_t(attrs.body->inputs().size())) return "there are more tiles than operands";
   int contractions = 0, attentions = 0;
   for (auto& node : attrs.body->nodes()) {
-    if (node.op->kind == OpKind::kInput) continue;
+    if (node.op->kind == OpKind::kInput || node.op->kind == OpKind::kScalar) continue;
     if (attention && !is_attention(*node.op)) return "something stands beside attention";
     if (is_free(node)) continue;
     if (node.op == &fused_op()) {

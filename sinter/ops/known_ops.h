@@ -12,10 +12,10 @@ struct KnownOps {
   const Op &eq, &ne, &lt, &le, &logical_and, &logical_or, &logical_xor, &logical_not;
   const Op &bitwise_and, &bitwise_or, &bitwise_xor, &bitwise_not, &where;
   // Copies and conversions.
-  const Op &clone, &cast, &cat, &repeat, &full, &constant_pad_nd;
+  const Op &clone, &cast, &cat, &repeat, &full, &arange, &constant_pad_nd;
   // Views.
   const Op &alias, &view, &permute, &expand, &squeeze, &unsqueeze, &slice, &select, &as_strided;
-  const Op &write, &gather, &mm, &bmm, &max_pool, &cond, &while_loop;
+  const Op &write, &gather, &sum, &mm, &bmm, &max_pool, &cond, &while_loop;
 
   // Whether exchanging the two operands gives the same bits. (maximum is none of these: -0.0 and 0.0 are equal to it.)
   bool is_commutative(const Op& op) const;

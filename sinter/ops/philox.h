@@ -37,6 +37,10 @@ constexpr int64_t rand_bits64(int64_t index, int64_t seed, int64_t offset) {
 constexpr double rand_uniform24(int64_t index, int64_t seed, int64_t offset) {
   return (philox(index, seed, offset)[0] >> 8) * 0x1p-24;
 }
+// Of four elements that share a counter, the words one after another: element `index` has word index % 4 of counter index / 4.
+constexpr double rand_word24(int64_t index, int64_t seed, int64_t offset) {
+  return (philox(index >> 2, seed, offset)[size_t(index & 3)] >> 8) * 0x1p-24;
+}
 constexpr double rand_uniform53(int64_t index, int64_t seed, int64_t offset) {
   return static_cast<double>(static_cast<uint64_t>(rand_bits64(index, seed, offset)) >> 11) * 0x1p-53;
 }

@@ -1,5 +1,7 @@
 #include "sinter/ops/creation.h"
 
+#include <cmath>
+#include <cstring>
 #include <limits>
 #include <mutex>
 #include <numbers>
@@ -9,6 +11,7 @@
 #include "sinter/ops/checked.h"
 #include "sinter/ops/contract.h"
 #include "sinter/ops/define.h"
+#include "sinter/ops/draws.h"
 #include "sinter/ops/pointwise.h"
 #include "sinter/ops/reduce.h"
 #include "sinter/ops/registry.h"
@@ -33,6 +36,7 @@ struct RandomAttrs {
     static constexpr NotDifferentiable grad{"random numbers depend on no tensor"}; \
   };
 SINTER_RANDOM_BODY(UniformF32, rand_uniform_f32)
+SINTER_RANDOM_BODY(WordF32, rand_word_f32)
 SINTER_RANDOM_BODY(UniformF64, rand_uniform_f64)
 SINTER_RANDOM_BODY(NormalF32, rand_normal_f32)
 #undef SINTER_RANDOM_BODY
@@ -87,6 +91,18 @@ struct Rand : Random<Rand> {
                  "0, 1 | size=[2, 19], dtype=bf16", "9, 9 | size=[40], dtype=f16", "1, 1 | size=[0], dtype=f32")
 };
 
+// As rand of f32, but four elements after one another share a counter.
+struct RandWords : Random<RandWords> {
+  static constexpr auto name = "rand_words";
+  static constexpr bool floating = true;
+  static std::vector<Type> infer(const OpCall& call) {
+    check(call.as<RandomAttrs>().dtype == kFloat32, "rand_words: draws f32, not {}", call.as<RandomAttrs>().dtype);
+    return Random::infer(call);
+  }
+  static Elem element(ElementBuilder& b) { return draw<WordF32>(b, kFloat32, linear_index(b)); }
+  SINTER_SAMPLES("5, 0 | size=[3, 4]", "1, 7 | size=[2, 37]", "-3, 2 | size=[0]")
+};
+
 struct RandN : Random<RandN> {
   static constexpr auto name = "randn";
   static constexpr bool floating = true;
@@ -121,17 +137,26 @@ struct RandInt : Random<RandInt> {
                  "2, 2, 0, 2 | size=[37], dtype=u8", "0, 1, 3, 9 | size=[19], dtype=f32")
 };
 
+// The stream that a call was given; null: the default one.
+thread_local Generator* given_stream = nullptr;
+
+// Every draw comes from this stream while alive.
+class DrawFrom {
+ public:
+  explicit DrawFrom(Generator& generator) : before_(given_stream) { given_stream = &generator; }
+  ~DrawFrom() { given_stream = before_; }
+  DrawFrom(const DrawFrom&) = delete;
+
+ private:
+  Generator* before_;
+};
+
 template <class T>
 Tensor draw_tensor(const Shape& size, const TensorOptions& options, const Where& where,
                    std::initializer_list<Scalar> more = {}) {
   UserPosition here(where, op_of<T>.name.data());
   check_available(options.device_);
-  std::vector<TensorArg> inputs;
-  if (auto* tracer = Tracer::current()) inputs = tracer->draw();
-  if (inputs.empty()) {
-    auto [seed, offset] = default_generator().next();
-    inputs = {{seed, where}, {offset, where}};
-  }
+  std::vector<TensorArg> inputs = next_draw(where);
   for (auto& s : more) inputs.push_back({s, where});
   Tensor out = call_op(op_of<T>, inputs, RandomAttrs{size, options.dtype_, options.device_}, where);
   if (options.requires_grad_) out.requires_grad_();
@@ -204,11 +229,36 @@ Generator::Draw Generator::next(int64_t count) {
   return first;
 }
 
+Tensor Generator::get_state() const {
+  Draw at = position();
+  return from_data(reinterpret_cast<const uint8_t*>(&at), {Dim(sizeof at)});
+}
+void Generator::set_state(const Tensor& state) {
+  Draw at;
+  check(state.dtype() == kUInt8 && state.numel() == int64_t(sizeof at),
+        "Generator::set_state: expected the {} bytes that get_state() gave, got {} {}", int64_t(sizeof at),
+        state.dtype(), state.sizes());
+  Tensor bytes = state.cpu().contiguous();
+  std::memcpy(&at, bytes.data_ptr<uint8_t>(), sizeof at);
+  set_position(at);
+}
+
 Generator& default_generator() {
   static auto* generator = new Generator;  // threads may draw while the process ends
   return *generator;
 }
 void manual_seed(uint64_t seed) { default_generator().manual_seed(seed); }
+
+std::vector<TensorArg> next_draw(const Where& where) {
+  std::vector<TensorArg> draw;
+  if (auto* tracer = Tracer::current(); tracer && !given_stream) draw = tracer->draw();
+  if (!draw.empty()) return draw;
+  auto [seed, offset] = (given_stream ? *given_stream : default_generator()).next();
+  return {{seed, where}, {offset, where}};
+}
+Tensor rand_words(const Shape& size, Device device, const TensorArg& seed, const TensorArg& offset) {
+  return call_op(op_of<RandWords>, {{seed, offset}}, RandomAttrs{size, kFloat32, device}, seed.where());
+}
 
 Tensor rand(const Shape& size, const TensorOptions& options, Where where) {
   UserPosition here(where);
@@ -225,7 +275,7 @@ Tensor randint(int64_t low, int64_t high, const Shape& size, const TensorOptions
   UserPosition here(where);
   check(low < high, "randint: no integer lies in [{}, {})", low, high);
   check(double(high) - double(low) <= 0x1p53, "randint: [{}, {}) spans more than 2^53 integers", low, high);
-  return draw_tensor<RandInt>(size, options, where, {low, high});
+  return draw_tensor<RandInt>(size, options.over(kInt64), where, {low, high});
 }
 Tensor rand_like(const TensorArg& x) {
   UserPosition here(x.where());
@@ -244,7 +294,7 @@ Tensor randint_like(const TensorArg& x, int64_t low, int64_t high) {
 Tensor randperm(Dim n, const TensorOptions& options, Where where) {
   UserPosition here(where);
   Tensor keys = rand({n}, options.dtype(kFloat64).requires_grad(false), where);
-  return to(argsort(keys), options.dtype_);
+  return to(argsort(keys), options.over(kInt64).dtype_);
 }
 
 Tensor bernoulli(const TensorArg& p) {
@@ -253,6 +303,12 @@ Tensor bernoulli(const TensorArg& p) {
   Tensor chance = p.is_scalar() ? full({}, p, kFloat32) : p.tensor();
   chance = checked(chance, (chance >= 0) & (chance <= 1), Fault::kBernoulli);
   return to(rand(chance.sizes(), chance.options().dtype(kFloat32)) < chance, chance.dtype());
+}
+
+Tensor bernoulli(const TensorArg& x, double p) {
+  UserPosition here(x.where());
+  check(p >= 0 && p <= 1, "bernoulli: the probability {} is not between 0 and 1", p);
+  return to(rand(x.sizes(), x.tensor().options().dtype(kFloat32)) < p, x.dtype());
 }
 
 // Each index wins with its weight's probability when weights are divided by exponential noise.
@@ -275,18 +331,128 @@ Tensor multinomial(const TensorArg& weights, int64_t num_samples, bool replaceme
   return argmax(w.unsqueeze(-2) / noise(size), -1);
 }
 
+Tensor normal(const Tensor& mean, double std, Where where) {
+  UserPosition here(where);
+  check(std >= 0, "normal: the standard deviation {} is negative", std);
+  return mean + randn(mean.sizes(), mean.options(), where) * std;
+}
+Tensor normal(double mean, const Tensor& std, Where where) {
+  UserPosition here(where);
+  return randn(std.sizes(), std.options(), where) * std + mean;
+}
+Tensor normal(const Tensor& mean, const Tensor& std, Where where) {
+  UserPosition here(where);
+  return mean + randn(broadcast_shapes("normal", mean.sizes(), std.sizes()), mean.options(), where) * std;
+}
+Tensor normal(double mean, double std, const Shape& size, const TensorOptions& options, Where where) {
+  UserPosition here(where);
+  check(std >= 0, "normal: the standard deviation {} is negative", std);
+  Tensor out = randn(size, options.requires_grad(false), where) * std + mean;
+  return options.requires_grad_ ? out.requires_grad_() : out;
+}
+
+// --- from a stream of one's own
+
+Tensor rand(const Shape& size, Generator& generator, const TensorOptions& options, Where where) {
+  DrawFrom from(generator);
+  return rand(size, options, where);
+}
+Tensor randn(const Shape& size, Generator& generator, const TensorOptions& options, Where where) {
+  DrawFrom from(generator);
+  return randn(size, options, where);
+}
+Tensor randint(int64_t high, const Shape& size, Generator& generator, const TensorOptions& options, Where where) {
+  DrawFrom from(generator);
+  return randint(high, size, options, where);
+}
+Tensor randint(int64_t low, int64_t high, const Shape& size, Generator& generator, const TensorOptions& options,
+               Where where) {
+  DrawFrom from(generator);
+  return randint(low, high, size, options, where);
+}
+Tensor randperm(Dim n, Generator& generator, const TensorOptions& options, Where where) {
+  DrawFrom from(generator);
+  return randperm(n, options, where);
+}
+Tensor bernoulli(const TensorArg& p, Generator& generator) {
+  DrawFrom from(generator);
+  return bernoulli(p);
+}
+Tensor multinomial(const TensorArg& weights, int64_t num_samples, bool replacement, Generator& generator) {
+  DrawFrom from(generator);
+  return multinomial(weights, num_samples, replacement);
+}
+Tensor normal(const Tensor& mean, double std, Generator& generator, Where where) {
+  DrawFrom from(generator);
+  return normal(mean, std, where);
+}
+Tensor normal(double mean, const Tensor& std, Generator& generator, Where where) {
+  DrawFrom from(generator);
+  return normal(mean, std, where);
+}
+Tensor normal(const Tensor& mean, const Tensor& std, Generator& generator, Where where) {
+  DrawFrom from(generator);
+  return normal(mean, std, where);
+}
+Tensor normal(double mean, double std, const Shape& size, Generator& generator, const TensorOptions& options,
+              Where where) {
+  DrawFrom from(generator);
+  return normal(mean, std, size, options, where);
+}
+
+namespace {
+
+void check_probability(const char* op, double p) {
+  check(p >= 0 && p <= 1, "{}: the probability {} is not between 0 and 1", op, p);
+}
+
+// True with probability 1 - p: one draw for each element of x, or for each channel of each sample.
+Tensor kept(const char* op, const Tensor& x, double p, bool whole_channels) {
+  Shape size = x.sizes();
+  if (whole_channels) {
+    check(x.dim() >= 2, "{}: expected an input [batch, channels, …], got {}", op, x.sizes());
+    for (size_t d = 2; d < size.size(); ++d) size[d] = 1;
+  }
+  return rand(size, x.options().dtype(kFloat32)) >= p;
+}
+
+Tensor self_normalizing_dropout(const char* op, const TensorArg& x_arg, double p, bool train, bool whole_channels) {
+  UserPosition here(x_arg.where());
+  const Tensor& x = x_arg.tensor();
+  check_probability(op, p);
+  if (!train || p == 0) return x;
+  if (p == 1) return x * 0;
+  // The limit of selu for ever smaller x.
+  constexpr double kLimit = -1.7580993408473766;
+  double scale = 1 / std::sqrt((1 - p) * (1 + p * kLimit * kLimit));
+  return where(kept(op, x, p, whole_channels), x, kLimit) * scale - scale * p * kLimit;
+}
+
+}  // namespace
+
 std::tuple<Tensor, Tensor> native_dropout(const TensorArg& x, double p, bool train) {
   UserPosition here(x.where());
-  check(p >= 0 && p <= 1, "dropout: the probability {} is not between 0 and 1", p);
-  TensorOptions options = x.tensor().options();
-  if (!train) return {x.tensor(), ones(x.sizes(), options.dtype(kBool))};
-  Tensor mask = rand(x.sizes(), options.dtype(kFloat32)) >= p;
+  check_probability("dropout", p);
+  if (!train) return {x.tensor(), ones(x.sizes(), x.tensor().options().dtype(kBool))};
+  Tensor mask = kept("dropout", x.tensor(), p, false);
   return {x * mask * (p == 1 ? 0.0 : 1 / (1 - p)), mask};
 }
 Tensor dropout(const TensorArg& x, double p, bool train) {
   UserPosition here(x.where());
-  check(p >= 0 && p <= 1, "dropout: the probability {} is not between 0 and 1", p);
+  check_probability("dropout", p);
   return train && p > 0 ? std::get<0>(native_dropout(x, p, true)) : x.tensor();
+}
+Tensor feature_dropout(const TensorArg& x, double p, bool train) {
+  UserPosition here(x.where());
+  check_probability("feature_dropout", p);
+  if (!train || p == 0) return x.tensor();
+  return x * kept("feature_dropout", x.tensor(), p, true) * (p == 1 ? 0.0 : 1 / (1 - p));
+}
+Tensor alpha_dropout(const TensorArg& x, double p, bool train) {
+  return self_normalizing_dropout("alpha_dropout", x, p, train, false);
+}
+Tensor feature_alpha_dropout(const TensorArg& x, double p, bool train) {
+  return self_normalizing_dropout("feature_alpha_dropout", x, p, train, true);
 }
 
 // --- in place
@@ -319,8 +485,64 @@ const Tensor& Tensor::bernoulli_(double p, Where where) const {
   return copy_({rand(sizes(), options().dtype(kFloat32), where) < p, where});
 }
 
+const Tensor& Tensor::uniform_(double low, double high, Generator& generator, Where where) const {
+  DrawFrom from(generator);
+  return uniform_(low, high, where);
+}
+const Tensor& Tensor::normal_(double mean, double std, Generator& generator, Where where) const {
+  DrawFrom from(generator);
+  return normal_(mean, std, where);
+}
+const Tensor& Tensor::bernoulli_(double p, Generator& generator, Where where) const {
+  DrawFrom from(generator);
+  return bernoulli_(p, where);
+}
+
+const Tensor& Tensor::random_(int64_t from, int64_t to, Where where) const {
+  UserPosition here(where);
+  if (dtype() == kBool) {
+    check(from >= 0 && to <= 2, "random_: [{}, {}) has other values than false and true", from, to);
+    return copy_({randint(from, to, sizes(), options().dtype(kInt64), where) != 0, where});
+  }
+  return copy_({randint(from, to, sizes(), options(), where), where});
+}
+const Tensor& Tensor::random_(int64_t to, Where where) const { return random_(0, to, where); }
+// The whole numbers that the dtype holds exactly, up to 2^53.
+const Tensor& Tensor::random_(Where where) const {
+  constexpr int64_t kBits[] = {1, 8, 7, 15, 31, 53, 11, 8, 24, 53};
+  return random_(0, int64_t(1) << kBits[int(dtype())], where);
+}
+
+// The draws below are functions of a uniform one in (0, 1]: its logarithm is finite.
+const Tensor& Tensor::exponential_(double lambd, Where where) const {
+  UserPosition here(where);
+  check_floating("exponential_", *this);
+  check(lambd > 0, "exponential_: the rate {} is not positive", lambd);
+  return copy_({-sinter::log1p(-rand(sizes(), options().dtype(kFloat64), where)) / lambd, where});
+}
+const Tensor& Tensor::cauchy_(double median, double sigma, Where where) const {
+  UserPosition here(where);
+  check_floating("cauchy_", *this);
+  check(sigma > 0, "cauchy_: the scale {} is not positive", sigma);
+  Tensor angle = (rand(sizes(), options().dtype(kFloat64), where) - 0.5) * std::numbers::pi;
+  return copy_({sinter::tan(angle) * sigma + median, where});
+}
+const Tensor& Tensor::log_normal_(double mean, double std, Where where) const {
+  UserPosition here(where);
+  check_floating("log_normal_", *this);
+  check(std > 0, "log_normal_: the standard deviation {} is not positive", std);
+  return copy_({sinter::exp(randn(sizes(), options(), where) * std + mean), where});
+}
+const Tensor& Tensor::geometric_(double p, Where where) const {
+  UserPosition here(where);
+  check(p > 0 && p < 1, "geometric_: the probability {} is not between 0 and 1", p);
+  check(dtype() != kBool, "geometric_: a number of trials is no bool");
+  Tensor log_share = sinter::log1p(-rand(sizes(), options().dtype(kFloat64), where));
+  return copy_({sinter::clamp_min(sinter::ceil(log_share / std::log1p(-p)), 1), where});
+}
+
 OpFamily random_ops() {
-  static const Op* const ops[] = {&op_of<Rand>, &op_of<RandN>, &op_of<RandInt>};
+  static const Op* const ops[] = {&op_of<Rand>, &op_of<RandWords>, &op_of<RandN>, &op_of<RandInt>};
   return ops;
 }
 

@@ -51,6 +51,10 @@ TEST(Random, Dropout) {
   expect_same_numbers([layer](const Tensor& x) { return layer(x) + layer(x); }, ones({64}));
 }
 
+TEST(Random, DropoutInsideAttention) {
+  expect_same_numbers([](const Tensor& x) { return scaled_dot_product_attention(x, x, x, {}, 0.5, true) + 1; },
+                      randn({2, 3, 19, 8}));
+}
 TEST(Random, PermutationAndMultinomial) {
   expect_same_numbers([](const Tensor& x) { return x.index_select(0, randperm(32)); }, wave({32}));
   expect_same_numbers([](const Tensor& x) { return multinomial(x, 8, true); }, ones({32}));

@@ -369,12 +369,14 @@ TEST(Prelude, RandomAgreesWithTheHost) {
     k::i64v longs = k::rand_bits64(index, seed, offset);
     k::f32v uniform = k::rand_uniform_f32(index, seed, offset), normal = k::rand_normal_f32(index, seed, offset);
     k::f64v fine = k::rand_uniform_f64(index, seed, offset);
+    k::f32v word = k::rand_word_f32(index, seed, offset);
     for (int lane = 0; lane < kW; ++lane) {
       int64_t at = i + lane;
       ASSERT_EQ(words[lane], sinter::rand_bits32(at, seed, offset));
       ASSERT_EQ(longs[lane], sinter::rand_bits64(at, seed, offset));
       ASSERT_EQ(uniform[lane], sinter::rand_uniform24(at, seed, offset));
       ASSERT_EQ(fine[lane], sinter::rand_uniform53(at, seed, offset));
+      ASSERT_EQ(word[lane], sinter::rand_word24(at, seed, offset));
       ASSERT_NEAR(normal[lane], sinter::rand_normal(at, seed, offset), 1e-6);
       ASSERT_EQ(k::rand_bits32(at, seed, offset), words[lane]);
       ASSERT_TRUE(same(k::rand_normal_f32(at, seed, offset), normal[lane]));

@@ -7,6 +7,7 @@
 #include <random>
 
 #include "sinter/base/format.h"
+#include "sinter/ops/philox.h"
 
 namespace sinter::runtime {
 
@@ -36,9 +37,9 @@ DType dtype_of(AttentionMaskType mask) {
 }  // namespace
 
 std::ostream& operator<<(std::ostream& out, const GradientCase& c) {
-  return out << format("batch {} heads {}/{} queries {} keys {} sizes {}/{} causal {} mask {} layout {}", c.batch,
+  return out << format("batch {} heads {}/{} queries {} keys {} sizes {}/{} causal {} mask {} layout {} dropout {}", c.batch,
                        c.heads, c.key_heads, c.queries, c.keys, c.size, c.value_size, c.causal, int(c.mask),
-                       int(c.layout));
+                       int(c.layout), c.dropout);
 }
 
 HostRows::HostRows(const GradientCase& c, DType type, int64_t heads_of, int64_t rows_of, int64_t size_of)
@@ -82,8 +83,19 @@ GradientProblem::GradientProblem(const GradientCase& of, DType type)
       value(of, type, of.key_heads, of.keys, of.value_size),
       out(of, type, of.heads, of.queries, of.value_size),
       grad_out(of, type, of.heads, of.queries, of.value_size) {
+  if (c.dropout > 0) {
+    dropout.set_probability(c.dropout);
+    dropout.seed = -0x123456789abcdef;
+    dropout.offset = int64_t(5) << 33;
+  }
   fill();
   compute();
+}
+
+double GradientProblem::kept(int64_t row, int64_t key) const {
+  if (c.dropout == 0) return 1;
+  const uint32_t word = philox(row * ((c.keys + 3) / 4) + key / 4, dropout.seed, dropout.offset)[size_t(key % 4)];
+  return (word >> 8) * 0x1p-24 >= double(float(c.dropout)) ? dropout.factor : 0;
 }
 
 AttentionMask GradientProblem::mask_shape() const {
@@ -161,7 +173,7 @@ void GradientProblem::compute() {
       std::fill(row.begin(), row.end(), 0);
       for (int64_t j = 0; j < c.keys; ++j)
         for (int64_t e = 0; e < c.value_size; ++e)
-          row[size_t(e)] += (sum == 0 ? 0 : weight[size_t(j)] / sum) *
+          row[size_t(e)] += (sum == 0 ? 0 : weight[size_t(j)] / sum * kept(at, j)) *
                             value.values[size_t((key_unit * c.keys + j) * c.value_size + e)];
       const double delta = means[size_t(at)] = dot(row.data(), grad, c.value_size);
       for (int64_t e = 0; e < c.value_size; ++e) out.write(at * c.value_size + e, row[size_t(e)]);
@@ -170,14 +182,14 @@ void GradientProblem::compute() {
         if (w == 0) continue;
         const auto first = size_t((key_unit * c.keys + j) * c.size),
                    second = size_t((key_unit * c.keys + j) * c.value_size);
-        const double step = dot(grad, &value.values[second], c.value_size);
+        const double stays = kept(at, j), step = stays * dot(grad, &value.values[second], c.value_size);
         const double change = scale * w * (step - delta), size = scale * w * (std::abs(step) + std::abs(delta));
         for (int64_t e = 0; e < c.size; ++e) {
           const double k = key.values[first + size_t(e)], x = q[e];
           add(grad_query, size_t(at * c.size + e), change * k, size * k);
           add(grad_key, first + size_t(e), change * x, size * x);
         }
-        for (int64_t e = 0; e < c.value_size; ++e) add(grad_value, second + size_t(e), w * grad[e], w * grad[e]);
+        for (int64_t e = 0; e < c.value_size; ++e) add(grad_value, second + size_t(e), stays * w * grad[e], stays * w * grad[e]);
       }
     }
   }
@@ -199,6 +211,7 @@ CudaAttentionBackward GradientProblem::shape() const {
   p.mask = mask_shape();
   p.causal = c.causal;
   p.scale = scale;
+  p.dropout = dropout;
   const auto gradient = [](const HostRows& x) {
     return CudaAttentionGradient{nullptr, x.operand.batch_stride, x.operand.head_stride, x.operand.row_stride};
   };

@@ -20,6 +20,7 @@ struct GradientCase {
   bool mask_by_head = false, mask_by_query = true;
   std::vector<int64_t> blind = {};  // queries to which the mask leaves no key
   double scale = 0;                 // 0: one over the root of the size
+  double dropout = 0;
 };
 std::ostream& operator<<(std::ostream& out, const GradientCase& c);
 
@@ -51,6 +52,7 @@ struct GradientProblem {
   GradientCase c;
   DType dtype;
   float scale;
+  AttentionDropout dropout;
   HostRows query, key, value, out, grad_out;
   std::vector<uint8_t> mask;       // as it lies in memory
   std::vector<double> lse, means;  // [batch, heads, queries]
@@ -68,6 +70,7 @@ struct GradientProblem {
   void fill();
   void compute();
   AttentionMask mask_shape() const;
+  double kept(int64_t row, int64_t key) const;  // what dropout multiplies a weight by
   double mask_term(int64_t batch, int64_t head, int64_t query, int64_t key) const;  // minus infinity: hidden
 };
 

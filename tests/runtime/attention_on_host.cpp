@@ -122,6 +122,12 @@ T __shfl_xor_sync(unsigned, T x, int distance) {
   return __builtin_bit_cast(T, host::exchange(words)[threadIdx.x % 32 ^ unsigned(distance)][0]);
 }
 
+template <class T>
+T __shfl_sync(unsigned, T x, int lane) {
+  const unsigned words[1] = {__builtin_bit_cast(unsigned, x)};
+  return __builtin_bit_cast(T, host::exchange(words)[lane][0]);
+}
+
 namespace sinter_attention {
 struct Bf16;
 struct Half;

@@ -51,6 +51,9 @@ TEST(CudaAttentionBackward, TextsCompileForEveryArchitecture) {
         for (auto& source : cuda_attention_backward_sources(shape_of(dtype, size, size, causal, mask)))
           programs[(int(mask) + causal) % 2] += source.text;
       }
+    CudaAttentionBackward dropped = shape_of(dtype, size, size, true);
+    dropped.dropout.set_probability(0.1);
+    for (auto& source : cuda_attention_backward_sources(dropped)) programs[0] += source.text;
     EXPECT_FALSE(compile_cuda(programs[0], "attention_backward", "sm_80").empty());
     EXPECT_FALSE(compile_cuda(programs[1], "attention_backward", "sm_90").empty());
   }
@@ -67,6 +70,9 @@ TEST(CudaAttentionBackward, ChoosesItsKernelsByTheShape) {
             "attention_backward_queries_f16_96_32_mask_bool attention_backward_keys_f16_96_32_mask_bool");
   EXPECT_EQ(names(shape_of(kFloat32, 80, 80)),
             "attention_backward_plain_queries_f32_128 attention_backward_plain_keys_f32_128");
+  CudaAttentionBackward dropped = shape_of(kFloat16, 64, 64);
+  dropped.dropout.set_probability(0.1);
+  EXPECT_EQ(names(dropped), "attention_backward_queries_f16_64_dropout attention_backward_keys_f16_64_dropout");
   // Rows that are no whole vectors.
   const std::string plain = "attention_backward_plain_queries_bf16_64 attention_backward_plain_keys_bf16_64";
   EXPECT_EQ(names(shape_of(kBFloat16, 60, 64)), plain);
@@ -126,7 +132,7 @@ CudaAttention forward_of(const CudaAttentionBackward& b, const HostRows& rows, v
   CudaAttention p{.batch = b.batch, .heads = b.heads, .queries = b.queries, .keys = b.keys};
   p.size = b.size, p.value_size = b.value_size, p.group = b.group, p.dtype = b.dtype;
   p.query = b.query, p.key = b.key, p.value = b.value, p.mask = b.mask;
-  p.causal = b.causal, p.scale = b.scale;
+  p.causal = b.causal, p.scale = b.scale, p.dropout = b.dropout;
   p.out = out, p.lse = lse;
   p.out_batch_stride = rows.operand.batch_stride, p.out_head_stride = rows.operand.head_stride;
   p.out_row_stride = rows.operand.row_stride;
@@ -146,6 +152,8 @@ void expect_sums(const GradientProblem& x, HostRows& out, const std::vector<floa
   }
 }
 
+#include "sinter/runtime/cuda/attention/cuda_attention_dropout_params.embed"
+// Behind what it holds.
 #include "sinter/runtime/cuda/attention/cuda_attention_params.embed"
 
 using AttentionOnHostTest = sinter::testing::WithoutThreadSanitizer;
@@ -156,6 +164,11 @@ TEST_F(AttentionOnHostTest, GivesTheLogarithmsOfItsSums) {
       {{1, 2, 1, 130, 70, 64, 64, true}, kBFloat16},  // two groups of warps
       {{1, 2, 1, 5, 70, 24, 40, false, kShown, Layout::kHeadsOutside, true, true, {3}}, kFloat16},
       {{2, 2, 2, 40, 33, 17, 24, true, kAdded, Layout::kHeadsInside, false, true, {0, 39}}, kFloat32},
+      // With dropout: two groups of warps, one, and plain arithmetic.
+      {{1, 2, 1, 130, 70, 64, 64, true, kNone, Layout::kHeadsInside, false, true, {}, 0, 0.3}, kBFloat16},
+      {{2, 2, 1, 70, 131, 24, 40, false, kShown, Layout::kHeadsOutside, true, true, {3}, 0, 0.5}, kFloat16},
+      {{2, 4, 2, 40, 75, 17, 24, false, kAdded, Layout::kHeadsInside, false, true, {0, 39}, 0, 0.1}, kFloat32},
+      {{1, 2, 2, 40, 33, 17, 24, true, kNone, Layout::kHeadsInside, false, true, {}, 0, 1}, kFloat32},
   };
   CudaDeviceInfo device;
   device.major = 9, device.multiprocessors = 132;
@@ -176,6 +189,7 @@ TEST_F(AttentionOnHostTest, GivesTheLogarithmsOfItsSums) {
     q.out_batch = x.out.operand.batch_stride, q.out_head = x.out.operand.head_stride, q.out_row = x.out.operand.row_stride;
     q.heads = int(c.heads), q.queries = int(c.queries), q.keys = int(c.keys), q.group = int(b.group);
     q.size = int(c.size), q.value_size = int(c.value_size), q.scale = x.scale;
+    q.dropout = {x.dropout.threshold, x.dropout.factor, x.dropout.seed, x.dropout.offset};
     const bool groups = sources[0].name.find("groups2") != std::string::npos;
     const unsigned rows = dtype == kFloat32 ? 32 : 64;
     const CudaGrid grid{.blocks = {unsigned(c.batch * c.heads), (unsigned(c.queries) + rows - 1) / rows, 1},
@@ -191,7 +205,8 @@ TEST_F(AttentionOnHostTest, GivesTheLogarithmsOfItsSums) {
 // In the order of the bits of `indirect`.
 std::vector<const void*> pointers_of(const CudaAttentionBackward& p) {
   return {p.query.data,    p.key.data,        p.value.data,    p.mask.data,       p.means, p.lse,
-          p.grad_out.data, p.grad_query.data, p.grad_key.data, p.grad_value.data};
+          p.grad_out.data, p.grad_query.data, p.grad_key.data, p.grad_value.data,
+          reinterpret_cast<const void*>(p.dropout.seed), reinterpret_cast<const void*>(p.dropout.offset)};
 }
 // The same problem with pointers that are read from there.
 CudaAttentionBackward with_pointers_at(CudaAttentionBackward p, const void* cells) {
@@ -202,6 +217,7 @@ CudaAttentionBackward with_pointers_at(CudaAttentionBackward p, const void* cell
   p.means = static_cast<float*>(cell(4)), p.lse = static_cast<float*>(cell(5)), p.grad_out.data = cell(6);
   p.grad_query.data = cell(7);
   p.grad_key.data = cell(8), p.grad_value.data = cell(9);
+  p.dropout.seed = reinterpret_cast<int64_t>(cell(10)), p.dropout.offset = reinterpret_cast<int64_t>(cell(11));
   p.indirect = (1u << pointers_of(p).size()) - 1;
   return p;
 }
@@ -242,6 +258,19 @@ TEST_F(AttentionBackwardOnHost, PlainArithmetic) {
   compare({1, 4, 2, 40, 33, 64, 24, true}, kFloat32);
   compare({2, 2, 1, 33, 70, 17, 80, false, kShown, Layout::kOddRows, false, true, {5}}, kFloat32);
   compare({1, 2, 1, 5, 40, 24, 24, false, AttentionMaskType::kFloat16, Layout::kOddRows, true, false}, kBFloat16);
+}
+
+TEST_F(AttentionBackwardOnHost, DropsTheWeightsThatTheForwardDropped) {
+  const auto with = [](double p, GradientCase c) {
+    c.dropout = p;
+    return c;
+  };
+  compare(with(0.3, {1, 2, 1, 130, 70, 64, 64, true}), kBFloat16);
+  compare(with(0.5, {2, 1, 1, 17, 131, 24, 40, false, kShown, Layout::kHeadsOutside, true, true, {3}}), kFloat16);
+  compare(with(0.1, {1, 2, 2, 70, 101, 80, 128, true, kAdded, Layout::kHeadsInside, false, true, {0, 69}}), kBFloat16);
+  compare(with(0.4, {2, 4, 2, 40, 75, 64, 24, true}), kFloat32);
+  compare(with(0.2, {2, 2, 1, 33, 70, 17, 80, false, kShown, Layout::kOddRows, false, true, {5}}), kFloat32);
+  compare(with(1, {1, 1, 1, 5, 40, 24, 24}), kFloat32);
 }
 
 // Scores so low that the exponential of what lies beside the rows, zero, is infinite.

@@ -86,7 +86,12 @@ TEST(CudaAttention, TextsCompileForEveryArchitecture) {
     // Together, as a compiled graph has them: what they share is there once.
     std::string program;
     const int major = architecture[3] - '0';
-    for (auto& [c, dtype] : problems) program += source_of(c, dtype, major).text;
+    for (auto& [c, dtype] : problems) {
+      program += source_of(c, dtype, major).text;
+      CudaAttention dropped = shape_of(c, dtype);
+      dropped.dropout.set_probability(0.1);
+      if (c.queries > 1) program += cuda_attention_sources(dropped, device_of(major))[0].text;
+    }
     EXPECT_FALSE(compile_cuda(program, "attention", architecture).empty()) << architecture;
   }
 }
@@ -105,6 +110,10 @@ TEST(CudaAttention, ChoosesItsKernelByTheShape) {
             "attention_cluster_bf16_64_rows4_same_mask_bool");
   EXPECT_EQ(kernel({1, 32, 8, 1, 100000, 64, 64}, kBFloat16, 9), "attention_decode_bf16_64_rows4");
   EXPECT_EQ(kernel({64, 32, 8, 1, 1024, 64, 64}, kBFloat16, 9), "attention_decode_bf16_64_rows4");
+  // Whose weights are dropped: training, where few queries are rare.
+  CudaAttention dropped = shape_of(step, kBFloat16);
+  dropped.dropout.set_probability(0.1);
+  EXPECT_EQ(cuda_attention_sources(dropped, device_of(9))[0].name, "attention_prefill_bf16_64_rows64_mask_bool_dropout");
   // Rows that are no whole vectors.
   EXPECT_EQ(kernel({1, 8, 8, 1, 200, 17, 64}, kBFloat16), "attention_plain_bf16_64");
   CudaAttention shifted = shape_of({1, 8, 8, 1, 200, 64, 64}, kBFloat16);

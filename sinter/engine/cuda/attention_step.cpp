@@ -40,6 +40,18 @@ void resolve(Pointer& pointer, uint32_t bit, uint32_t& indirect) {
   pointer = reinterpret_cast<Pointer>(uintptr_t(CudaRecording::current()->block()) + 8 * cell);
 }
 
+// What a draw is made of, where these numbers lie in the parameter block.
+void resolve_draw(runtime::AttentionDropout& dropout, uint32_t placed, uint32_t& indirect) {
+  auto number = [&](int64_t& value, uint32_t bit) {
+    if (!(placed & bit)) return;
+    auto cell = reinterpret_cast<const void*>(uintptr_t(value));
+    resolve(cell, bit, indirect);
+    value = int64_t(reinterpret_cast<uintptr_t>(cell));
+  };
+  number(dropout.seed, runtime::kIndirectSeed);
+  number(dropout.offset, runtime::kIndirectOffset);
+}
+
 // What both directions have in common, in memory of the layout, at whatever addresses.
 template <class Problem>
 Problem problem_in(const eager::AttentionLayout& layout, const eager::AttentionMemory& memory) {
@@ -49,7 +61,7 @@ Problem problem_in(const eager::AttentionLayout& layout, const eager::AttentionM
   out.size = p.size, out.value_size = p.value_size, out.group = p.group;
   out.dtype = layout.dtype();
   out.query = p.query, out.key = p.key, out.value = p.value, out.mask = p.mask;
-  out.causal = p.causal, out.scale = p.scale;
+  out.causal = p.causal, out.scale = p.scale, out.dropout = p.dropout;
   out.overlaps_previous = true;
   return out;
 }
@@ -94,7 +106,8 @@ int64_t unwanted_bytes(const eager::AttentionLayout& layout) {
   return bytes;
 }
 
-void queue_backward(Device device, const eager::AttentionLayout& layout, std::span<const int64_t> addresses) {
+void queue_backward(Device device, const eager::AttentionLayout& layout, std::span<const int64_t> addresses,
+                    uint32_t placed_numbers) {
   const int64_t copied = layout.copied_bytes();
   CudaScratch scratch(device, size_t(copied + unwanted_bytes(layout)));
   auto memory = layout.at(addresses, scratch.data());
@@ -102,6 +115,7 @@ void queue_backward(Device device, const eager::AttentionLayout& layout, std::sp
     if (!gradient) gradient = static_cast<char*>(scratch.data()) + copied;
   auto problem = backward_of(layout, memory);
   resolve_operands(problem);
+  resolve_draw(problem.dropout, placed_numbers, problem.indirect);
   resolve(problem.means, runtime::kIndirectMeans, problem.indirect);
   resolve(problem.grad_out.data, runtime::kIndirectGradOut, problem.indirect);
   resolve(problem.grad_query.data, runtime::kIndirectGradQuery, problem.indirect);
@@ -134,10 +148,18 @@ class AttentionStep final : public CudaStep {
   void launch(const StepArguments& arguments) const override {
     if (!layout_) return eager::run_attention_op(parts_, arguments);
     auto addresses = eager::attention_addresses(parts_, arguments);
-    queue_cuda_attention(device_, *layout_, {addresses.data(), addresses.size()});
+    queue_cuda_attention(device_, *layout_, {addresses.data(), addresses.size()}, placed_numbers(arguments));
   }
 
  private:
+  uint32_t placed_numbers(const StepArguments& arguments) const {
+    if (!layout_->memory().problem.dropout.is_on()) return 0;
+    auto is_placed = [&](int at) { return at >= 0 && arguments.is_indirect(size_t(at)); };
+    auto last = parts_.operands.rbegin();
+    return (is_placed(last[1]) ? runtime::kIndirectSeed : 0u) | (is_placed(last[0]) ? runtime::kIndirectOffset : 0u);
+  }
+
+
   // These take longer to compile than other kernels of a program: they begin first.
   static constexpr size_t kCodeLength = 1 << 16;
 
@@ -153,13 +175,15 @@ bool takes_on_cuda(const eager::AttentionLayout& layout) {
   return runtime::takes_cuda_attention(forward_of(layout, layout.memory()));
 }
 
-void queue_cuda_attention(Device device, const eager::AttentionLayout& layout, std::span<const int64_t> addresses) {
-  if (layout.is_backward()) return queue_backward(device, layout, addresses);
+void queue_cuda_attention(Device device, const eager::AttentionLayout& layout, std::span<const int64_t> addresses,
+                          uint32_t placed_numbers) {
+  if (layout.is_backward()) return queue_backward(device, layout, addresses, placed_numbers);
   CudaScratch copies(device, size_t(layout.copied_bytes()));
   auto problem = forward_of(layout, layout.at(addresses, copies.data()));
   problem.workspace =
       workspace(device, runtime::cuda_attention_workspace(problem, runtime::cuda_device_info(device.index)));
   resolve_operands(problem);
+  resolve_draw(problem.dropout, placed_numbers, problem.indirect);
   resolve(problem.out, runtime::kIndirectOut, problem.indirect);
   runtime::cuda_attention(device.index, problem);
 }

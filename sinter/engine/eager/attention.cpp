@@ -53,10 +53,12 @@ int64_t padded_bytes(const TensorImpl& t) { return (t.numel * item_size(t.dtype)
 
 AttentionLayout::AttentionLayout(const Op& op, const AttentionAttrs& attrs, std::span<const TensorImpl* const> inputs,
                                  std::span<const TensorImpl* const> results)
-    : is_backward_(&op == &attention_backward_op()), operands_(inputs.size()), dtype_(inputs[0]->dtype) {
+    : is_backward_(&op == &attention_backward_op()),
+      operands_(inputs.size()),
+      mask_(attention_mask_operand(op)),
+      dtype_(inputs[0]->dtype) {
   std::vector<const TensorImpl*> lying(inputs.begin(), inputs.end());
-  const size_t mask = attention_mask_operand(op);
-  for (size_t i = 0; i < std::min(mask, inputs.size()); ++i) {
+  for (size_t i = 0; i < mask_; ++i) {
     const bool numbers = is_backward_ && (i == kLogSums || i == kMeans);
     if (numbers ? lying[i]->contiguous : has_dense_rows(*lying[i])) continue;
     copied_.push_back({i, make_intrusive<TensorImpl>(*lying[i]), dense_copy_of(*lying[i])});
@@ -82,14 +84,15 @@ AttentionLayout::AttentionLayout(const Op& op, const AttentionAttrs& attrs, std:
              .causal = attrs.is_causal};
   problem.scale = float(attrs.scale ? *attrs.scale : 1 / std::sqrt(double(problem.size)));
   if (attrs.enable_gqa) problem.group = problem.heads / k.sizes[k.sizes.size() - 3];
-  if (inputs.size() > mask) {
-    auto& m = *inputs[mask];
+  if (attrs.drawn() > 0) problem.dropout.set_probability(attrs.dropout_p);
+  if (has_attention_mask(op, inputs.size(), attrs)) {
+    auto& m = *inputs[mask_];
     problem.mask = {mask_type(m.dtype), nullptr, step(m, 4), step(m, 3), step(m, 2), step(m, 1)};
   }
   if (is_backward_) memory_.grad = operand(*lying[kGrad]);
   for (auto* t : results) strides_.push_back(t ? IntList{step(*t, 4), step(*t, 3), step(*t, 2)} : IntList(size_t(3), int64_t(0)));
   std::vector<void*> starts;
-  for (auto* t : lying) starts.push_back(start_of(*t));
+  for (auto* t : lying) starts.push_back(t ? start_of(*t) : nullptr);
   for (auto* t : results) starts.push_back(t ? start_of(*t) : nullptr);
   place(memory_, starts);
 }
@@ -100,7 +103,14 @@ void AttentionLayout::place(AttentionMemory& memory, std::span<void* const> poin
   problem.key.data = pointers[1];
   problem.value.data = pointers[2];
   auto results = pointers.subspan(operands_);
-  if (problem.mask.type != AttentionMaskType::kNone) problem.mask.data = pointers[operands_ - 1];
+  if (problem.mask.type != AttentionMaskType::kNone) problem.mask.data = pointers[mask_];
+  if (problem.dropout.is_on()) {
+    const auto number = [&](size_t from_right) {
+      return int64_t(reinterpret_cast<uintptr_t>(pointers[operands_ - from_right]));
+    };
+    problem.dropout.seed = number(2);
+    problem.dropout.offset = number(1);
+  }
   if (is_backward_) {
     memory.log_sums = static_cast<const float*>(pointers[kLogSums]);
     memory.means = static_cast<const float*>(pointers[kMeans]);
@@ -140,7 +150,8 @@ std::optional<AttentionLayout> attention_layout(const AttentionParts& parts) {
 
 SmallVector<int64_t, 12> attention_addresses(const AttentionParts& parts, const StepArguments& arguments) {
   SmallVector<int64_t, 12> out;
-  for (int at : parts.operands) out.push_back(arguments[size_t(at)]);
+  for (size_t i = 0; i < parts.operands.size(); ++i)
+    out.push_back(parts.operands[i] < 0 ? slot_of(parts.numbers[i]) : arguments[size_t(parts.operands[i])]);
   for (int at : parts.results) out.push_back(at < 0 ? 0 : arguments[size_t(at)]);
   return out;
 }
@@ -149,9 +160,17 @@ void run_attention_op(const AttentionParts& parts, const StepArguments& argument
   auto tensor = [&](const IntrusivePtr<TensorImpl>& geometry, int at) {
     return at_address(*geometry, arguments[size_t(at)]);
   };
+  auto number = [&](size_t i) {
+    if (parts.operands[i] < 0) return parts.numbers[i];
+    const int64_t bits = arguments[size_t(parts.operands[i])];
+    check(!arguments.is_indirect(size_t(parts.operands[i])),
+          "attention without a kernel cannot read a number from a recording's block");
+    return Scalar(bits);
+  };
   std::vector<TensorArg> operands;
   for (size_t i = 0; i < parts.operands.size(); ++i)
-    operands.push_back(TensorArg(tensor(parts.operand_geometries[i], parts.operands[i])));
+    operands.push_back(parts.operand_geometries[i] ? TensorArg(tensor(parts.operand_geometries[i], parts.operands[i]))
+                                                   : TensorArg(number(i)));
   TensorList results = execute(*parts.node->op, operands, parts.node->attrs);
   for (size_t r = 0; r < results.size(); ++r)
     if (parts.results[r] >= 0) copy(TensorArg(results[r]), tensor(parts.result_geometries[r], parts.results[r]));
@@ -166,11 +185,11 @@ AttentionCall::AttentionCall(const Op& op, std::span<const TensorArg> inputs, co
     results.push_back(takes_given ? *given : empty(type.shape, TensorOptions(type.dtype).device(type.device)));
   }
   std::vector<const TensorImpl*> operands, made;
-  for (auto& arg : inputs) operands.push_back(&arg.tensor().impl());
+  for (auto& arg : inputs) operands.push_back(arg.is_scalar() ? nullptr : &arg.tensor().impl());
   for (auto& t : results) made.push_back(&t.impl());
   layout.emplace(op, attrs.as<AttentionAttrs>(), operands, made);
-  for (auto* list : {&operands, &made})
-    for (auto* t : *list) addresses.push_back(slot_of(*t));
+  for (auto& arg : inputs) addresses.push_back(arg.is_scalar() ? slot_of(arg.scalar()) : slot_of(arg.tensor().impl()));
+  for (auto* t : made) addresses.push_back(slot_of(*t));
 }
 
 IntList attention_strides(const IntList& sizes) {

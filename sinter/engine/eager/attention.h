@@ -21,7 +21,7 @@ struct AttentionMemory {
 // Operands that have a kernel, and the results, by how they lie.
 class AttentionLayout {
  public:
-  // A result that nobody wants is null.
+  // A result that nobody wants is null, and so is a number.
   AttentionLayout(const Op& op, const AttentionAttrs& attrs, std::span<const TensorImpl* const> inputs,
                   std::span<const TensorImpl* const> results);
 
@@ -34,7 +34,7 @@ class AttentionLayout {
 
   // Operands that do not lie as kernels read them are copied: so many bytes.
   int64_t copied_bytes() const { return copied_bytes_; }
-  // At these addresses, operands before results, 0 for what is not wanted. Copies go to `copies`, which has copied_bytes().
+  // At these addresses, operands before results, numbers as they are, 0 for what is not wanted. Copies go to `copies`, which has copied_bytes().
   AttentionMemory at(std::span<const int64_t> addresses, void* copies) const;
 
  private:
@@ -45,7 +45,7 @@ class AttentionLayout {
   void place(AttentionMemory& memory, std::span<void* const> pointers) const;
 
   bool is_backward_;
-  size_t operands_;
+  size_t operands_, mask_;  // how many, and which of them the mask would be
   AttentionMemory memory_{};
   DType dtype_;
   std::vector<IntList> strides_;

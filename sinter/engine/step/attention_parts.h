@@ -10,9 +10,10 @@ struct AttentionParts {
   SubGraph body;  // keeps the node
   const Node* node;
   // By operand and by result of the op: its position among those of the fused node, inputs before outputs; -1 for a result that
-  // nobody wants.
+  // nobody wants, and for a number that the body has.
   std::vector<int> operands, results;
-  // How these lie; of a result that nobody wants null.
+  std::vector<Scalar> numbers;  // by operand
+  // How these lie; of a result that nobody wants and of numbers null.
   std::vector<IntrusivePtr<TensorImpl>> operand_geometries, result_geometries;
 };
 

@@ -178,7 +178,17 @@ class Attention {
     if (p_.mask.type != AttentionMaskType::kNone) mask(t, key);
     core_.softmax({t.scores, key_block_, t.rows, keys, t.visible, t.result.maximum, t.result.sum, t.result.values,
                    value_stride_, p_.value_size});
+    if (p_.dropout.is_on()) drop(t, key);
     add_values(t, key, keys);
+  }
+
+  // The sums know nothing of it.
+  void drop(const Task& t, int64_t key) const {
+    each_run(t.block, [&](const Rows& rows, int64_t at) {
+      for (int64_t i = 0; i < rows.count; ++i)
+        core_.drop(t.scores + (at + i) * key_block_, t.visible[at + i],
+                   drop_args(p_, rows.batch, rows.head, rows.first + i, key));
+    });
   }
 
   // Visible keys end with the last one that the mask shows.
@@ -321,6 +331,12 @@ class Attention {
 };
 
 }  // namespace
+
+void AttentionDropout::set_probability(double p) {
+  // As f32 compares numbers of 24 digits with it.
+  threshold = uint32_t(std::ceil(double(float(p)) * 0x1p24));
+  factor = p == 1 ? 0 : float(1 / (1 - p));
+}
 
 void attention(const AttentionProblem& problem) {
   SINTER_INTERNAL_ASSERT(problem.type != GemmType::f64, "attention does not take f64");

@@ -27,6 +27,19 @@ struct AttentionMask {
   int64_t batch_stride = 0, head_stride = 0, row_stride = 0, key_stride = 0;
 };
 
+// Weights that are drawn become zero, the others are multiplied by `factor`. Element (row, key) of the weights, row counted
+// over batches, heads and queries, has word key % 4 of the Philox counter row * ceil(keys / 4) + key / 4, and stays where the
+// word's upper 24 bits are at least `threshold`.
+struct AttentionDropout {
+  uint32_t threshold = 0;  // 0: no dropout
+  float factor = 1;
+  int64_t seed = 0, offset = 0;
+
+  // Of a probability in (0, 1].
+  void set_probability(double p);
+  bool is_on() const { return threshold > 0; }
+};
+
 struct AttentionProblem {
   int64_t batch, heads, queries, keys;
   int64_t size, value_size;  // of a row of query and key, of a row of value
@@ -37,6 +50,7 @@ struct AttentionProblem {
   AttentionMask mask = {};
   bool causal = false;  // query i sees keys 0 to i
   float scale = 1;
+  AttentionDropout dropout = {};
   void* out = nullptr;  // row-major [batch, heads, queries, value_size]
   // Where the gradient will be wanted: the logarithm of each row's sum of exp(score), [batch, heads, queries]; infinity for a
   // row to which a mask leaves no key.

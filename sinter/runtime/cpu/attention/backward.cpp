@@ -103,7 +103,11 @@ class Backward {
         float* scores = w.scores + r * key_stride_;
         const int64_t visible = p_.causal ? std::clamp<int64_t>(row + r + 1 - key, 0, keys) : keys;
         add_mask(scores, batch, head, row + r, key, visible);
-        core_.weight_grad({scores, w.flow + r * key_stride_, visible, keys, b_.log_sums[first + r], b_.means[first + r]});
+        const WeightGradArgs args{scores, w.flow + r * key_stride_, visible, keys, b_.log_sums[first + r], b_.means[first + r]};
+        if (p_.dropout.is_on())
+          core_.dropped_weight_grad(args, drop_args(p_, batch, head, row + r, key));
+        else
+          core_.weight_grad(args);
       }
       const GemmOperand weights{w.scores, key_stride_, 1}, flow{w.flow, key_stride_, 1};
       gemm(keys, p_.value_size, rows, transposed(weights), grad, {w.grad_value + key * p_.value_size, p_.value_size, 1},

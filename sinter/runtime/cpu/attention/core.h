@@ -27,9 +27,19 @@ struct WeightGradArgs {
   float log_sum, mean;
 };
 
+// A stretch of a row of weights, by the counter of its first one.
+struct DropArgs {
+  const AttentionDropout& dropout;
+  int64_t counter;
+};
+
 struct AttentionCore {
   void (*softmax)(const SoftmaxArgs& args);
   void (*weight_grad)(const WeightGradArgs& args);
+  // The same where the weights were dropped: what flows back is dropped as they were, and so are the weights in the end.
+  void (*dropped_weight_grad)(const WeightGradArgs& args, const DropArgs& drop);
+  // Drops weights.
+  void (*drop)(float* weights, int64_t count, const DropArgs& drop);
   // scores[i] with the mask's element i * stride.
   void (*mask)(float* scores, const void* mask, AttentionMaskType type, int64_t stride, int64_t count);
   // to[i] *= factor

@@ -22,6 +22,12 @@ inline gemm_detail::Storage storage_of(GemmType type) {
   return type == GemmType::bf16 ? kBFloat16 : type == GemmType::f16 ? kHalf : kNative;
 }
 
+// The weights of a row from `key` on, a multiple of four.
+inline DropArgs drop_args(const AttentionProblem& p, int64_t batch, int64_t head, int64_t query, int64_t key) {
+  const int64_t row = (batch * p.heads + head) * p.queries + query;
+  return {p.dropout, row * ceil_div(p.keys, 4) + key / 4};
+}
+
 inline int64_t mask_item_size(AttentionMaskType type) {
   return type == AttentionMaskType::kBool ? 1 : type == AttentionMaskType::kFloat32 ? 4 : 2;
 }

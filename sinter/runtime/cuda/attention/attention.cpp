@@ -14,6 +14,8 @@ namespace sinter::runtime {
 
 namespace {
 
+#include "sinter/runtime/cuda/attention/cuda_attention_dropout_params.embed"
+// Behind what it holds.
 #include "sinter/runtime/cuda/attention/cuda_attention_params.embed"
 
 constexpr int64_t kDecodeQueries = 8;     // up to which keys are split over blocks
@@ -42,7 +44,7 @@ struct Kernel {
   bool same_mask;        // decode: the rows have one row of the mask in common
   bool eager;            // cluster: keys are read before the mask
   int mask;
-  bool causal, lse;
+  bool causal, lse, dropout;
 
   auto operator<=>(const Kernel&) const = default;
 };
@@ -104,8 +106,8 @@ Kernel kernel_of(const CudaAttention& p, const CudaDeviceInfo& device) {
                        has_whole_vectors(p.value, item, p.indirect & kIndirectValue) &&
                        has_whole_vectors(out, item, p.indirect & kIndirectOut);
   Kernel k{Kind::kPlain, p.dtype, 0, 0, 0, 0, 0, false, false, int(p.mask.type), p.causal,
-           p.lse != nullptr};
-  if (vectors && p.queries <= kDecodeQueries && !k.lse) {
+           p.lse != nullptr, p.dropout.is_on()};
+  if (vectors && p.queries <= kDecodeQueries && !k.lse && !k.dropout) {
     k.kind = Kind::kDecode;
     k.size = k.value_size = rounded_size(std::max(p.size, p.value_size), {32, 64, 128, 256});
     k.rows = rounded_size(std::min<int64_t>(p.group * p.queries, 8), {1, 2, 4, 8});
@@ -179,7 +181,7 @@ std::string kernel_name(const Kernel& k) {
   if (k.groups > 1) name += format("_groups{}", k.groups);
   if (k.eager) name += "_eager";
   if (k.same_mask && k.mask != 0) name += "_same";
-  return name + attention_suffix(k.mask, k.causal) + (k.lse ? "_lse" : "");
+  return name + attention_suffix(k.mask, k.causal) + (k.lse ? "_lse" : "") + (k.dropout ? "_dropout" : "");
 }
 
 CudaSource source_of(const Kernel& k) {
@@ -215,7 +217,8 @@ CudaSource source_of(const Kernel& k) {
   source.text += format("extern \"C\" __global__ void {} {}", bounds, source.name);
   source.text += "(const __grid_constant__ sinter_attention::Params p) {\n";
   source.text += format("  sinter_attention::attention_{}, {}, {}", call, k.mask, k.causal ? "true" : "false");
-  source.text += k.lse ? ", true>(p);\n" : ">(p);\n";
+  if (k.lse || k.dropout) source.text += k.lse ? ", true" : ", false";
+  source.text += k.dropout ? ", true>(p);\n" : ">(p);\n";
   source.text += "}\n";
   return source;
 }
@@ -248,6 +251,7 @@ Params params_of(const CudaAttention& p) {
   x.size = int(p.size), x.value_size = int(p.value_size);
   x.splits = 1, x.split_keys = int(p.keys);
   x.indirect = p.indirect, x.scale = p.scale;
+  x.dropout = {p.dropout.threshold, p.dropout.factor, p.dropout.seed, p.dropout.offset};
   return x;
 }
 

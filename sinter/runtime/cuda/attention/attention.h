@@ -6,7 +6,7 @@
 // cluster for the keys of a head. Few queries else: the keys are split over the multiprocessors and joined in the same
 // launch, and splits that a bool mask hides cost a look at the mask. Many queries of bf16 or f16: tensor cores, the
 // weights rounded to the type of the values. All else, f32 above all: f32 arithmetic throughout. Sums are f32 always.
-// For training the last two, which serve any number of queries, also give the logarithm of each row's sum.
+// For training the last two, which serve any number of queries, also give the logarithm of each row's sum, and drop weights.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -27,6 +27,9 @@ enum CudaAttentionIndirect : uint32_t {
   kIndirectMask = 8,
   kIndirectOut = 16,
   kIndirectLse = 32,
+  // The seed and the offset of dropout, which then hold addresses.
+  kIndirectSeed = 1024,
+  kIndirectOffset = 2048,
 };
 
 // As AttentionProblem, with device memory. Pointers that are given indirectly lead to multiples of 16 bytes.
@@ -39,6 +42,7 @@ struct CudaAttention {
   AttentionMask mask = {};
   bool causal = false;  // query i sees keys 0 to i
   float scale = 1;
+  AttentionDropout dropout = {};
   void* out = nullptr;  // [batch, heads, queries, value_size]; the strides count elements, rows lie side by side
   int64_t out_batch_stride = 0, out_head_stride = 0, out_row_stride = 0;
   // [batch, heads, queries], dense: log(sum over the keys of exp(score)), what attention_backward.h asks for; infinity
@@ -59,7 +63,7 @@ bool takes_cuda_attention(const CudaAttention& problem);
 int64_t cuda_attention_workspace(const CudaAttention& problem, const CudaDeviceInfo& device);
 // The kernel of this problem on such a device, a text that can be compiled behind any prelude together with others.
 // Many problems share one: it depends on the types, the sizes of rows, causality, whether rows are whole vectors (of 16
-// bytes) and whether `lse` is wanted, on the number of queries up to eight of them, and on how well the problem fills the
+// bytes) and whether `lse` and dropout are wanted, on the number of queries up to eight of them, and on how well the problem fills the
 // device.
 std::vector<CudaSource> cuda_attention_sources(const CudaAttention& problem, const CudaDeviceInfo& device);
 // Compiles and loads that kernel on the device, where it stays.

@@ -16,6 +16,8 @@ namespace sinter::runtime {
 
 namespace {
 
+#include "sinter/runtime/cuda/attention/cuda_attention_dropout_params.embed"
+// Behind what it holds.
 #include "sinter/runtime/cuda/attention/cuda_attention_backward_params.embed"
 
 constexpr int64_t kLargestSize = 128;
@@ -30,7 +32,7 @@ struct Kernels {
   DType dtype;
   int size, value_size;  // as registers and shared memory hold them
   int mask;
-  bool causal;
+  bool causal, dropout;
 
   auto operator<=>(const Kernels&) const = default;
   bool is_short() const { return std::max(size, value_size) <= kShortSize; }
@@ -48,7 +50,7 @@ Kernels kernels_of(const CudaAttentionBackward& p) {
   const auto gradient = [&](const CudaAttentionGradient& x, uint32_t indirect) {
     return whole(x.data, x.batch_stride, x.head_stride, x.row_stride, indirect);
   };
-  Kernels k{false, p.dtype, 0, 0, int(p.mask.type), p.causal};
+  Kernels k{false, p.dtype, 0, 0, int(p.mask.type), p.causal, p.dropout.is_on()};
   k.tensor = p.dtype != kFloat32 && p.size % 8 == 0 && p.value_size % 8 == 0 && operand(p.query, kIndirectQuery) &&
              operand(p.key, kIndirectKey) && operand(p.value, kIndirectValue) &&
              operand(p.grad_out, kIndirectGradOut) && gradient(p.grad_query, kIndirectGradQuery) &&
@@ -75,7 +77,7 @@ CudaSource source_of(const Kernels& k, bool for_keys) {
                     .text = "",
                     .shared_bytes = int(shared_bytes(k))};
   if (k.size != k.value_size) source.name += format("_{}", k.size);
-  source.name += format("_{}{}", k.value_size, attention_suffix(k.mask, k.causal));
+  source.name += format("_{}{}{}", k.value_size, attention_suffix(k.mask, k.causal), k.dropout ? "_dropout" : "");
   add_attention_support(source.text);
   add_attention_text(source.text, "BACKWARD",
                      {embedded::cuda_attention_backward_params, embedded::cuda_attention_backward_support});
@@ -90,7 +92,8 @@ CudaSource source_of(const Kernels& k, bool for_keys) {
   source.text += format("  sinter_attention::attention_backward_{}<{}, {}, {}, ", k.tensor ? "tensor" : "plain",
                         attention_type(k.dtype), k.size, k.value_size);
   if (k.tensor) source.text += format("{}, ", k.tile());
-  source.text += format("{}, {}, {}>(p);\n}\n", for_keys ? "true" : "false", k.mask, k.causal ? "true" : "false");
+  source.text += format("{}, {}, {}{}>(p);\n}\n", for_keys ? "true" : "false", k.mask, k.causal ? "true" : "false",
+                        k.dropout ? ", true" : "");
   return source;
 }
 
@@ -128,6 +131,7 @@ BackwardParams params_of(const CudaAttentionBackward& p) {
   x.heads = int(p.heads), x.queries = int(p.queries), x.keys = int(p.keys), x.group = int(p.group);
   x.size = int(p.size), x.value_size = int(p.value_size);
   x.indirect = p.indirect, x.scale = p.scale;
+  x.dropout = {p.dropout.threshold, p.dropout.factor, p.dropout.seed, p.dropout.offset};
   return x;
 }
 

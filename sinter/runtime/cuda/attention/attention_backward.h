@@ -41,6 +41,7 @@ struct CudaAttentionBackward {
   AttentionMask mask = {};
   bool causal = false;
   float scale = 1;
+  AttentionDropout dropout = {};
   AttentionOperand grad_out{};  // [batch, heads, queries, value_size]
   // [batch, heads, queries], dense; the second a row of the result times its gradient, the mean of what flows back to its
   // weights.
@@ -53,8 +54,8 @@ struct CudaAttentionBackward {
 
 // Whether the kernels take it: f32, bf16 or f16, no size above 128 and none of 0.
 bool takes_cuda_attention_backward(const CudaAttentionBackward& problem);
-// The two kernels, in their order. They depend on the types, the sizes of rows, causality and whether rows are whole
-// vectors; texts as those of cuda_attention_sources.
+// The two kernels, in their order. They depend on the types, the sizes of rows, causality, dropout and whether rows are
+// whole vectors; texts as those of cuda_attention_sources.
 std::vector<CudaSource> cuda_attention_backward_sources(const CudaAttentionBackward& problem);
 // Compiles and loads them on the device, where they stay.
 void prepare_cuda_attention_backward(int device, const CudaAttentionBackward& problem);

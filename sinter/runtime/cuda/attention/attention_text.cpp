@@ -38,7 +38,8 @@ void add_attention_text(std::string& program, const char* name, std::initializer
 }
 
 void add_attention_support(std::string& program) {
-  add_attention_text(program, "SUPPORT", {embedded::cuda_attention_params, embedded::cuda_attention_support});
+  add_attention_text(program, "SUPPORT", {embedded::cuda_attention_dropout_params, embedded::cuda_attention_params,
+                                          embedded::cuda_attention_support, embedded::cuda_attention_dropout});
 }
 
 }  // namespace sinter::runtime
