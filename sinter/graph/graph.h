@@ -29,6 +29,7 @@ struct Marks {
   int phase = 0;              // rises where gradients begin to flow, and where they have flown: odd while they do
   bool again = false;         // computed a second time, for the gradients of this phase
   int region = 0;             // the call of checkpoint() that it belongs to: what stays inside is computed again, not kept
+  int piece = 0;              // of rows that are computed piece by piece: kernels of different pieces stay apart
 
   bool operator==(const Marks&) const = default;
 };

@@ -42,10 +42,13 @@ void append_marks(std::string& out, const Marks& marks) {
   out += " <phase ";
   append_number(out, marks.phase);
   if (marks.again) out += ", again";
-  if (marks.region) {
-    out += ", region ";
-    append_number(out, marks.region);
-  }
+  auto append = [&](std::string_view name, int number) {
+    if (number == 0) return;
+    out += name;
+    append_number(out, number);
+  };
+  append(", region ", marks.region);
+  append(", piece ", marks.piece);
   out += '>';
 }
 
@@ -205,10 +208,11 @@ class GraphParser {
       }
       size_t space = std::min(word.find(' '), word.size());
       std::string_view name = word.substr(0, space);
-      check(name == "phase" || name == "region", "'{}' is no mark: there are phase, again and region", word);
+      int* mark = name == "phase" ? &marks.phase : name == "region" ? &marks.region : name == "piece" ? &marks.piece : nullptr;
+      check(mark, "'{}' is no mark: there are phase, again, region and piece", word);
       int64_t number = 0;
       parse_field(trim(word.substr(space)), number);
-      (name == "phase" ? marks.phase : marks.region) = int(number);
+      *mark = int(number);
     }
     return marks;
   }

@@ -60,11 +60,13 @@ Tensor GraphTracer::add_input(const Type& type, const std::string& name) {
   return tensor_of(graph_.add_input(type, name));
 }
 
+std::vector<TensorArg> GraphTracer::draw() {
+  check(!outer_,
+        "a captured branch or loop cannot draw random numbers, which would be the same in every run: draw them before it");
+  return {};
+}
+
 std::vector<Tensor> GraphTracer::record(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs) {
-  check(!outer_ || !op.random,
-        "{}: a captured branch or loop cannot draw random numbers, which would be the same in every run: draw them "
-        "before it",
-        op.name);
   std::vector<Value> values;
   values.reserve(inputs.size());
   for (auto& arg : inputs) values.push_back(arg.is_scalar() ? graph_.add_scalar(arg.scalar()) : value_of(arg.tensor()));

@@ -18,6 +18,7 @@ class GraphTracer : public Tracer {
   explicit GraphTracer(Tracer* outer = nullptr);
 
   std::vector<Tensor> record(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs) override;
+  std::vector<TensorArg> draw() override;
   bool decide(DimCompare op, const Dim& a, const Dim& b) override;
   int64_t specialize(const Dim& d, const std::source_location* where, const void* return_address) override;
   std::string fresh_size() override;

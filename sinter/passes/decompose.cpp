@@ -24,13 +24,15 @@ class BodyTracer final : public GraphTracer {
   }
 };
 
+bool is_plain_number(const Value& v) { return v.node->op->kind == OpKind::kScalar; }
+
 // The body on operands of these types as a graph with one input for each operand that is no plain number.
 std::optional<Graph> body_of(const Node& node, const std::vector<Value>& inputs) {
   BodyTracer tracer;
   TracerScope scope(&tracer);
   std::vector<TensorArg> arguments;
   for (auto& v : inputs) {
-    if (v.type().weak)
+    if (is_plain_number(v))
       arguments.emplace_back(v.node->attrs.as<ScalarAttrs>().value);
     else
       arguments.emplace_back(tracer.add_input(v.type()));
@@ -54,7 +56,7 @@ std::vector<Value> inlined(const Graph& body, const std::vector<Value>& inputs, 
   for (auto& node : body.nodes()) {
     auto& results = values[size_t(node.id)];
     if (node.op->kind == OpKind::kInput) {
-      while (inputs[next].type().weak) ++next;
+      while (is_plain_number(inputs[next])) ++next;
       results = {inputs[next++]};
       continue;
     }

@@ -74,12 +74,15 @@ class Fuser : Groups {
     Group& group = groups_.emplace_back();
     group.order = ++orders_;
     group.phase = first.marks.phase;
+    group.piece = first.marks.piece;
     return group;
   }
 
   // What is computed for gradients waits until these flow: from an earlier kernel on it would have to be kept. So does what an
-  // optimiser makes of them, which takes the place of what it was before.
-  static bool comes_later(const Node& node, const Group& group) { return node.marks.phase > group.phase; }
+  // optimiser makes of them, which takes the place of what it was before; and so does the next piece of rows.
+  static bool comes_later(const Node& node, const Group& group) {
+    return node.marks.phase > group.phase || node.marks.piece != group.piece;
+  }
 
   void stand_alone(const Node& node) {
     Group& group = begin_group(node);
@@ -217,6 +220,7 @@ class Fuser : Groups {
     if (!later.products.empty() && (earlier.inner || earlier.pairs || later.apart())) alike = false;
     if ((earlier.pairs && later.inner) || (later.pairs && earlier.inner)) alike = false;
     if (earlier.closed || later.closed) alike = false;
+    if (earlier.piece != 0 && earlier.piece != later.piece) alike = false;  // it would wait for the next
     if (!alike || earlier.order > later.order || waits_between(earlier, later)) return false;
     if (earlier.members.size() + later.members.size() > options_.most_members) return false;
     for (auto* member : earlier.members) group_of_[size_t(member->id)] = &later;

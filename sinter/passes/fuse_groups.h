@@ -19,7 +19,7 @@ constexpr int kNoProduct = -1, kSeveral = -2;
 
 struct Group {
   int order = 0;
-  int phase = 0;  // of the node that began it
+  int phase = 0, piece = 0;  // of the node that began it
   Shape domain;
   size_t inner = 0;  // 0: nothing is reduced yet
   // Contractions of one left operand that the group begins with. Of equal shapes, they advance together and members may

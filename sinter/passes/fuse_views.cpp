@@ -316,7 +316,9 @@ Inlining::Inlining(const Graph& graph, const FuseOptions& options)
       auto& v = node.inputs[i];
       auto id = size_t(source(v.node)->id);
       uses_[id].push_back({&node, v});
-      if (!can_inline_into(node, i)) stored_[id] = true;
+      // What a piece computes is computed there: later it would have to wait for what it reads.
+      const int piece = source(v.node)->marks.piece;
+      if (!can_inline_into(node, i) || (piece != 0 && piece != node.marks.piece)) stored_[id] = true;
     }
   }
   for (auto& v : graph.outputs()) stored_[size_t(source(v.node)->id)] = true;

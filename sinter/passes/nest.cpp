@@ -175,7 +175,7 @@ class Siblings {
         early.push_back(&node);
         continue;
       }
-      if (reads(node, waiting) || (small && !has_room(waiting, node))) close(waiting, &node);
+      if (reads(node, waiting) || !is_of_one_piece(waiting, node) || (small && !has_room(waiting, node))) close(waiting, &node);
       if (small) waiting.push_back(&node);
     }
     if (!early.empty()) close(early, early.front());
@@ -224,7 +224,13 @@ class Siblings {
     return operands <= options_.most_operands;
   }
 
-  bool fits(const Members& members, const Node& node) const { return has_room(members, node) && !reads(node, members); }
+  static bool is_of_one_piece(const Members& members, const Node& node) {
+    return members.empty() || members.front()->marks.piece == node.marks.piece;
+  }
+
+  bool fits(const Members& members, const Node& node) const {
+    return has_room(members, node) && !reads(node, members) && is_of_one_piece(members, node);
+  }
 
   // The node as a kernel, which an op by itself is not yet.
   static void add_kernel(Extraction& body, const Node& node) {

@@ -50,6 +50,10 @@ std::vector<Pass> grouping_passes(const PipelineOptions& options) {
   auto wanted = [takes = options.takes_kernels](const Graph& graph) { return takes && takes(graph); };
   return {
       {"recompute", [less = options.recompute](const Graph& graph) { return recompute(graph, less); }, has_flow, wanted},
+      {"stream_rows",
+       [large = options.stream](const Graph& graph) { return stream_rows(graph, large); },
+       [large = options.stream](const Graph& graph) { return has_large_products(graph, large); },
+       wanted},
       {"align_products",
        [fusing](const Graph& graph) { return align_products(graph, fusing); },
        [fusing](const Graph& graph) { return has_unaligned_products(graph, fusing); },

@@ -11,6 +11,7 @@
 #include "sinter/passes/fuse.h"
 #include "sinter/passes/nest.h"
 #include "sinter/passes/recompute.h"
+#include "sinter/passes/stream_rows.h"
 
 namespace sinter {
 
@@ -48,6 +49,7 @@ struct PipelineOptions {
   // there.
   std::function<bool(const Graph&)> takes_kernels = {};
   RecomputeOptions recompute = {};
+  StreamOptions stream = {};
   FuseOptions fuse = {};
   NestOptions nest = {};
   // Told the graph's text after each pass that ran.

@@ -1,6 +1,7 @@
 #include "sinter/passes/simplify.h"
 
 #include "sinter/ops/attributes.h"
+#include "sinter/ops/define.h"
 #include "sinter/ops/dims.h"
 #include "sinter/ops/known_ops.h"
 #include "sinter/passes/pattern.h"
@@ -67,6 +68,51 @@ Value gather_before_sub(const RuleCall& call) {
   return call.context.add(ops.sub, {taken, row}, call.inputs[0].node->attrs).result();
 }
 
+// Whether the value counts 0, 1, 2, … along the dimension and is the same along all others.
+bool counts_along(Value value, size_t dim) {
+  auto& ops = known_ops();
+  const Shape& shape = value.type().shape;
+  for (size_t d = 0; d < shape.size(); ++d)
+    if (d != dim && !shape[d].same_as(1)) return false;
+  const Node* node = value.node;
+  while (ops.is_reshape(*node->op)) node = node->inputs[0].node;
+  if (node->op != &ops.arange) return false;
+  auto start = constant_of(node->inputs[0]), step = constant_of(node->inputs[1]);
+  return start && step && start->to_double() == 0 && step->to_double() == 1;
+}
+
+// The sum along a dimension of what is zero but at one place of it: what is there. That is the gradient of log_softmax behind
+// a gather, which nobody stores then.
+Value sum_of_one(const RuleCall& call) {
+  auto& ops = known_ops();
+  if (call.node.op != &ops.sum || !is_floating(call.type().dtype)) return {};
+  Value x = call.inputs[0];
+  const Shape& shape = x.type().shape;
+  auto& attrs = call.node.attrs.as<ReduceAttrs>();
+  if (attrs.dims.size() != 1 || x.type().dtype != call.type().dtype) return {};
+  const size_t dim = size_t(wrap_dim("sum", attrs.dims[0], int64_t(shape.size())));
+  const bool negative = x.node->op == &ops.neg;
+  const Node& chosen = negative ? *x.node->inputs[0].node : *x.node;
+  if (chosen.op != &ops.where || chosen.inputs[0].node->op != &ops.eq) return {};
+  auto zero = constant_of(chosen.inputs[2]);
+  if (!zero || zero->to_double() != 0) return {};
+  Value places = chosen.inputs[0].node->inputs[0], place = chosen.inputs[0].node->inputs[1], value = chosen.inputs[1];
+  if (place.type().rank() == int64_t(shape.size()) && counts_along(place, dim)) std::swap(place, places);
+  auto is_one_along = [&](Value v) { return v.type().rank() == int64_t(shape.size()) && v.type().shape[dim].same_as(1); };
+  if (places.type().rank() != int64_t(shape.size()) || !counts_along(places, dim)) return {};
+  if (!is_one_along(place) || !is_one_along(value) || !is_integral(place.type().dtype) || !shape[dim].is_number()) return {};
+  auto add = [&](const Op& op, std::vector<Value> operands) { return call.context.add(op, std::move(operands)).result(); };
+  Value inside = add(ops.bitwise_and, {add(ops.le, {call.context.scalar(0), place}),
+                                       add(ops.lt, {place, call.context.scalar(shape[dim].number())})});
+  Value out = add(ops.where, {inside, value, chosen.inputs[2]});
+  if (negative) out = add(ops.neg, {out});
+  out = add(ops.add, {out, call.context.scalar(0.0)});  // a sum is never -0.0
+  Shape kept = shape;
+  kept[dim] = 1;
+  if (!out.type().shape.same_as(kept)) out = call.context.add(ops.expand, {out}, ExpandAttrs{kept}).result();
+  return attrs.keepdim ? out : call.context.add(ops.view, {out}, ViewAttrs{call.type().shape}).result();
+}
+
 std::vector<Rule> make_rules() {
   auto& ops = known_ops();
   const Pattern x = Pattern::any(0), y = Pattern::any(1), c = Pattern::any(2);
@@ -112,6 +158,7 @@ std::vector<Rule> make_rules() {
       {"view(view(x))", merge_reshapes},
       {"expand(expand(x))", merge_expands},
       {"gather(x - row)", gather_before_sub},
+      {"sum(where(arange == i, x, 0))", sum_of_one},
   };
 }
 

@@ -13,8 +13,12 @@ bool takes_attention(const Target::Attention& facts, const OpCall& call) {
   const size_t mask = attention_mask_operand(call.op);
   const bool backward = &call.op == &attention_backward_op();
   if (!facts.dtypes.contains(call.inputs[0].dtype)) return false;
-  if (call.inputs.size() > mask && !facts.masks.contains(call.inputs[mask].dtype)) return false;
-  for (size_t i = 0; i < call.inputs.size(); ++i) {
+  auto& attrs = call.as<AttentionAttrs>();
+  // Seed and offset are numbers, as the generator gives them.
+  for (size_t i = call.inputs.size() - attrs.drawn(); i < call.inputs.size(); ++i)
+    if (!call.inputs[i].weak) return false;
+  if (has_attention_mask(call.op, call.inputs.size(), attrs) && !facts.masks.contains(call.inputs[mask].dtype)) return false;
+  for (size_t i = 0; i < call.inputs.size() - attrs.drawn(); ++i) {
     auto& type = call.inputs[i];
     if (type.weak || type.rank() > facts.most_dimensions) return false;
     if (std::any_of(type.shape.begin(), type.shape.end(), [](const Dim& d) { return d.same_as(0); })) return false;

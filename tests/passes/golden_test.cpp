@@ -29,12 +29,13 @@ std::vector<fs::path> all_cases() {
   return out;
 }
 
-// Contractions take epilogues as they do on this machine, and rows want whole vectors and columns many blocks, as on a GPU; composites are spelled out.
+// Contractions take epilogues as they do on this machine, 64 KiB are a large product, and rows want whole vectors and columns many blocks, as on a GPU; composites are spelled out.
 std::vector<Pass> tested_passes() {
   PipelineOptions options = planning_pipeline(cpu_engine().target());
   options.fuse.target.product_alignment = 16;
   options.fuse.target.gpu = true;
   options.fuse.least_aligned = 0;
+  options.stream = {.least_bytes = 64 << 10, .piece_bytes = 32 << 10};
   options.decompose = {};
   return all_passes(options);
 }

@@ -55,11 +55,12 @@ TEST(Grouping, IsReportedAndShownLikeOtherPasses) {
   Graph graph = run_passes(
       Graph::parse("%0 = input : f32[4, 8]\n%1 = exp(%0) : f32[4, 8]\n%2 = tanh(%1) : f32[4, 8]\nreturn %2\n"), options,
       &reports);
-  ASSERT_EQ(reports.size(), 11u);
-  EXPECT_EQ(reports[9].name, "fuse");
-  EXPECT_TRUE(reports[9].changed);
-  EXPECT_EQ(reports[10].name, "nest");
-  EXPECT_FALSE(reports[10].changed);
+  ASSERT_EQ(reports.size(), all_passes(options).size());
+  auto& fused = reports[reports.size() - 2];
+  EXPECT_EQ(fused.name, "fuse");
+  EXPECT_TRUE(fused.changed);
+  EXPECT_EQ(reports.back().name, "nest");
+  EXPECT_FALSE(reports.back().changed);
   EXPECT_EQ(stages["nest"], graph.text());
   EXPECT_NE(stages["fuse"].find("fused(%0)"), std::string::npos) << stages["fuse"];
   EXPECT_EQ(stages["dead_code"].find("fused"), std::string::npos);
@@ -81,7 +82,7 @@ TEST(Grouping, OnlyWhereATargetTakesKernels) {
     std::vector<PassReport> reports;
     Graph graph = Graph::parse(
         format("%0 = input : f32[{}]\n%1 = exp(%0) : f32[{}]\n%2 = tanh(%1) : f32[{}]\nreturn %2\n", size, size, size));
-    return has_kernels(run_passes(std::move(graph), options, &reports)) && reports.size() == 11;
+    return has_kernels(run_passes(std::move(graph), options, &reports)) && reports.back().name == "nest";
   };
   EXPECT_TRUE(grouped("4"));
   EXPECT_TRUE(grouped("s0"));
