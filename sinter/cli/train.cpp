@@ -29,7 +29,7 @@ struct Flags {
 // than they have.
 double peak_of(const train::TrainOptions& options) {
   Device device = parse_device(options.device);
-  bool known = device.is_cpu() ? options.autocast == "none" : options.autocast == "bf16";
+  bool known = device.is_cpu() ? options.autocast == "none" : options.autocast != "none";
   return known ? runtime::ceilings_of(device).flops : 0;
 }
 
@@ -85,6 +85,12 @@ class Report final : public train::Observer {
     if (taken_ == kCompiling && !json_) flops_ = peak_of(trainer_.options()) > 0 ? trainer_.flops() : 0;
     if (taken_ > kCompiling) seconds_ += record.seconds, units_ += record.units_per_s * record.seconds;
     if (!bar_) return;
+    if (record.skipped) {
+      bar_->clear();
+      std::cout << format("step {} is left out: gradients are not finite with the loss times {}", record.step,
+                          record.loss_scale)
+                << std::endl;
+    }
     bar_->note(format("loss {}  {}", fixed(record.loss, 3), speed()));
     bar_->advance();
   }

@@ -3,6 +3,7 @@
 #include "sinter/autograd/autograd.h"
 #include "sinter/base/error.h"
 #include "sinter/ops/pointwise.h"
+#include "sinter/optim/option_checks.h"
 
 namespace sinter::optim {
 
@@ -13,10 +14,13 @@ Adadelta::Adadelta(std::vector<Group> groups) : GroupedOptimizer(std::move(group
 
 void Adadelta::check_options() {
   for (auto& [params, o] : groups_) {
-    check(o.lr() >= 0 && o.eps() >= 0 && o.weight_decay() >= 0,
-          "Adadelta: lr {}, eps {} and weight_decay {} must not be negative", o.lr(), o.eps(), o.weight_decay());
+    check_common("Adadelta", o);
     check(o.rho() >= 0 && o.rho() <= 1, "Adadelta: rho {} must be in [0, 1]", o.rho());
   }
+}
+
+void Adadelta::begin(State& state, const Tensor& param, const AdadeltaOptions&) const {
+  for (auto* name : {"square_avg", "acc_delta"}) begin_zero(state, name, param);
 }
 
 void Adadelta::step() {
@@ -24,8 +28,6 @@ void Adadelta::step() {
   for_each_gradient([](const Tensor& param, Tensor grad, State& state, const AdadeltaOptions& o) {
     if (o.maximize()) grad = -grad;
     if (o.weight_decay() != 0) grad = add(grad, param, o.weight_decay());
-    if (!state["square_avg"].defined())
-      for (auto* name : {"square_avg", "acc_delta"}) begin_zero(state, name, param);
     Tensor square = state["square_avg"], steps = state["acc_delta"];
     square.mul_(o.rho()).addcmul_(grad, grad, 1 - o.rho());
     Tensor delta = sqrt(steps + o.eps()) / sqrt(square + o.eps()) * grad;

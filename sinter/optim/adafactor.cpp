@@ -8,6 +8,7 @@
 #include "sinter/ops/matmul.h"
 #include "sinter/ops/pointwise.h"
 #include "sinter/ops/reduce.h"
+#include "sinter/optim/option_checks.h"
 
 namespace sinter::optim {
 
@@ -18,8 +19,7 @@ Adafactor::Adafactor(std::vector<Group> groups) : GroupedOptimizer(std::move(gro
 
 void Adafactor::check_options() {
   for (auto& [params, o] : groups_) {
-    check(o.lr() >= 0 && o.weight_decay() >= 0, "Adafactor: lr {} and weight_decay {} must not be negative", o.lr(),
-          o.weight_decay());
+    check_common("Adafactor", o);
     check(o.beta2_decay() <= 0, "Adafactor: beta2_decay {} must not be positive", o.beta2_decay());
     check(o.eps().first.value_or(0) >= 0 && o.eps().second >= 0, "Adafactor: eps {} and {} must not be negative",
           o.eps().first.value_or(0), o.eps().second);
@@ -51,28 +51,30 @@ static double epsilon_of(DType dtype) {
 // The root of the mean of squares.
 static Tensor size_of(const Tensor& x) { return norm(x) / std::sqrt(double(int64_t(x.numel()))); }
 
+void Adafactor::begin(State& state, const Tensor& param, const AdafactorOptions&) const {
+  for (auto* name : {"row_var", "col_var", "variance"})
+    if ((param.dim() > 1) == (name != std::string_view("variance")))
+      begin_full(state, name, param, state_sizes(name, param), 0);
+}
+
 void Adafactor::step() {
   NoGradGuard no_grad;
-  for_each_gradient([this](const Tensor& param, Tensor grad, State& state, const AdafactorOptions& o) {
+  for_each_gradient([](const Tensor& param, Tensor grad, State& state, const AdafactorOptions& o) {
     auto [given, eps2] = o.eps();
     double eps1 = given ? *given : epsilon_of(param.dtype());
     if (o.maximize()) grad = -grad;
-    auto kept = [&](const char* name) {
-      if (!state[name].defined()) begin_full(state, name, param, state_sizes(name, param), 0);
-      return state[name];
-    };
     Scalar mix = number([&o, &state] { return std::pow(double(state.steps), o.beta2_decay()); });
     Scalar rate = number([&o, &state] { return std::min(o.lr(), 1 / std::sqrt(double(state.steps))); });
     Tensor step = clamp_min(size_of(param), eps2) * rate;
     if (o.weight_decay() != 0) param.mul_(number([&o] { return 1 - o.lr() * o.weight_decay(); }));
     Tensor variance;
     if (grad.dim() > 1) {
-      Tensor rows = kept("row_var"), columns = kept("col_var");
+      Tensor rows = state["row_var"], columns = state["col_var"];
       rows.lerp_(mean(square(grad), {-1}, true), mix);
       columns.lerp_(mean(square(grad), {-2}, true), mix);
       variance = matmul(rows, columns) / clamp_min(mean(rows, {-2}, true), eps1);
     } else {
-      variance = kept("variance").lerp_(square(grad), mix);
+      variance = state["variance"].lerp_(square(grad), mix);
     }
     Tensor update = rsqrt(clamp_min(variance, eps1 * eps1)) * grad;
     param.sub_(update * (step / clamp_min(size_of(update) / o.d(), 1.0)));

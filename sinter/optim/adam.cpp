@@ -3,9 +3,8 @@
 #include <cmath>
 
 #include "sinter/autograd/autograd.h"
-#include "sinter/base/error.h"
-#include "sinter/ops/creation.h"
 #include "sinter/ops/pointwise.h"
+#include "sinter/optim/option_checks.h"
 
 namespace sinter::optim {
 
@@ -22,12 +21,13 @@ AdamBase<Options>::AdamBase(std::vector<Group> groups) : GroupedOptimizer<Option
 
 template <class Options>
 void AdamBase<Options>::check_options() {
-  for (auto& [params, o] : this->groups_) {
-    auto [beta1, beta2] = o.betas();
-    check(o.lr() >= 0 && o.eps() >= 0 && o.weight_decay() >= 0,
-          "Adam: lr {}, eps {} and weight_decay {} must not be negative", o.lr(), o.eps(), o.weight_decay());
-    check(beta1 >= 0 && beta1 < 1 && beta2 >= 0 && beta2 < 1, "Adam: betas {} and {} must be in [0, 1)", beta1, beta2);
-  }
+  for (auto& [params, o] : this->groups_) check_common("Adam", o);
+}
+
+template <class Options>
+void AdamBase<Options>::begin(Optimizer::State& state, const Tensor& param, const Options& o) const {
+  for (auto* name : {"exp_avg", "exp_avg_sq"}) Optimizer::begin_zero(state, name, param);
+  if (o.amsgrad()) Optimizer::begin_zero(state, "max_exp_avg_sq", param);
 }
 
 template <class Options>
@@ -42,10 +42,6 @@ void AdamBase<Options>::step() {
         param.mul_(Optimizer::number([&o] { return 1 - o.lr() * o.weight_decay(); }));
       else
         grad = add(grad, param, o.weight_decay());
-    }
-    if (!state["exp_avg"].defined()) {
-      for (auto* name : {"exp_avg", "exp_avg_sq"}) Optimizer::begin_zero(state, name, param);
-      if (o.amsgrad()) Optimizer::begin_zero(state, "max_exp_avg_sq", param);
     }
     Tensor mean = state["exp_avg"], square = state["exp_avg_sq"];
     mean.lerp_(grad, Optimizer::number([&o] { return 1 - o.betas().first; }));

@@ -69,7 +69,10 @@ void GradScaler::update() {
   if (double grown = scale_ * options_.growth_factor(); std::isfinite(float(grown))) scale_ = grown;
 }
 
-NamedTensors GradScaler::state_dict() const { return {{"scale", tensor(scale_, kFloat64)}, {"good_steps", tensor(good_steps_)}}; }
+NamedTensors GradScaler::state_dict() const {
+  if (!options_.enabled()) return {};
+  return {{"scale", tensor(scale_, kFloat64)}, {"good_steps", tensor(good_steps_)}};
+}
 
 void GradScaler::load_state_dict(const NamedTensors& state) {
   for (auto& [name, value] : state) {

@@ -8,6 +8,7 @@
 #include "sinter/ops/pointwise.h"
 #include "sinter/ops/reduce.h"
 #include "sinter/ops/view.h"
+#include "sinter/optim/option_checks.h"
 
 namespace sinter::optim {
 
@@ -18,8 +19,7 @@ Muon::Muon(std::vector<Group> groups) : GroupedOptimizer(std::move(groups)) { ch
 
 void Muon::check_options() {
   for (auto& [params, o] : groups_) {
-    check(o.lr() >= 0 && o.momentum() >= 0 && o.weight_decay() >= 0,
-          "Muon: lr {}, momentum {} and weight_decay {} must not be negative", o.lr(), o.momentum(), o.weight_decay());
+    check_common("Muon", o);
     check(o.ns_steps() >= 0 && o.ns_steps() < 100, "Muon: ns_steps {} must be in [0, 100)", o.ns_steps());
     check(is_floating(o.ns_dtype()), "Muon: ns_dtype {} is no floating type", o.ns_dtype());
     for (auto& param : params)
@@ -54,10 +54,13 @@ static double factor_of(MuonRate rate, double rows, double columns) {
   return 1;
 }
 
+void Muon::begin(State& state, const Tensor& param, const MuonOptions&) const {
+  begin_zero(state, "momentum_buffer", param);
+}
+
 void Muon::step() {
   NoGradGuard no_grad;
   for_each_gradient([](const Tensor& param, const Tensor& grad, State& state, const MuonOptions& o) {
-    if (!state["momentum_buffer"].defined()) begin_zero(state, "momentum_buffer", param);
     Tensor buffer = state["momentum_buffer"];
     buffer.lerp_(grad, number([&o] { return 1 - o.momentum(); }));
     Tensor update =

@@ -5,6 +5,7 @@
 #include "sinter/autograd/autograd.h"
 #include "sinter/base/error.h"
 #include "sinter/ops/pointwise.h"
+#include "sinter/optim/option_checks.h"
 
 namespace sinter::optim {
 
@@ -15,11 +16,8 @@ NAdam::NAdam(std::vector<Group> groups) : GroupedOptimizer(std::move(groups)) { 
 
 void NAdam::check_options() {
   for (auto& [params, o] : groups_) {
-    auto [beta1, beta2] = o.betas();
-    check(o.lr() >= 0 && o.eps() >= 0 && o.weight_decay() >= 0 && o.momentum_decay() >= 0,
-          "NAdam: lr {}, eps {}, weight_decay {} and momentum_decay {} must not be negative", o.lr(), o.eps(),
-          o.weight_decay(), o.momentum_decay());
-    check(beta1 >= 0 && beta1 < 1 && beta2 >= 0 && beta2 < 1, "NAdam: betas {} and {} must be in [0, 1)", beta1, beta2);
+    check_common("NAdam", o);
+    check(o.momentum_decay() >= 0, "NAdam: momentum_decay {} must not be negative", o.momentum_decay());
   }
 }
 
@@ -32,6 +30,11 @@ static double momentum_at(double step, const NAdamOptions& o) {
   return o.betas().first * (1 - 0.5 * std::pow(0.96, step * o.momentum_decay()));
 }
 
+void NAdam::begin(State& state, const Tensor& param, const NAdamOptions&) const {
+  for (auto* name : {"exp_avg", "exp_avg_sq"}) begin_zero(state, name, param);
+  begin_full(state, "mu_product", param, {}, 1);
+}
+
 void NAdam::step() {
   NoGradGuard no_grad;
   for_each_gradient([](const Tensor& param, Tensor grad, State& state, const NAdamOptions& o) {
@@ -42,10 +45,6 @@ void NAdam::step() {
         param.mul_(number([&o] { return 1 - o.lr() * o.weight_decay(); }));
       else
         grad = add(grad, param, o.weight_decay());
-    }
-    if (!state["exp_avg"].defined()) {
-      for (auto* name : {"exp_avg", "exp_avg_sq"}) begin_zero(state, name, param);
-      begin_full(state, "mu_product", param, {}, 1);
     }
     Tensor mean = state["exp_avg"], square = state["exp_avg_sq"], product = state["mu_product"];
     product.mul_(number([&o, &state] { return momentum_at(double(state.steps), o); }));

@@ -31,6 +31,7 @@ class SGD final : public GroupedOptimizer<SGDOptions> {
 
  private:
   void check_options();
+  void begin(State& state, const Tensor& param, const SGDOptions& options) const override;
   std::vector<const char*> state_names() const override { return {"momentum_buffer"}; }
 };
 
@@ -68,6 +69,7 @@ class AdamBase : public GroupedOptimizer<Options> {
 
  private:
   void check_options();
+  void begin(Optimizer::State& state, const Tensor& param, const Options& options) const override;
   std::vector<const char*> state_names() const override { return {"exp_avg", "exp_avg_sq", "max_exp_avg_sq"}; }
 };
 
@@ -96,6 +98,7 @@ class NAdam final : public GroupedOptimizer<NAdamOptions> {
 
  private:
   void check_options();
+  void begin(State& state, const Tensor& param, const NAdamOptions& options) const override;
   std::vector<const char*> state_names() const override { return {"exp_avg", "exp_avg_sq", "mu_product"}; }
   Shape state_sizes(std::string_view name, const Tensor& param) const override;
 };
@@ -119,6 +122,7 @@ class RAdam final : public GroupedOptimizer<RAdamOptions> {
 
  private:
   void check_options();
+  void begin(State& state, const Tensor& param, const RAdamOptions& options) const override;
   std::vector<const char*> state_names() const override { return {"exp_avg", "exp_avg_sq"}; }
 };
 
@@ -144,6 +148,7 @@ class RMSprop final : public GroupedOptimizer<RMSpropOptions> {
 
  private:
   void check_options();
+  void begin(State& state, const Tensor& param, const RMSpropOptions& options) const override;
   std::vector<const char*> state_names() const override { return {"square_avg", "grad_avg", "momentum_buffer"}; }
 };
 
@@ -166,6 +171,7 @@ class Adagrad final : public GroupedOptimizer<AdagradOptions> {
 
  private:
   void check_options();
+  void begin(State& state, const Tensor& param, const AdagradOptions& options) const override;
   std::vector<const char*> state_names() const override { return {"sum"}; }
 };
 
@@ -187,6 +193,7 @@ class Adadelta final : public GroupedOptimizer<AdadeltaOptions> {
 
  private:
   void check_options();
+  void begin(State& state, const Tensor& param, const AdadeltaOptions& options) const override;
   std::vector<const char*> state_names() const override { return {"square_avg", "acc_delta"}; }
 };
 
@@ -211,6 +218,7 @@ class Adafactor final : public GroupedOptimizer<AdafactorOptions> {
 
  private:
   void check_options();
+  void begin(State& state, const Tensor& param, const AdafactorOptions& options) const override;
   std::vector<const char*> state_names() const override { return {"row_var", "col_var", "variance"}; }
   Shape state_sizes(std::string_view name, const Tensor& param) const override;
 };
@@ -234,6 +242,7 @@ class Lion final : public GroupedOptimizer<LionOptions> {
 
  private:
   void check_options();
+  void begin(State& state, const Tensor& param, const LionOptions& options) const override;
   std::vector<const char*> state_names() const override { return {"exp_avg"}; }
 };
 
@@ -265,6 +274,7 @@ class Muon final : public GroupedOptimizer<MuonOptions> {
 
  private:
   void check_options();
+  void begin(State& state, const Tensor& param, const MuonOptions& options) const override;
   std::vector<const char*> state_names() const override { return {"momentum_buffer"}; }
 };
 
@@ -333,6 +343,8 @@ class GradScaler {
   void update();
 
   double get_scale() const { return options_.enabled() ? scale_ : 1; }
+  bool is_enabled() const { return options_.enabled(); }
+  // Nothing where it is not enabled.
   NamedTensors state_dict() const;
   void load_state_dict(const NamedTensors& state);
 

@@ -81,23 +81,20 @@ void Optimizer::count_steps(const std::vector<size_t>& which) {
     add(which, 1);
 }
 
-const Tensor& Optimizer::begin_zero(State& state, const char* name, const Tensor& param) {
+void Optimizer::begin_zero(State& state, const char* name, const Tensor& param) {
+  begin_full(state, name, param, param.sizes(), 0);
+}
+
+void Optimizer::begin_full(State& state, const char* name, const Tensor& param, const Shape& sizes, double value) {
+  Tensor& tensor = state[name];
+  if (tensor.defined()) return;
   // Memory that outlives a program being captured, which writes into it.
   TracerScope scope(param.is_traced() ? Tracer::current() : nullptr);
-  return state[name] = zeros_like(param);
-}
-
-const Tensor& Optimizer::begin_with(State& state, const char* name, const Tensor& param, const Tensor& value) {
-  if (!HostEffects::current()) return state[name] = value.clone();
-  note_single_change("the first step of an optimiser", [&state, name] { state[name] = Tensor(); });
-  return begin_zero(state, name, param).copy_(value);
-}
-
-const Tensor& Optimizer::begin_full(State& state, const char* name, const Tensor& param, const Shape& sizes, double value) {
-  TracerScope scope(param.is_traced() ? Tracer::current() : nullptr);
+  NoGradGuard no_grad;
   // Like the parameter in memory too, where it can be.
   bool alike = sizes.same_as(param.sizes());
-  return state[name] = alike ? full_like(param, value) : full(sizes, value, param.options());
+  tensor = alike ? full_like(param, value) : full(sizes, value, param.options());
+  state.first = state.steps + 1;
 }
 
 Shape Optimizer::state_sizes(std::string_view, const Tensor& param) const { return param.sizes(); }

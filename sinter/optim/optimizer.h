@@ -37,6 +37,9 @@ class Optimizer {
   Optimizer(const Optimizer&) = delete;
 
   virtual void step() = 0;
+  // Makes what the optimiser remembers of each parameter that requires a gradient, as it is before the first step. A step
+  // makes what is missing by itself: this is to have the memory, or its lack, at once. What is there stays.
+  virtual void init_state() = 0;
   void zero_grad(bool set_to_none = true);
 
   virtual size_t num_groups() const = 0;
@@ -78,6 +81,7 @@ class Optimizer {
   // The tensors kept for one parameter; undefined until the first step that needs them.
   struct State {
     int64_t steps = 0;
+    int64_t first = 0;  // the step for which its tensors were made
     std::vector<std::pair<const char*, Tensor>> tensors;
     Tensor& operator[](const char* name);
   };
@@ -87,12 +91,10 @@ class Optimizer {
   void make_states(size_t count);
   // Counts a step of these parameters.
   void count_steps(const std::vector<size_t>& which);
-  // A tensor of a state that begins as zeros, or as this value, like the parameter in all else.
-  static const Tensor& begin_zero(State& state, const char* name, const Tensor& param);
-  static const Tensor& begin_with(State& state, const char* name, const Tensor& param, const Tensor& value);
-  // One of these sizes with every element this number; of the parameter's dtype and device.
-  static const Tensor& begin_full(State& state, const char* name, const Tensor& param, const Shape& sizes,
-                                  double value);
+  // Makes a tensor of a state where it is missing: zeros like the parameter; or of these sizes with every element this
+  // number, of the parameter's dtype and device.
+  static void begin_zero(State& state, const char* name, const Tensor& param);
+  static void begin_full(State& state, const char* name, const Tensor& param, const Shape& sizes, double value);
   // An Error unless every one is a floating-point leaf, and none comes twice.
   void check_params() const;
 
@@ -125,6 +127,15 @@ class GroupedOptimizer : public Optimizer {
     touch();
     groups_.push_back(std::move(group));
     check_params();
+  }
+  void init_state() override {
+    watch();
+    size_t count = 0, i = 0;
+    for (auto& group : groups_) count += group.params.size();
+    make_states(count);
+    for (auto& group : groups_)
+      for (auto& param : group.params)
+        if (State& its = state(i++); param.requires_grad()) begin(its, param, group.options);
   }
   using Optimizer::set_lr;
   size_t num_groups() const override { return groups_.size(); }
@@ -183,6 +194,7 @@ class GroupedOptimizer : public Optimizer {
         ++i;
       }
     make_states(i);
+    for (size_t d = 0; d < due.size(); ++d) begin(state(which[d]), due[d].param, due[d].options);
     count_steps(which);
     for (size_t d = 0; d < due.size(); ++d) f(due[d].param, due[d].grad, state(which[d]), due[d].options);
   }
@@ -213,6 +225,8 @@ class GroupedOptimizer : public Optimizer {
   std::vector<Group> groups_;
 
  private:
+  // Makes the tensors of a state that are missing, as they are before the first step.
+  virtual void begin(State& state, const Tensor& param, const Options& options) const = 0;
   static constexpr bool kHasBetas = requires(Options o) { o.betas().second; };
   static constexpr bool kHasMomentum = requires(Options o) { o.momentum(0.5); };
   // Null where there is none.

@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "sinter/autograd/autograd.h"
-#include "sinter/base/error.h"
 #include "sinter/ops/pointwise.h"
+#include "sinter/optim/option_checks.h"
 
 namespace sinter::optim {
 
@@ -14,12 +14,7 @@ RAdam::RAdam(const TensorList& params, const RAdamOptions& options) : GroupedOpt
 RAdam::RAdam(std::vector<Group> groups) : GroupedOptimizer(std::move(groups)) { check_options(); }
 
 void RAdam::check_options() {
-  for (auto& [params, o] : groups_) {
-    auto [beta1, beta2] = o.betas();
-    check(o.lr() >= 0 && o.eps() >= 0 && o.weight_decay() >= 0,
-          "RAdam: lr {}, eps {} and weight_decay {} must not be negative", o.lr(), o.eps(), o.weight_decay());
-    check(beta1 >= 0 && beta1 < 1 && beta2 >= 0 && beta2 < 1, "RAdam: betas {} and {} must be in [0, 1)", beta1, beta2);
-  }
+  for (auto& [params, o] : groups_) check_common("RAdam", o);
 }
 
 // What the adaptive rate of a step is to be multiplied by, its bias included; nothing while its variance is too large.
@@ -28,6 +23,10 @@ static double rectification(double step, double beta2) {
   double now = at_last - 2 * step * std::pow(beta2, step) / missing;
   if (now <= 5) return 0;
   return std::sqrt((now - 4) * (now - 2) * at_last / ((at_last - 4) * (at_last - 2) * now)) * std::sqrt(missing);
+}
+
+void RAdam::begin(State& state, const Tensor& param, const RAdamOptions&) const {
+  for (auto* name : {"exp_avg", "exp_avg_sq"}) begin_zero(state, name, param);
 }
 
 void RAdam::step() {
@@ -41,8 +40,6 @@ void RAdam::step() {
       else
         grad = add(grad, param, o.weight_decay());
     }
-    if (!state["exp_avg"].defined())
-      for (auto* name : {"exp_avg", "exp_avg_sq"}) begin_zero(state, name, param);
     Tensor mean = state["exp_avg"], square = state["exp_avg_sq"];
     mean.lerp_(grad, number([&o] { return 1 - o.betas().first; }));
     square.mul_(beta2).addcmul_(grad, grad, 1 - beta2);

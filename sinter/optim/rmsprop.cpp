@@ -3,6 +3,7 @@
 #include "sinter/autograd/autograd.h"
 #include "sinter/base/error.h"
 #include "sinter/ops/pointwise.h"
+#include "sinter/optim/option_checks.h"
 
 namespace sinter::optim {
 
@@ -13,11 +14,15 @@ RMSprop::RMSprop(std::vector<Group> groups) : GroupedOptimizer(std::move(groups)
 
 void RMSprop::check_options() {
   for (auto& [params, o] : groups_) {
-    check(o.lr() >= 0 && o.eps() >= 0 && o.weight_decay() >= 0,
-          "RMSprop: lr {}, eps {} and weight_decay {} must not be negative", o.lr(), o.eps(), o.weight_decay());
-    check(o.alpha() >= 0 && o.momentum() >= 0, "RMSprop: alpha {} and momentum {} must not be negative", o.alpha(),
-          o.momentum());
+    check_common("RMSprop", o);
+    check(o.alpha() >= 0, "RMSprop: alpha {} must not be negative", o.alpha());
   }
+}
+
+void RMSprop::begin(State& state, const Tensor& param, const RMSpropOptions& o) const {
+  begin_zero(state, "square_avg", param);
+  if (o.centered()) begin_zero(state, "grad_avg", param);
+  if (o.momentum() > 0) begin_zero(state, "momentum_buffer", param);
 }
 
 void RMSprop::step() {
@@ -25,9 +30,6 @@ void RMSprop::step() {
   for_each_gradient([](const Tensor& param, Tensor grad, State& state, const RMSpropOptions& o) {
     if (o.maximize()) grad = -grad;
     if (o.weight_decay() != 0) grad = add(grad, param, o.weight_decay());
-    for (auto [name, wanted] :
-         {std::pair("square_avg", true), {"grad_avg", o.centered()}, {"momentum_buffer", o.momentum() > 0}})
-      if (wanted && !state[name].defined()) begin_zero(state, name, param);
     Tensor square = state["square_avg"];
     square.mul_(o.alpha()).addcmul_(grad, grad, 1 - o.alpha());
     Tensor average;

@@ -3,6 +3,7 @@
 #include "sinter/autograd/autograd.h"
 #include "sinter/base/error.h"
 #include "sinter/ops/pointwise.h"
+#include "sinter/optim/option_checks.h"
 
 namespace sinter::optim {
 
@@ -11,11 +12,14 @@ SGD::SGD(std::vector<Group> groups) : GroupedOptimizer(std::move(groups)) { chec
 
 void SGD::check_options() {
   for (auto& [params, o] : groups_) {
-    check(o.lr() >= 0 && o.momentum() >= 0 && o.weight_decay() >= 0,
-          "SGD: lr {}, momentum {} and weight_decay {} must not be negative", o.lr(), o.momentum(), o.weight_decay());
+    check_common("SGD", o);
     check(!o.nesterov() || (o.momentum() > 0 && o.dampening() == 0),
           "SGD: nesterov needs a momentum and no dampening, not {} and {}", o.momentum(), o.dampening());
   }
+}
+
+void SGD::begin(State& state, const Tensor& param, const SGDOptions& o) const {
+  if (o.momentum() != 0) begin_zero(state, "momentum_buffer", param);
 }
 
 void SGD::step() {
@@ -25,10 +29,11 @@ void SGD::step() {
     if (o.weight_decay() != 0) d = add(d, param, o.weight_decay());
     if (o.momentum() != 0) {
       Tensor buffer = state["momentum_buffer"];
-      if (buffer.defined())
-        buffer.mul_(number([&o] { return o.momentum(); })).add_(d, 1 - o.dampening());
-      else
-        buffer = begin_with(state, "momentum_buffer", param, d);
+      // The first gradient is taken whole.
+      Scalar share = o.dampening() == 0
+                         ? Scalar(1.0)
+                         : number([&o, &state] { return state.steps == state.first ? 1 : 1 - o.dampening(); });
+      buffer.mul_(number([&o] { return o.momentum(); })).add_(d, share);
       d = o.nesterov() ? add(d, buffer, number([&o] { return o.momentum(); })) : buffer;
     }
     param.add_(d, number([&o] { return -o.lr(); }));

@@ -7,7 +7,6 @@
 #include "sinter/capture/compiler.h"
 #include "sinter/engine/report.h"
 #include "sinter/nn/init.h"
-#include "sinter/ops/creation.h"
 #include "sinter/ops/norm.h"
 #include "sinter/ops/pointwise.h"
 #include "sinter/ops/reduce.h"
@@ -47,17 +46,6 @@ std::unique_ptr<optim::LRScheduler> schedule_of(optim::Optimizer& optimizer, con
   return std::make_unique<optim::SequentialLR>(optimizer, parts, milestones);
 }
 
-// AdamW would make its averages at the first step, which would then be a program of its own.
-void begin_averages(optim::AdamW& optimizer) {
-  NamedTensors state;
-  for (size_t group = 0, i = 0; group < optimizer.num_groups(); ++group)
-    for (auto& parameter : optimizer.params(group)) {
-      for (auto* name : {"exp_avg", "exp_avg_sq"}) state.emplace_back(format("{}.{}", i, name), zeros_like(parameter));
-      ++i;
-    }
-  optimizer.load_state_dict(state);
-}
-
 }  // namespace
 
 struct Learner::Programs {
@@ -74,8 +62,9 @@ Learner::Learner(std::shared_ptr<models::Model> model, const TensorList& paramet
       options_(options),
       optimizer_(std::make_unique<optim::AdamW>(groups_of(parameters, options))),
       schedule_(schedule_of(*optimizer_, options)),
+      scaler_(optim::GradScalerOptions().init_scale(options.loss_scale).enabled(options.autocast == "f16")),
       programs_(std::make_unique<Programs>()) {
-  begin_averages(*optimizer_);
+  optimizer_->init_state();  // memory that is not there is told before anything is compiled
   auto step = [this](const Tensor& x, const Tensor& y, bool last) { return run(x, y, last); };
   auto held_out = [this](const Tensor& x, const Tensor& y) -> TensorList {
     NoGradGuard no_grad;
@@ -117,8 +106,9 @@ Tensor Learner::logits(const Tensor& x) const {
 
 TensorList Learner::run(const Tensor& x, const Tensor& y, bool last) {
   Tensor value = cross_entropy(logits(x), y.reshape({-1}));
-  (value / double(options_.accumulate)).backward();
+  scaler_.scale(value / double(options_.accumulate)).backward();
   if (!last) return {value.detach()};
+  scaler_.unscale_(*optimizer_);
   Tensor norm;
   if (options_.clip > 0) {
     norm = nn::utils::clip_grad_norm_(parameters_, options_.clip);
@@ -127,15 +117,17 @@ TensorList Learner::run(const Tensor& x, const Tensor& y, bool last) {
     for (auto& parameter : parameters_) gradients.push_back(parameter.grad());
     norm = nn::utils::get_total_norm(gradients);
   }
-  optimizer_->step();
+  const bool taken = scaler_.step(*optimizer_);
+  scaler_.update();
   // At the end, so that every step begins alike and gradients are nothing that outlives the program.
   optimizer_->zero_grad();
+  if (!taken) return {value.detach()};
   return {value.detach(), norm};
 }
 
 Learner::Result Learner::step(std::span<const data::Example<>> batches) {
   model_->train();
-  Result result{.lr = optimizer_->lr()};
+  Result result{.lr = optimizer_->lr(), .loss_scale = scaler_.is_enabled() ? scaler_.get_scale() : 0};
   TensorList losses, last;
   for (size_t i = 0; i < batches.size(); ++i) {
     last = programs_->step(batches[i].data, batches[i].target, i + 1 == batches.size());
@@ -143,7 +135,8 @@ Learner::Result Learner::step(std::span<const data::Example<>> batches) {
   }
   schedule_->step();
   for (auto& loss : losses) result.loss += loss.item<double>() / double(losses.size());
-  result.grad_norm = last[1].item<double>();
+  result.skipped = last.size() == 1;
+  if (!result.skipped) result.grad_norm = last[1].item<double>();
   return result;
 }
 

@@ -22,6 +22,8 @@ class Learner {
 
   struct Result {
     double loss = 0, grad_norm = 0, lr = 0;
+    double loss_scale = 0;  // 0: gradients are not scaled
+    bool skipped = false;   // gradients are not finite, and the step is left out; grad_norm is 0
   };
   // One step of the optimiser, after forward and backward of every batch.
   Result step(std::span<const data::Example<>> batches);
@@ -29,15 +31,17 @@ class Learner {
   HeldOut look_at_held_out(Feed& feed);
 
   optim::AdamW& optimizer() { return *optimizer_; }
+  optim::GradScaler& scaler() { return scaler_; }
   // To go on after so many steps.
   void set_steps(int64_t steps) { schedule_->set_last_epoch(steps); }
-  // Programs that steps have needed so far: one, and more where gradients of several batches are added up.
+  // Programs that steps have needed so far: one, and more where gradients of several batches are added up or steps are
+  // left out.
   int64_t programs() const;
   // Operations of the products in one step, as it is compiled; 0 where nothing is known.
   double flops() const;
 
  private:
-  // Forward and backward; with `last` the step too. The loss, then the norm of the gradients.
+  // Forward and backward; with `last` the step too. The loss, then the norm of the gradients where a step was taken.
   TensorList run(const Tensor& x, const Tensor& y, bool last);
   // [examples, classes] in f32, for as many targets.
   Tensor logits(const Tensor& x) const;
@@ -47,6 +51,7 @@ class Learner {
   TrainOptions options_;
   std::unique_ptr<optim::AdamW> optimizer_;
   std::unique_ptr<optim::LRScheduler> schedule_;
+  optim::GradScaler scaler_;
   struct Programs;
   std::unique_ptr<Programs> programs_;
 };

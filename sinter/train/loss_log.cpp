@@ -16,7 +16,7 @@ using json = nlohmann::ordered_json;
 
 namespace {
 
-constexpr const char *kHeldOutLoss = "held_out_loss", *kAccuracy = "held_out_accuracy";
+constexpr const char *kHeldOutLoss = "held_out_loss", *kAccuracy = "held_out_accuracy", *kSkipped = "skipped";
 
 // False for what is no line of ours. The record of a loss on what is held back has nothing else.
 bool read_line(std::string_view text, StepRecord& record) {
@@ -32,8 +32,10 @@ bool read_line(std::string_view text, StepRecord& record) {
     record.held_out = held_out;
     return true;
   }
-  return read("loss", record.loss) && read("lr", record.lr) && read("grad_norm", record.grad_norm) &&
-         read("seconds", record.seconds);
+  read("loss_scale", record.loss_scale);
+  record.skipped = line.contains(kSkipped);
+  return read("loss", record.loss) && read("lr", record.lr) && read("seconds", record.seconds) &&
+         (record.skipped || read("grad_norm", record.grad_norm));
 }
 
 // The steps that a file tells of, with the text of its lines in `kept`.
@@ -87,13 +89,13 @@ std::string LossLog::append(const std::string& line) {
 
 std::string LossLog::add(const StepRecord& r, const std::string& unit) {
   steps_.push_back(r);
-  return append(json{{"step", r.step},
-                     {"loss", r.loss},
-                     {"lr", r.lr},
-                     {"grad_norm", r.grad_norm},
-                     {"seconds", r.seconds},
-                     {unit + "_per_s", r.units_per_s}}
-                    .dump());
+  json line = {{"step", r.step}, {"loss", r.loss}, {"lr", r.lr}};
+  if (!r.skipped) line["grad_norm"] = r.grad_norm;
+  line["seconds"] = r.seconds;
+  line[unit + "_per_s"] = r.units_per_s;
+  if (r.loss_scale > 0) line["loss_scale"] = r.loss_scale;
+  if (r.skipped) line[kSkipped] = true;
+  return append(line.dump());
 }
 
 std::string LossLog::add(const HeldOut& held_out) {
@@ -108,7 +110,8 @@ void LossLog::write_csv(const std::string& path) const {
   std::string text = "step,loss,held_out_loss,held_out_accuracy,lr,grad_norm,seconds\n";
   for (auto& r : steps_) {
     std::string held_out = r.held_out ? format("{},{}", r.held_out->loss, r.held_out->accuracy) : ",";
-    text += format("{},{},{},{},{},{}\n", r.step, r.loss, held_out, r.lr, r.grad_norm, r.seconds);
+    std::string norm = r.skipped ? "" : format("{}", r.grad_norm);
+    text += format("{},{},{},{},{},{}\n", r.step, r.loss, held_out, r.lr, norm, r.seconds);
   }
   write_whole(path, text);
 }

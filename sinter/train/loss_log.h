@@ -20,6 +20,8 @@ struct StepRecord {
   double loss = 0, lr = 0, grad_norm = 0;
   double seconds = 0;  // that the step took
   double units_per_s = 0;
+  double loss_scale = 0;  // f16: that the loss was scaled up by; 0: it was not
+  bool skipped = false;   // left out, because gradients were not finite at that scale
   std::optional<HeldOut> held_out = {};
 };
 

@@ -54,6 +54,7 @@ void TrainOptions::check() const {
   check_range("final-lr", final_lr, 0, lr);
   check_range("weight-decay", weight_decay, 0, 1e3);
   check_range("clip", clip, 0, 1e9);
+  check_range("loss-scale", loss_scale, 1e-6, 1e30);
   check_range("noise", noise, 0, 1);
   check_range("held-out", held_out, 0, 0.9);
   sinter::check(!trains_adapter() || !model.empty(),
@@ -62,7 +63,7 @@ void TrainOptions::check() const {
                 "train: --merge is for adapters; say what kind with --lora-rank or --adapter");
   sinter::check(lora_rank == 0 || adapter.empty(), "train: --adapter has its own rank; leave out --lora-rank");
   check_one_of("schedule", schedule, {"constant", "linear", "cosine"});
-  check_one_of("autocast", autocast, {"none", "bf16"});
+  check_one_of("autocast", autocast, {"none", "bf16", "f16"});
   if (!save_dtype.empty()) check_one_of("save-dtype", save_dtype, {"f32", "bf16", "f16"});
   if (mode != "eager") parse_mode(mode);
   parse_device(device);

@@ -13,6 +13,7 @@ struct TrainOptions {
   double lr = 3e-4, final_lr = 0, beta1 = 0.9, beta2 = 0.999, weight_decay = 0.01, clip = 1;
   int64_t warmup = 0;
   std::string schedule = "cosine", autocast = "none", save_dtype;
+  double loss_scale = 65536;
   double noise = 0, held_out = 0.05;
   int64_t eval_every = 100, save_every = 500, keep = 2, seed = 0, workers = 1;
   std::string device = "cpu", mode = "default";
@@ -51,7 +52,8 @@ void for_each_option(Options& o, F f) {
   option("steps", o.steps, "Steps of the optimiser in all", true);
   option("batch", o.batch, "Examples in a batch");
   option("accumulate", o.accumulate, "Batches whose gradients make up one step");
-  option("autocast", o.autocast, "Products in this type, weights and sums in f32: none or bf16");
+  option("autocast", o.autocast, "Products in this type, weights and sums in f32: none, bf16 or f16");
+  option("loss-scale", o.loss_scale, "f16: what the loss is scaled up by at first, so that gradients do not vanish");
   option("device", o.device, "Where to train: cpu, cuda, cuda:1", true);
   option("mode", o.mode, "How steps run: default, reduce-overhead, max-autotune, or eager", true);
   option("workers", o.workers, "Threads that make batches; 0: the one that trains", true);

@@ -24,7 +24,11 @@ namespace {
 
 constexpr const char *kState = "trainer.json", *kTensors = "trainer.safetensors", *kLines = "loss.jsonl",
                      *kTable = "loss.csv";
-constexpr const char *kParameter = "parameter.", *kBuffer = "buffer.", *kOptimizer = "optimizer.", *kData = "data.";
+constexpr const char *kParameter = "parameter.", *kBuffer = "buffer.", *kOptimizer = "optimizer.", *kData = "data.",
+                     *kScaler = "scaler.";
+
+// Gradients that overflow f16 below it overflow for another reason.
+constexpr double kLeastScale = 1e-3;
 
 void add_all(NamedTensors& to, const char* prefix, const NamedTensors& from) {
   for (auto& [name, tensor] : from) to.emplace_back(prefix + name, tensor.detach().cpu());
@@ -111,6 +115,7 @@ struct Trainer::State {
     fill(start.trained(), part_of(tensors, kParameter), checkpoint);
     fill(start.model->named_buffers(), part_of(tensors, kBuffer), checkpoint);
     learner->optimizer().load_state_dict(part_of(tensors, kOptimizer));
+    learner->scaler().load_state_dict(part_of(tensors, kScaler));
     feed->load_state_dict(part_of(tensors, kData));
     default_generator().set_position({state["seed"].get<int64_t>(), state["draws"].get<int64_t>()});
     step = state["step"];
@@ -137,6 +142,7 @@ struct Trainer::State {
     add_all(tensors, kParameter, start.trained());
     add_all(tensors, kBuffer, start.model->named_buffers());
     add_all(tensors, kOptimizer, learner->optimizer().state_dict());
+    add_all(tensors, kScaler, learner->scaler().state_dict());
     add_all(tensors, kData, feed->state_dict());
     save_safetensors((fs::path(to) / kTensors).string(), tensors);
     auto draws = default_generator().position();
@@ -173,9 +179,19 @@ struct Trainer::State {
           "are as they were",
           std::isfinite(result.loss) ? "norm of the gradients" : "loss",
           std::isfinite(result.loss) ? result.grad_norm : result.loss, step);
+    check(!result.skipped || result.loss_scale > kLeastScale,
+          "train: the gradients are not finite at step {} even with the loss times {}; a smaller --lr, a longer --warmup or "
+          "--autocast bf16 may help. Checkpoints are as they were",
+          step, result.loss_scale);
     double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    StepRecord record{
-        step, result.loss, result.lr, result.grad_norm, seconds, double(feed->units * options.accumulate) / seconds};
+    StepRecord record{.step = step,
+                      .loss = result.loss,
+                      .lr = result.lr,
+                      .grad_norm = result.grad_norm,
+                      .seconds = seconds,
+                      .units_per_s = double(feed->units * options.accumulate) / seconds,
+                      .loss_scale = result.loss_scale,
+                      .skipped = result.skipped};
     observer.on_step(record, log->add(record, feed->unit));
   }
 

@@ -64,6 +64,16 @@ TEST(CliTrain, LinesOfJson) {
   EXPECT_LT(all[5]["held_out_accuracy"], 1.0);
 }
 
+TEST(CliTrain, TellsOfStepsThatAreLeftOutInHalfPrecision) {
+  TrainRuns runs;
+  auto result = run_command(runs.arguments("run", 3, 0) + " --autocast f16 --loss-scale 1e12");
+  ASSERT_EQ(result.code, 0) << result.err;
+  EXPECT_TRUE(contains(result.out, "step 1 is left out: gradients are not finite with the loss times 1e+12")) << result.out;
+  auto again = run_command("train --resume --autocast bf16 --out " + runs.file("run"));
+  EXPECT_EQ(again.code, 1);
+  EXPECT_TRUE(contains(again.err, "--autocast was \"f16\"")) << again.err;
+}
+
 TEST(CliTrain, AnAdapterGenerates) {
   TrainRuns runs;
   auto trained =

@@ -77,6 +77,53 @@ TEST(GradScaler, InACompiledStep) {
   EXPECT_EQ(of_a.get_scale(), of_b.get_scale());
 }
 
+TEST(GradScaler, LeavesOutStepsInsideACompiledFunction) {
+  Tensor w = tensor({1.0, 2.0}).requires_grad_(), v = tensor({1.0, 2.0}).requires_grad_();
+  auto options = optim::GradScalerOptions().init_scale(1024).growth_interval(3);
+  optim::AdamW a({w}, 0.1), b({v}, 0.1);
+  optim::GradScaler of_a(options), of_b(options);
+  auto make = [&](Tensor& weight, optim::AdamW& adam, optim::GradScaler& scaler) {
+    return [&](const Tensor& x) {
+      adam.zero_grad();
+      Tensor loss = (weight * x).square().sum();
+      scaler.scale(loss).backward();
+      scaler.unscale_(adam);
+      Tensor norm = nn::utils::clip_grad_norm_({weight}, 1.0);
+      bool taken = scaler.step(adam);
+      scaler.update();
+      return std::pair(loss.detach(), taken ? norm : norm * 0);
+    };
+  };
+  auto eager = make(v, b, of_b);
+  auto compiled = compile(make(w, a, of_a));
+  for (int i = 0; i < 14; ++i) {
+    // Not finite in the calls 2, 5, 6 and 11.
+    double size = i == 2 || i == 5 || i == 6 || i == 11 ? std::numeric_limits<double>::infinity() : 0.1 * (i + 1);
+    Tensor x = full({2}, size);
+    auto [loss, norm] = compiled(x);
+    auto [want, its_norm] = eager(x);
+    EXPECT_TRUE(allclose(w, v)) << i;
+    EXPECT_EQ(of_a.get_scale(), of_b.get_scale()) << i;
+    EXPECT_TRUE(allclose(loss, want) || i == 2 || i == 5 || i == 6 || i == 11) << i;
+    EXPECT_TRUE(norm.isfinite().item<bool>() == its_norm.isfinite().item<bool>()) << i;
+  }
+  EXPECT_EQ(a.state_dict()[0].second.item<int64_t>(), 10) << "steps that are left out do not count";
+  EXPECT_EQ(of_a.state_dict()[1].second.item<int64_t>(), of_b.state_dict()[1].second.item<int64_t>());
+}
+
+TEST(GradScaler, WithoutItNothingIsScaledOrKept) {
+  Tensor w = tensor({1.0}).requires_grad_();
+  optim::SGD sgd({w}, 0.1);
+  optim::GradScaler scaler(optim::GradScalerOptions().enabled(false));
+  EXPECT_FALSE(scaler.is_enabled());
+  EXPECT_EQ(scaler.get_scale(), 1);
+  scaler.scale(w.sum()).backward();
+  EXPECT_EQ(w.grad().item<double>(), 1);
+  EXPECT_TRUE(scaler.step(sgd));
+  scaler.update();
+  EXPECT_TRUE(scaler.state_dict().empty());
+}
+
 TEST(GradScaler, Errors) {
   Tensor w = tensor({1.0}).requires_grad_();
   optim::SGD sgd({w}, 0.1);
