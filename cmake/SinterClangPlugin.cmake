@@ -18,7 +18,8 @@ elseif(plugin_sources)
   if(SINTER_SANITIZE MATCHES "undefined")
     target_compile_options(sinter_clang PRIVATE -fno-sanitize=vptr)
   endif()
-  target_include_directories(sinter_clang PRIVATE "${PROJECT_SOURCE_DIR}" "${SINTER_GENERATED_DIR}")
+  add_dependencies(sinter_clang tensor_methods)
+  target_include_directories(sinter_clang PRIVATE "${PROJECT_SOURCE_DIR}" "${METHODS_INCLUDE}" "${SINTER_GENERATED_DIR}")
   target_include_directories(sinter_clang SYSTEM PRIVATE "${SINTER_CLANG_INCLUDE_DIR}" "${SINTER_LLVM_INCLUDE_DIR}")
   target_compile_definitions(sinter_clang PRIVATE SINTER_CLANG_VERSION=${SINTER_CLANG_VERSION}
     SINTER_CLANG_RESOURCE_DIR="${llvm_root}/lib/clang/${SINTER_CLANG_VERSION}"

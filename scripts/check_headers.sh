@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
 # Checks that a compiler takes what users compile, and more: every header, the last first so that each must bring what it
 # needs, and the examples, which instantiate the templates. Nothing is built: the compiler only parses.
-# Usage: check_headers.sh COMPILER [root of the tree]. Skips, and says so, where there is no such compiler.
+# Usage: check_headers.sh COMPILER [root of the tree [folder of generated headers]]. Skips, and says so, where there is no such
+# compiler.
 set -euo pipefail
 compiler=$1
 cd "${2:-$(dirname "$0")/..}"
+generated=${3:-build/generated/include}
 
 if ! command -v "$compiler" > /dev/null; then
   echo "headers: skipped, $compiler is not installed"
@@ -26,4 +28,4 @@ fi
     name=$(basename "$(dirname "$example")")_$(basename "$example" .cpp)
     printf 'namespace %s {\n#include "%s"\n}\n' "$name" "$example"
   done
-} | "$compiler" -std=c++20 -fsyntax-only -Wall -Wextra -Werror -Wno-return-type -I. -x c++ - && echo "headers: ok with $compiler"
+} | "$compiler" -std=c++20 -fsyntax-only -Wall -Wextra -Werror -Wno-return-type -I. -I"$generated" -x c++ - && echo "headers: ok with $compiler"

@@ -1,93 +1,116 @@
-// Methods of Tensor that only call the free function of their name.
+// Methods of Tensor that are no function of their name with the tensor in front.
+#include "sinter/base/error.h"
 #include "sinter/ops/creation.h"
-#include "sinter/ops/matmul.h"
 #include "sinter/ops/pointwise.h"
-#include "sinter/ops/reduce.h"
 #include "sinter/ops/view.h"
+#include "sinter/tensor/tracer.h"
 
 namespace sinter {
 
 void Tensor::operator=(const TensorArg& value) && { copy_(value); }
 
-Tensor Tensor::floor(Where where) const { return sinter::floor({*this, where}); }
-Tensor Tensor::ceil(Where where) const { return sinter::ceil({*this, where}); }
-Tensor Tensor::round(Where where) const { return sinter::round({*this, where}); }
-Tensor Tensor::trunc(Where where) const { return sinter::trunc({*this, where}); }
-Tensor Tensor::sign(Where where) const { return sinter::sign({*this, where}); }
-Tensor Tensor::reciprocal(Where where) const { return sinter::reciprocal({*this, where}); }
-Tensor Tensor::erf(Where where) const { return sinter::erf({*this, where}); }
-Tensor Tensor::log1p(Where where) const { return sinter::log1p({*this, where}); }
-Tensor Tensor::log2(Where where) const { return sinter::log2({*this, where}); }
-Tensor Tensor::isnan(Where where) const { return sinter::isnan({*this, where}); }
-Tensor Tensor::isinf(Where where) const { return sinter::isinf({*this, where}); }
-Tensor Tensor::isfinite(Where where) const { return sinter::isfinite({*this, where}); }
-Tensor Tensor::logical_not(Where where) const { return sinter::logical_not({*this, where}); }
-Tensor Tensor::nonzero(Where where) const { return sinter::nonzero({*this, where}); }
+const Tensor& Tensor::operator+=(const TensorArg& b) const { return add_(b); }
+const Tensor& Tensor::operator-=(const TensorArg& b) const { return sub_(b); }
+const Tensor& Tensor::operator*=(const TensorArg& b) const { return mul_(b); }
+const Tensor& Tensor::operator/=(const TensorArg& b) const { return div_(b); }
+const Tensor& Tensor::operator&=(const TensorArg& b) const { return bitwise_and_(b); }
+const Tensor& Tensor::operator|=(const TensorArg& b) const { return bitwise_or_(b); }
+const Tensor& Tensor::operator^=(const TensorArg& b) const { return bitwise_xor_(b); }
 
-Tensor Tensor::floor_divide(const TensorArg& other) const {
-  return sinter::floor_divide({*this, other.where()}, other);
+Tensor Tensor::where(const TensorArg& condition, const TensorArg& other) const {
+  return sinter::where(condition, {*this, condition.where()}, other);
 }
-Tensor Tensor::fmod(const TensorArg& other) const { return sinter::fmod({*this, other.where()}, other); }
-Tensor Tensor::remainder(const TensorArg& other) const { return sinter::remainder({*this, other.where()}, other); }
-Tensor Tensor::maximum(const TensorArg& other) const { return sinter::maximum({*this, other.where()}, other); }
-Tensor Tensor::minimum(const TensorArg& other) const { return sinter::minimum({*this, other.where()}, other); }
-Tensor Tensor::dot(const TensorArg& other) const { return sinter::dot({*this, other.where()}, other); }
-Tensor Tensor::outer(const TensorArg& other) const { return sinter::outer({*this, other.where()}, other); }
-Tensor Tensor::masked_select(const TensorArg& other) const {
-  return sinter::masked_select({*this, other.where()}, other);
-}
-Tensor Tensor::clamp_min(const TensorArg& other) const { return sinter::clamp_min({*this, other.where()}, other); }
-Tensor Tensor::clamp_max(const TensorArg& other) const { return sinter::clamp_max({*this, other.where()}, other); }
-Tensor Tensor::logical_and(const TensorArg& other) const { return sinter::logical_and({*this, other.where()}, other); }
-Tensor Tensor::logical_or(const TensorArg& other) const { return sinter::logical_or({*this, other.where()}, other); }
 
-Tensor Tensor::lerp(const TensorArg& end, const TensorArg& weight) const {
-  return sinter::lerp({*this, end.where()}, end, weight);
+// --- new tensors like this one
+
+Tensor Tensor::new_empty(const Shape& size, const TensorOptions& options, Where where) const {
+  return empty(size, options.over(this->options(where)), MemoryFormat::kContiguous, where);
 }
-Tensor Tensor::logsumexp(const IntList& dims, bool keepdim, Where where) const {
-  return sinter::logsumexp({*this, where}, dims, keepdim);
+Tensor Tensor::new_zeros(const Shape& size, const TensorOptions& options, Where where) const {
+  return zeros(size, options.over(this->options(where)), where);
 }
-Tensor Tensor::prod(int64_t dim, bool keepdim, Where where) const {
-  return sinter::prod({*this, where}, dim, keepdim);
+Tensor Tensor::new_ones(const Shape& size, const TensorOptions& options, Where where) const {
+  return ones(size, options.over(this->options(where)), where);
 }
-std::tuple<Tensor, Tensor> Tensor::sort(int64_t dim, bool descending, Where where) const {
-  return sinter::sort({*this, where}, dim, descending);
+Tensor Tensor::new_full(const Shape& size, const TensorArg& value, const TensorOptions& options) const {
+  return full(size, value, options.over(this->options(value.where())));
 }
-Tensor Tensor::argsort(int64_t dim, bool descending, Where where) const {
-  return sinter::argsort({*this, where}, dim, descending);
+Tensor Tensor::new_tensor(const Tensor& values, const TensorOptions& options, Where where) const {
+  UserPosition here(where);
+  TensorOptions wanted = options.over(this->options(where));
+  Tensor out = values.detach().to(wanted, /*non_blocking=*/false, /*copy=*/true, where);
+  return wanted.requires_grad_ ? out.requires_grad_(true, where) : out;
 }
-std::tuple<Tensor, Tensor> Tensor::topk(Dim k, int64_t dim, bool largest, Where where) const {
-  return sinter::topk({*this, where}, k, dim, largest);
+
+// --- in place
+
+const Tensor& Tensor::fill_diagonal_(const TensorArg& value, bool wrap) const {
+  UserPosition here(value.where());
+  check(dim() >= 2, "fill_diagonal_: a tensor of shape {} has no diagonal: it needs two dimensions", sizes());
+  if (dim() > 2) {
+    Tensor along = *this;
+    for (int64_t d = 1; d < dim(); ++d) {
+      check(size(d) == size(0), "fill_diagonal_: the sizes {} of more than two dimensions must all be equal", sizes());
+      along = along.diagonal(0, 0, -1);
+    }
+    along.fill_(value);
+    return *this;
+  }
+  diagonal().fill_(value);
+  if (!wrap) return *this;
+  int64_t rows = size(0).to_int(value.where()), columns = size(1).to_int(value.where());
+  for (int64_t top = columns + 1; columns > 0 && top < rows; top += columns + 1)
+    slice(0, top).diagonal().fill_(value);
+  return *this;
 }
-Tensor Tensor::tril(int64_t diagonal, Where where) const {
-  return sinter::tril({*this, where}, diagonal);
+
+// --- another shape for the tensor itself
+
+const Tensor& Tensor::take_shape(const char* function, const Tensor& view) const {
+  check(!Tracer::current() && !is_traced(), "{}: a compiled function cannot change the shape of a tensor itself: write "
+        "x = x.view(...), x = x.unsqueeze(dim) and the like", function);
+  check(!requires_grad(), "{}: a tensor that takes part in gradients cannot change its shape itself: write x = x.view(...), "
+        "x = x.unsqueeze(dim) and the like", function);
+  TensorImpl& body = impl();
+  const TensorImpl& like = view.impl();
+  body.sizes = like.sizes;
+  body.strides = like.strides;
+  body.contiguous = like.contiguous;
+  body.numel = like.numel;
+  body.marks = nullptr;
+  TensorImpl::geometry_clock.fetch_add(1, std::memory_order_relaxed);
+  return *this;
 }
-Tensor Tensor::triu(int64_t diagonal, Where where) const {
-  return sinter::triu({*this, where}, diagonal);
+
+const Tensor& Tensor::squeeze_(Where where) const {
+  UserPosition here(where);
+  return take_shape("squeeze_", sinter::squeeze({*this, where}));
 }
-Tensor Tensor::roll(const Shape& shifts, const IntList& dims, Where where) const {
-  return sinter::roll({*this, where}, shifts, dims);
+const Tensor& Tensor::squeeze_(int64_t dim, Where where) const {
+  UserPosition here(where);
+  return take_shape("squeeze_", sinter::squeeze({*this, where}, dim));
 }
-Tensor Tensor::unflatten(int64_t dim, const Shape& sizes, Where where) const {
-  return sinter::unflatten({*this, where}, dim, sizes);
+const Tensor& Tensor::unsqueeze_(int64_t dim, Where where) const {
+  UserPosition here(where);
+  return take_shape("unsqueeze_", sinter::unsqueeze({*this, where}, dim));
 }
-Tensor Tensor::movedim(int64_t source, int64_t destination, Where where) const {
-  return sinter::movedim({*this, where}, source, destination);
+const Tensor& Tensor::transpose_(int64_t a, int64_t b, Where where) const {
+  UserPosition here(where);
+  return take_shape("transpose_", sinter::transpose({*this, where}, a, b));
 }
-Tensor Tensor::scatter(int64_t dim, const TensorArg& index, const TensorArg& source) const {
-  return sinter::scatter({*this, index.where()}, dim, index, source);
+const Tensor& Tensor::t_(Where where) const {
+  UserPosition here(where);
+  return take_shape("t_", sinter::t({*this, where}));
 }
-Tensor Tensor::scatter_add(int64_t dim, const TensorArg& index, const TensorArg& source) const {
-  return sinter::scatter_add({*this, index.where()}, dim, index, source);
-}
-Tensor Tensor::index_add(int64_t dim, const TensorArg& index, const TensorArg& source) const {
-  return sinter::index_add({*this, index.where()}, dim, index, source);
-}
-bool Tensor::equal(const TensorArg& other) const {
-  return sinter::equal({*this, other.where()}, other);
-}
-bool Tensor::allclose(const TensorArg& other, double rtol, double atol) const {
-  return sinter::allclose({*this, other.where()}, other, rtol, atol);
+const Tensor& Tensor::resize_(const Shape& shape, Where where) const {
+  UserPosition here(where);
+  check(!Tracer::current() && !is_traced(), "resize_: a compiled function cannot change the size of a tensor itself: write x = "
+        "empty(shape)");
+  IntList sizes = IntList(shape.vec());
+  int64_t room = int64_t(impl().buffer->bytes()) / element_size() - impl().offset, numel = checked_numel("resize_", sizes);
+  check(numel <= room, "resize_: {} elements do not fit the memory of {}, which is not made larger: write x = empty({})", numel,
+        room, shape);
+  return take_shape("resize_", make_view(*this, sizes, contiguous_strides(sizes), impl().offset));
 }
 
 }  // namespace sinter

@@ -1,7 +1,10 @@
 #include "sinter/tensor/dtype.h"
 
 #include <bit>
+#include <cmath>
 #include <ostream>
+
+#include "sinter/base/error.h"
 
 namespace sinter {
 
@@ -10,6 +13,25 @@ namespace {
 constexpr std::string_view kNames[kDTypeCount] = {"bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"};
 
 }  // namespace
+
+finfo::finfo(DType dtype) : bits(int(8 * item_size(dtype))) {
+  check(is_floating(dtype), "finfo: {} is no floating dtype; iinfo() tells of integers", dtype);
+  // Bits of the fraction, the largest exponent, and decimal digits that survive.
+  int fraction = dtype == kFloat16 ? 10 : dtype == kBFloat16 ? 7 : dtype == kFloat32 ? 23 : 52;
+  int exponent = dtype == kFloat16 ? 15 : dtype == kFloat64 ? 1023 : 127;
+  int digits = dtype == kFloat16 ? 3 : dtype == kBFloat16 ? 2 : dtype == kFloat32 ? 6 : 15;
+  eps = std::ldexp(1, -fraction);
+  max = std::ldexp(2 - eps, exponent);
+  min = -max;
+  tiny = smallest_normal = std::ldexp(1, 1 - exponent);
+  resolution = std::pow(10, -digits);
+}
+
+iinfo::iinfo(DType dtype) : bits(int(8 * item_size(dtype))) {
+  check(is_integral(dtype), "iinfo: {} is no integer dtype; finfo() tells of floating ones", dtype);
+  min = dtype == kUInt8 ? 0 : -(int64_t(1) << (bits - 2)) * 2;
+  max = dtype == kUInt8 ? 255 : -(min + 1);
+}
 
 DType promote_types(DType a, DType b) {
   if (a == b) return a;

@@ -29,6 +29,19 @@ constexpr int64_t item_size(DType d) {
 constexpr bool is_floating(DType d) { return d >= DType::kFloat16; }
 constexpr bool is_integral(DType d) { return d >= DType::kUInt8 && d <= DType::kInt64; }
 
+// What a floating dtype can tell apart: finfo(kFloat).eps. `tiny` is the smallest normal number.
+struct finfo {
+  explicit finfo(DType dtype);
+  int bits;
+  double eps, min, max, tiny, smallest_normal, resolution;
+};
+// The range of an integer dtype.
+struct iinfo {
+  explicit iinfo(DType dtype);
+  int bits;
+  int64_t min, max;
+};
+
 // The type promotion of two tensor operands of equal standing: f16 with bf16 gives f32, u8 with i8 gives i16.
 DType promote_types(DType a, DType b);
 

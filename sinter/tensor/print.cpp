@@ -1,7 +1,7 @@
 // Tensors as text, in PyTorch's manner: one format for all elements, long tensors by their edges.
 #include <cmath>
 #include <cstdio>
-#include <ostream>
+#include <iostream>
 
 #include "sinter/tensor/tensor.h"
 #include "sinter/tensor/tracer.h"
@@ -189,5 +189,16 @@ std::string to_string(const Tensor& tensor, const PrintOptions& options) {
 std::string to_string(const Tensor& tensor) { return to_string(tensor, PrintOptions()); }
 
 std::ostream& operator<<(std::ostream& out, const Tensor& tensor) { return out << to_string(tensor); }
+
+void print(const Tensor& tensor, int line_width) {
+  std::cout << to_string(tensor, {.line_width = line_width}) << '\n';
+}
+
+void Tensor::print() const {
+  if (!defined())
+    std::cerr << "[undefined]\n";
+  else
+    std::cerr << '[' << dtype() << ' ' << sizes() << ' ' << device() << "]\n";
+}
 
 }  // namespace sinter

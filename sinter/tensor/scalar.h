@@ -46,6 +46,25 @@ class Scalar {
   double to_double() const { return lazy_ ? known().to_double() : is_floating() ? float_ : double(int_); }
   int64_t to_int() const { return lazy_ ? known().to_int() : is_floating() ? int64_t(float_) : int_; }
   bool to_bool() const { return lazy_ ? lazy_->truth() : is_floating() ? float_ != 0 : int_ != 0; }
+  // LibTorch's spellings: x.item().to<float>(), x.item().toDouble().
+  template <class T>
+  T to() const {
+    if constexpr (std::same_as<T, bool>)
+      return to_bool();
+    else if constexpr (std::integral<T>)
+      return T(to_int());
+    else
+      return T(to_double());
+  }
+  double toDouble() const { return to_double(); }
+  float toFloat() const { return float(to_double()); }
+  int64_t toLong() const { return to_int(); }
+  int toInt() const { return int(to_int()); }
+  bool toBool() const { return to_bool(); }
+  bool isFloatingPoint() const { return is_floating(); }
+  bool isIntegral(bool include_bool) const { return dtype_ == kInt64 || (include_bool && isBoolean()); }
+  bool isBoolean() const { return dtype_ == kBool; }
+  DType type() const { return dtype_; }
   bool is_lazy() const { return bool(lazy_); }
   const LazyNumber* lazy() const { return lazy_.get(); }
   explicit operator bool() const { return to_bool(); }

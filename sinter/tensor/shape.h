@@ -20,6 +20,7 @@ class IntList : public SmallVector<int64_t, 6> {
   IntList(const std::vector<int64_t>& values) : SmallVector<int64_t, 6>(std::span<const int64_t>(values)) {}
   template <std::signed_integral T>
   IntList(T value) : SmallVector<int64_t, 6>({int64_t(value)}) {}
+  std::vector<int64_t> vec() const { return {begin(), end()}; }
 };
 
 class Shape : public SmallVector<Dim, 5> {
@@ -38,6 +39,8 @@ class Shape : public SmallVector<Dim, 5> {
   }
 
   int64_t rank() const { return int64_t(size()); }
+  // As plain numbers; a symbolic size is specialised to its present value.
+  std::vector<int64_t> vec() const { return {begin(), end()}; }
   bool is_static() const;
   // The sizes as numbers; an internal error when one is symbolic.
   IntList numbers() const;

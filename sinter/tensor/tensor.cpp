@@ -146,6 +146,8 @@ TensorIndex::TensorIndex(const char* ellipsis) : value(Ellipsis) {
   check(std::string_view(ellipsis) == "...", "index: the text \"{}\" is no index; only \"...\" is", ellipsis);
 }
 
+TensorIndex::TensorIndex(const std::vector<int64_t>& positions) : value(tensor(positions)) {}
+
 Dim Tensor::size(int64_t d, Where where) const {
   TensorImpl& body = impl("size", where);
   int64_t rank = dim(), i = d < 0 ? d + rank : d;
@@ -203,6 +205,16 @@ void* Tensor::checked_data(DType dtype, const Where& where) const {
   UserPosition here(where);
   check(dtype == impl().dtype, "data_ptr: asked for elements of {}, the tensor holds {}; convert it with .to()", dtype, impl().dtype);
   return data;
+}
+
+const TensorImpl& Tensor::checked_layout(DType dtype, size_t rank, const Where& where) const {
+  UserPosition here(where);
+  const TensorImpl& body = eager("accessor", *this);
+  check(body.device.is_cpu(), "accessor: the tensor is on {}: only the host's memory is read by coordinates; take x.cpu()",
+        body.device);
+  check(body.dtype == dtype, "accessor: asked for elements of {}, the tensor holds {}; convert it with .to()", dtype, body.dtype);
+  check(body.sizes.size() == rank, "accessor: asked for {} dimensions, the tensor has shape {}", rank, body.sizes);
+  return body;
 }
 
 Scalar Tensor::item(Where where) const {
@@ -355,6 +367,33 @@ Tensor from_blob(void* data, const Shape& shape, const TensorOptions& options, s
   return blob;
 }
 
+Tensor from_blob(void* data, const Shape& shape, const std::function<void(void*)>& deleter, const TensorOptions& options,
+                 Where where) {
+  return from_blob(data, shape, IntList(), deleter, options, where);
+}
+
+Tensor from_blob(void* data, const Shape& shape, const IntList& strides, const TensorOptions& options, Where where) {
+  return from_blob(data, shape, strides, std::function<void(void*)>(), options, where);
+}
+
+Tensor from_blob(void* data, const Shape& shape, const IntList& strides, const std::function<void(void*)>& deleter,
+                 const TensorOptions& options, Where where) {
+  UserPosition here(where);
+  std::function<void()> release;
+  if (deleter) release = [=] { deleter(data); };
+  if (strides.empty()) return from_blob(data, shape, options, std::move(release), where);
+  check(strides.size() == shape.size(), "from_blob: {} strides for the shape {}", strides.size(), shape);
+  int64_t last = 0, numel = 1;
+  for (size_t d = 0; d < strides.size(); ++d) {
+    check(strides[d] >= 0, "from_blob: a stride is negative: {}", strides);
+    last += (number_of(shape[d]) - 1) * strides[d];
+    numel *= number_of(shape[d]);
+  }
+  // The memory from the first element to the last, and the look at it that was asked for.
+  Tensor flat = from_blob(data, {numel == 0 ? 0 : last + 1}, options, std::move(release), where);
+  return make_view(flat, IntList(shape.vec()), strides, 0);
+}
+
 Tensor make_view(const Tensor& base, const IntList& sizes, const IntList& strides, int64_t offset) {
   const TensorImpl& from = eager("make_view", base);
   auto impl = make_intrusive<TensorImpl>();
@@ -380,8 +419,9 @@ Tensor make_view(const Tensor& base, const IntList& sizes, const IntList& stride
 
 namespace detail {
 
-Tensor from_literals(const void* values, DType source, const Shape& shape, std::optional<DType> dtype) {
-  DType target = dtype ? *dtype : source == kInt32 ? kInt64 : source == kFloat64 ? kFloat32 : source;
+Tensor from_literals(const void* values, DType source, const Shape& shape, const TensorOptions& options) {
+  DType standard = source == kInt32 ? kInt64 : source == kFloat64 ? kFloat32 : source;
+  DType target = options.has_dtype_ ? options.dtype_ : standard;
   Tensor out;
   {
     TracerScope eagerly(nullptr);
@@ -396,14 +436,15 @@ Tensor from_literals(const void* values, DType source, const Shape& shape, std::
       for (size_t i = 0; i < count; ++i) write[i] = convert<decltype(to)>(read[i]);
     });
   });
-  return made(out);
+  out = made(out);
+  if (!options.device_.is_cpu()) out = out.to(options.device_);
+  return options.requires_grad_ ? out.requires_grad_() : out;
 }
 
-Tensor from_rows(const void* values, DType source, std::span<const size_t> row_sizes, std::optional<DType> dtype) {
-  size_t columns = row_sizes.empty() ? 0 : row_sizes[0];
-  for (size_t size : row_sizes)
-    check(size == columns, "tensor: rows of {} and {} values do not make a matrix", columns, size);
-  return from_literals(values, source, {Dim(row_sizes.size()), Dim(columns)}, dtype);
+void note_braces(IntList& sizes, size_t level, size_t count) {
+  if (level == sizes.size()) sizes.push_back(int64_t(count));
+  check(sizes[level] == int64_t(count), "tensor: rows of {} and {} values do not make a {}", sizes[level], count,
+        level == 1 ? "matrix" : "tensor");
 }
 
 }  // namespace detail
@@ -415,16 +456,17 @@ Tensor scalar_tensor(const Scalar& value, std::optional<DType> dtype) {
     Tensor tensor = TensorArg(value).tensor();
     return dtype ? tensor.to(*dtype) : tensor;
   }
+  TensorOptions options = dtype ? TensorOptions(*dtype) : TensorOptions();
   if (value.dtype() == kFloat64) {
     double v = value.to_double();
-    return detail::from_literals(&v, kFloat64, {}, dtype);
+    return detail::from_literals(&v, kFloat64, {}, options);
   }
   if (value.dtype() == kBool) {
     bool v = value.to_bool();
-    return detail::from_literals(&v, kBool, {}, dtype);
+    return detail::from_literals(&v, kBool, {}, options);
   }
   int64_t v = value.to_int();
-  return detail::from_literals(&v, kInt64, {}, dtype);
+  return detail::from_literals(&v, kInt64, {}, options);
 }
 
 }  // namespace sinter

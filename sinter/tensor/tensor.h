@@ -1,11 +1,16 @@
 #pragma once
 // Tensor: a small handle on an eager tensor (a strided view of a Buffer) or a traced one (a value of the graph being
 // captured). Copying a Tensor copies the handle. Names follow LibTorch.
+#include <concepts>
+#include <functional>
+#include <initializer_list>
 #include <iosfwd>
 #include <memory>
 #include <optional>
 #include <source_location>
+#include <span>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <variant>
 #include <vector>
@@ -23,19 +28,28 @@ enum class MemoryFormat : uint8_t { kContiguous, kChannelsLast, kChannelsLast3d,
 inline constexpr MemoryFormat kContiguousFormat = MemoryFormat::kContiguous, kChannelsLast = MemoryFormat::kChannelsLast,
                               kChannelsLast3d = MemoryFormat::kChannelsLast3d, kPreserve = MemoryFormat::kPreserve;
 
-// How a new tensor is made: zeros({2, 3}, kInt64), ones({4}, TensorOptions().dtype(kBFloat16).requires_grad(true)).
+// How a new tensor is made: zeros({2, 3}, kInt64), ones({4}, dtype(kBFloat16).requires_grad(true)). What is not said is f32 on
+// the CPU, or what another tensor has where one is at hand: zeros_like(x, kInt64), x.to(options).
 struct TensorOptions {
   DType dtype_ = kFloat32;
   Device device_;
-  bool requires_grad_ = false;
+  bool requires_grad_ = false, has_dtype_ = false, has_device_ = false;
 
   TensorOptions() = default;
-  TensorOptions(DType d) : dtype_(d) {}
-  TensorOptions(Device d) : device_(d) {}
-  TensorOptions(DeviceType d) : device_(d) {}
-  TensorOptions dtype(DType d) const { return with([&](auto& o) { o.dtype_ = d; }); }
-  TensorOptions device(Device d) const { return with([&](auto& o) { o.device_ = d; }); }
-  TensorOptions requires_grad(bool r) const { return with([&](auto& o) { o.requires_grad_ = r; }); }
+  TensorOptions(DType d) : dtype_(d), has_dtype_(true) {}
+  TensorOptions(Device d) : device_(d), has_device_(true) {}
+  TensorOptions(DeviceType d) : TensorOptions(Device(d)) {}
+  TensorOptions dtype(DType d) const { return with([&](auto& o) { o.dtype_ = d, o.has_dtype_ = true; }); }
+  TensorOptions device(Device d) const { return with([&](auto& o) { o.device_ = d, o.has_device_ = true; }); }
+  TensorOptions device(DeviceType d, int index = 0) const { return device(Device(d, index)); }
+  TensorOptions requires_grad(bool r = true) const { return with([&](auto& o) { o.requires_grad_ = r; }); }
+  // With the dtype and device of `other` where none is said.
+  TensorOptions over(const TensorOptions& other) const {
+    return with([&](auto& o) {
+      if (!has_dtype_) o = o.dtype(other.dtype_);
+      if (!has_device_) o = o.device(other.device_);
+    });
+  }
 
  private:
   template <class F>
@@ -45,6 +59,10 @@ struct TensorOptions {
     return copy;
   }
 };
+inline TensorOptions dtype(DType d) { return d; }
+inline TensorOptions device(Device d) { return d; }
+inline TensorOptions device(DeviceType d, int index = 0) { return Device(d, index); }
+inline TensorOptions requires_grad(bool r = true) { return TensorOptions().requires_grad(r); }
 
 struct TensorImpl;
 
@@ -61,6 +79,8 @@ class TracedValue : public RefCounted {
   // The same value for a tensor without history; for one that only the tape keeps.
   virtual IntrusivePtr<TracedValue> for_detached();
   virtual IntrusivePtr<TracedValue> for_tape() { return for_detached(); }
+  // Grows with each write, where a value kept for a gradient can be overwritten.
+  virtual uint32_t version() const { return 0; }
 };
 
 // What autograd keeps with a tensor. Implemented in autograd/.
@@ -100,8 +120,28 @@ struct TensorImpl : RefCounted {
   static inline std::atomic<uint64_t> geometry_clock{0};
 };
 
+class Generator;
 class Tensor;
 class TensorArg;
+template <class T, size_t N>
+class TensorAccessor;
+using TensorList = std::vector<Tensor>;
+
+// A bool that no number turns into: of x.var(false) and x.var(0), the second names a dimension.
+struct Unbiased {
+  bool value;
+  template <std::same_as<bool> T>
+  Unbiased(T value) : value(value) {}
+};
+// A dtype that is written out: of x.sum(kInt64) and x.sum({}), the second names no dimensions.
+struct GivenDType {
+  DType value;
+  template <std::same_as<DType> T>
+  GivenDType(T value) : value(value) {}
+};
+namespace autograd {
+class GradFn;
+}
 
 // One entry of x.index({...}): a number, a slice, a tensor of indices or a mask, all the rest, or a new dimension.
 struct Slice {
@@ -142,13 +182,16 @@ class Tensor {
   void operator=(const TensorArg& value) &&;
 
   bool defined() const { return bool(impl_); }
-  explicit operator bool() const = delete;  // ask `defined()`, or `item<bool>()` for the value
+  // Makes it undefined.
+  void reset() { impl_ = {}; }
 
   // --- what it is
   int64_t dim(Where where = Where::current()) const {
     TensorImpl& body = impl("dim", where);
     return body.traced ? body.traced_shape.rank() : int64_t(body.sizes.size());
   }
+  int64_t ndimension(Where where = Where::current()) const { return dim(where); }
+  int64_t ndim(Where where = Where::current()) const { return dim(where); }
   Dim size(int64_t d, Where where = Where::current()) const;
   Shape sizes(Where where = Where::current()) const;
   Dim numel(Where where = Where::current()) const;
@@ -156,8 +199,13 @@ class Tensor {
   Device device(Where where = Where::current()) const { return impl("device", where).device; }
   DType scalar_type(Where where = Where::current()) const { return dtype(where); }
   int64_t element_size(Where where = Where::current()) const { return item_size(dtype(where)); }
+  int64_t itemsize(Where where = Where::current()) const { return element_size(where); }
+  // Of its elements; a view may lie in more memory.
+  Dim nbytes(Where where = Where::current()) const { return numel(where) * element_size(where); }
   bool is_floating_point() const { return is_floating(dtype()); }
+  bool is_signed() const { return dtype() != kBool && dtype() != kUInt8; }
   bool is_traced() const { return bool(impl().traced); }
+  bool is_cpu() const { return device().is_cpu(); }
   bool is_cuda() const { return device().is_cuda(); }
   TensorOptions options(Where where = Where::current()) const {
     return TensorOptions(dtype(where)).device(device(where));
@@ -178,16 +226,26 @@ class Tensor {
     return static_cast<T*>(checked_data(dtype_of<T>, where));
   }
   void* data_ptr(Where where = Where::current()) const;
+  template <class T>
+  T* mutable_data_ptr(Where where = Where::current()) const {
+    return data_ptr<T>(where);
+  }
+  template <class T>
+  const T* const_data_ptr(Where where = Where::current()) const {
+    return data_ptr<T>(where);
+  }
+  const void* const_data_ptr(Where where = Where::current()) const { return data_ptr(where); }
+  template <class T>
+  T* data(Where where = Where::current()) const {
+    return data_ptr<T>(where);
+  }
+  // Its elements by coordinates, on the host: auto a = x.accessor<float, 2>(); a[i][j] += 1; for (...) in a.size(0).
+  template <class T, size_t N>
+  TensorAccessor<T, N> accessor(Where where = Where::current()) const;
   Scalar item(Where where = Where::current()) const;
   template <class T>
   T item(Where where = Where::current()) const {
-    Scalar s = item(where);
-    if constexpr (std::is_same_v<T, bool>)
-      return s.to_bool();
-    else if constexpr (std::is_integral_v<T>)
-      return T(s.to_int());
-    else
-      return T(s.to_double());
+    return item(where).template to<T>();
   }
   // All elements in row-major order, converted.
   template <class T>
@@ -196,25 +254,59 @@ class Tensor {
   // --- autograd
   bool requires_grad() const;
   const Tensor& requires_grad_(bool requires_grad = true, Where where = Where::current()) const;
+  const Tensor& set_requires_grad(bool requires_grad, Where where = Where::current()) const {
+    return requires_grad_(requires_grad, where);
+  }
+  // What backward() has added up: of a leaf, and of another tensor after retain_grad(). mutable_grad() is where it is kept.
   Tensor grad() const;
+  Tensor& mutable_grad() const;
   void set_grad(const Tensor& grad, Where where = Where::current()) const;
   bool is_leaf() const;
-  void backward(const Tensor& gradient = {}, bool retain_graph = false, bool create_graph = false,
-                Where where = Where::current()) const;
+  void retain_grad(Where where = Where::current()) const;
+  bool retains_grad() const;
+  // What recorded the tensor, undefined for a leaf, and which of its results the tensor is.
+  autograd::GradFn grad_fn() const;
+  int64_t output_nr() const;
+  // Calls `hook` with the gradient of the tensor whenever one is complete; a defined Tensor that it gives takes the
+  // gradient's place. The number is for remove_hook.
+  template <class F>
+    requires std::invocable<F, const Tensor&>
+  unsigned register_hook(F hook, Where where = Where::current()) const {
+    if constexpr (std::is_void_v<std::invoke_result_t<F, const Tensor&>>)
+      return add_hook([hook = std::move(hook)](const Tensor& grad) mutable { return hook(grad), Tensor(); }, where);
+    else
+      return add_hook(std::move(hook), where);
+  }
+  void remove_hook(unsigned number, Where where = Where::current()) const;
+  // Calls `hook` with this leaf each time backward() has added to its gradient.
+  void register_post_accumulate_grad_hook(std::function<void(const Tensor& leaf)> hook, Where where = Where::current()) const;
+  // Adds the gradients to every leaf that the tensor depends on, or to `inputs` alone. See autograd::backward.
+  void backward(const Tensor& gradient = {}, std::optional<bool> retain_graph = {}, bool create_graph = false,
+                const std::optional<std::vector<Tensor>>& inputs = {}, Where where = Where::current()) const;
+  // Forgets how the tensor came about. Not for views: those share their base's history.
+  const Tensor& detach_(Where where = Where::current()) const;
   Tensor detach() const;
+  Tensor data() const { return detach(); }
 
-  // --- conversions
-  Tensor to(DType dtype, Where where = Where::current()) const;
-  Tensor to(Device device, Where where = Where::current()) const;
+  // --- conversions. The tensor itself where nothing changes, unless `copy` asks for another
+  Tensor to(Device device, Where where = Where::current()) const { return to(TensorOptions(device), where); }
   Tensor to(DeviceType device, Where where = Where::current()) const { return to(Device(device), where); }
-  // With `non_blocking` a copy from page-locked memory (pin_memory) to a device is queued like any work of that device, and
-  // the host goes on: that memory must keep its values until then. Elsewhere it changes nothing.
-  Tensor to(Device device, bool non_blocking, Where where = Where::current()) const;
   Tensor to(Device device, DType dtype, Where where = Where::current()) const {
     return to(TensorOptions(dtype).device(device), where);
   }
   Tensor to(MemoryFormat format, Where where = Where::current()) const;
-  Tensor to(const TensorOptions& options, Where where = Where::current()) const;
+  // To the dtype and device that the options name.
+  Tensor to(const TensorOptions& options, Where where = Where::current()) const { return to(options, false, false, where); }
+  // With `non_blocking` a copy from page-locked memory (pin_memory) to a device is queued like any work of that device, and
+  // the host goes on: that memory must keep its values until then. Elsewhere it changes nothing.
+  Tensor to(const TensorOptions& options, bool non_blocking, bool copy = false, Where where = Where::current()) const;
+  Tensor to(Device device, DType dtype, bool non_blocking, bool copy = false, Where where = Where::current()) const {
+    return to(TensorOptions(dtype).device(device), non_blocking, copy, where);
+  }
+  Tensor to(const Tensor& other, bool non_blocking = false, bool copy = false, Where where = Where::current()) const {
+    return to(other.options(where), non_blocking, copy, where);
+  }
+  Tensor toType(DType dtype, Where where = Where::current()) const { return to(dtype, where); }
   Tensor type_as(const Tensor& other, Where where = Where::current()) const { return to(other.options(where), where); }
   Tensor cpu(Where where = Where::current()) const { return to(Device(kCPU), where); }
   Tensor cuda(int index = 0, Where where = Where::current()) const { return to(Device(kCUDA, index), where); }
@@ -222,162 +314,71 @@ class Tensor {
   // inside a compiled function. The memory is not given to others before the copies queued from it are done.
   Tensor pin_memory(Device device = kCUDA, Where where = Where::current()) const;
   Tensor contiguous(MemoryFormat format = MemoryFormat::kContiguous, Where where = Where::current()) const;
-  Tensor clone(MemoryFormat format = MemoryFormat::kPreserve, Where where = Where::current()) const;
 
-  // --- views
-  Tensor view(const Shape& shape, Where where = Where::current()) const;
-  Tensor reshape(const Shape& shape, Where where = Where::current()) const;
-  Tensor flatten(int64_t start = 0, int64_t end = -1, Where where = Where::current()) const;
-  Tensor permute(const IntList& dims, Where where = Where::current()) const;
-  Tensor transpose(int64_t a, int64_t b, Where where = Where::current()) const;
-  Tensor t(Where where = Where::current()) const;
-  Tensor squeeze(Where where = Where::current()) const;
-  Tensor squeeze(int64_t dim, Where where = Where::current()) const;
-  Tensor unsqueeze(int64_t dim, Where where = Where::current()) const;
-  Tensor expand(const Shape& shape, Where where = Where::current()) const;
-  Tensor expand_as(const Tensor& other, Where where = Where::current()) const {
-    return expand(other.sizes(where), where);
-  }
-  Tensor view_as(const Tensor& other, Where where = Where::current()) const { return view(other.sizes(where), where); }
-  Tensor select(int64_t dim, Dim index, Where where = Where::current()) const;
-  Tensor slice(int64_t dim, std::optional<Dim> start = {}, std::optional<Dim> stop = {}, int64_t step = 1,
-               Where where = Where::current()) const;
-  Tensor narrow(int64_t dim, Dim start, Dim length, Where where = Where::current()) const;
-  Tensor diagonal(int64_t offset = 0, int64_t dim1 = 0, int64_t dim2 = 1, Where where = Where::current()) const;
-  std::vector<Tensor> split(Dim size, int64_t dim = 0, Where where = Where::current()) const;
-  std::vector<Tensor> chunk(int64_t chunks, int64_t dim = 0, Where where = Where::current()) const;
-  std::vector<Tensor> unbind(int64_t dim = 0, Where where = Where::current()) const;
+  // --- new tensors, of its dtype and on its device unless the options name others
+  Tensor new_empty(const Shape& size, const TensorOptions& options = {}, Where where = Where::current()) const;
+  Tensor new_zeros(const Shape& size, const TensorOptions& options = {}, Where where = Where::current()) const;
+  Tensor new_ones(const Shape& size, const TensorOptions& options = {}, Where where = Where::current()) const;
+  Tensor new_full(const Shape& size, const TensorArg& value, const TensorOptions& options = {}) const;
+  Tensor new_tensor(const Tensor& values, const TensorOptions& options = {}, Where where = Where::current()) const;
+
+  // --- the public functions of a tensor as its methods: ops/pointwise.h, reduce.h, matmul.h, view.h, creation.h, …
+#include "sinter/tensor/tensor_methods.inc"
+
+  // --- those that are no function of their name with the tensor in front
   Tensor operator[](const ItemIndex& index) const;
-  Tensor index(const std::vector<TensorIndex>& indices, Where where = Where::current()) const;
-
-  // --- arithmetic and reductions most used as methods; every op is also a free function
-  Tensor abs(Where where = Where::current()) const;
-  Tensor neg(Where where = Where::current()) const;
-  Tensor exp(Where where = Where::current()) const;
-  Tensor log(Where where = Where::current()) const;
-  Tensor sqrt(Where where = Where::current()) const;
-  Tensor rsqrt(Where where = Where::current()) const;
-  Tensor tanh(Where where = Where::current()) const;
-  Tensor sigmoid(Where where = Where::current()) const;
-  Tensor relu(Where where = Where::current()) const;
-  Tensor sin(Where where = Where::current()) const;
-  Tensor cos(Where where = Where::current()) const;
-  Tensor square(Where where = Where::current()) const;
-  Tensor pow(const TensorArg& exponent) const;
-  Tensor add(const TensorArg& other, const Scalar& alpha = 1) const;
-  Tensor sub(const TensorArg& other, const Scalar& alpha = 1) const;
-  Tensor mul(const TensorArg& other) const;
-  Tensor div(const TensorArg& other) const;
-  Tensor eq(const TensorArg& other) const;
-  Tensor ne(const TensorArg& other) const;
-  Tensor lt(const TensorArg& other) const;
-  Tensor le(const TensorArg& other) const;
-  Tensor gt(const TensorArg& other) const;
-  Tensor ge(const TensorArg& other) const;
-  Tensor matmul(const TensorArg& other) const;
-  Tensor mm(const TensorArg& other) const;
-  Tensor bmm(const TensorArg& other) const;
-  Tensor sum(const IntList& dims = {}, bool keepdim = false, Where where = Where::current()) const;
-  Tensor mean(const IntList& dims = {}, bool keepdim = false, Where where = Where::current()) const;
-  Tensor prod(Where where = Where::current()) const;
-  Tensor amax(const IntList& dims = {}, bool keepdim = false, Where where = Where::current()) const;
-  Tensor amin(const IntList& dims = {}, bool keepdim = false, Where where = Where::current()) const;
-  Tensor argmax(std::optional<int64_t> dim = {}, bool keepdim = false, Where where = Where::current()) const;
-  Tensor argmin(std::optional<int64_t> dim = {}, bool keepdim = false, Where where = Where::current()) const;
-  Tensor max(Where where = Where::current()) const;
-  std::tuple<Tensor, Tensor> max(int64_t dim, bool keepdim = false, Where where = Where::current()) const;
-  Tensor min(Where where = Where::current()) const;
-  std::tuple<Tensor, Tensor> min(int64_t dim, bool keepdim = false, Where where = Where::current()) const;
-  Tensor all(const IntList& dims = {}, bool keepdim = false, Where where = Where::current()) const;
-  Tensor any(const IntList& dims = {}, bool keepdim = false, Where where = Where::current()) const;
-  Tensor var(const IntList& dims = {}, int64_t correction = 1, bool keepdim = false, Where where = Where::current()) const;
-  Tensor std(const IntList& dims = {}, int64_t correction = 1, bool keepdim = false, Where where = Where::current()) const;
-  Tensor norm(const Scalar& p = 2, Where where = Where::current()) const;
-  Tensor softmax(int64_t dim, Where where = Where::current()) const;
-  Tensor log_softmax(int64_t dim, Where where = Where::current()) const;
-  Tensor cumsum(int64_t dim, Where where = Where::current()) const;
-  Tensor clamp(const std::optional<Scalar>& min, const std::optional<Scalar>& max = {}, Where where = Where::current()) const;
-  Tensor masked_fill(const TensorArg& mask, const TensorArg& value) const;
-  Tensor index_select(int64_t dim, const TensorArg& index) const;
-  Tensor gather(int64_t dim, const TensorArg& index) const;
-  Tensor floor(Where where = Where::current()) const;
-  Tensor ceil(Where where = Where::current()) const;
-  Tensor round(Where where = Where::current()) const;
-  Tensor trunc(Where where = Where::current()) const;
-  Tensor sign(Where where = Where::current()) const;
-  Tensor reciprocal(Where where = Where::current()) const;
-  Tensor erf(Where where = Where::current()) const;
-  Tensor log1p(Where where = Where::current()) const;
-  Tensor log2(Where where = Where::current()) const;
-  Tensor isnan(Where where = Where::current()) const;
-  Tensor isinf(Where where = Where::current()) const;
-  Tensor isfinite(Where where = Where::current()) const;
-  Tensor logical_not(Where where = Where::current()) const;
-  Tensor nonzero(Where where = Where::current()) const;
-  Tensor floor_divide(const TensorArg& other) const;
-  Tensor fmod(const TensorArg& other) const;
-  Tensor remainder(const TensorArg& other) const;
-  Tensor maximum(const TensorArg& other) const;
-  Tensor minimum(const TensorArg& other) const;
-  Tensor dot(const TensorArg& other) const;
-  Tensor outer(const TensorArg& other) const;
-  Tensor masked_select(const TensorArg& other) const;
-  Tensor clamp_min(const TensorArg& other) const;
-  Tensor clamp_max(const TensorArg& other) const;
-  Tensor logical_and(const TensorArg& other) const;
-  Tensor logical_or(const TensorArg& other) const;
-  Tensor lerp(const TensorArg& end, const TensorArg& weight) const;
-  Tensor logsumexp(const IntList& dims, bool keepdim = false, Where where = Where::current()) const;
-  Tensor prod(int64_t dim, bool keepdim = false, Where where = Where::current()) const;
-  std::tuple<Tensor, Tensor> sort(int64_t dim = -1, bool descending = false, Where where = Where::current()) const;
-  Tensor argsort(int64_t dim = -1, bool descending = false, Where where = Where::current()) const;
-  std::tuple<Tensor, Tensor> topk(Dim k, int64_t dim = -1, bool largest = true, Where where = Where::current()) const;
-  Tensor tril(int64_t diagonal = 0, Where where = Where::current()) const;
-  Tensor triu(int64_t diagonal = 0, Where where = Where::current()) const;
-  Tensor roll(const Shape& shifts, const IntList& dims = {}, Where where = Where::current()) const;
-  Tensor unflatten(int64_t dim, const Shape& sizes, Where where = Where::current()) const;
-  Tensor movedim(int64_t source, int64_t destination, Where where = Where::current()) const;
-  Tensor scatter(int64_t dim, const TensorArg& index, const TensorArg& source) const;
-  Tensor scatter_add(int64_t dim, const TensorArg& index, const TensorArg& source) const;
-  Tensor index_add(int64_t dim, const TensorArg& index, const TensorArg& source) const;
-  bool equal(const TensorArg& other) const;
-  bool allclose(const TensorArg& other, double rtol = 1e-5, double atol = 1e-8) const;
-  Tensor repeat(const Shape& repeats, Where where = Where::current()) const;
-  Tensor flip(const IntList& dims, Where where = Where::current()) const;
+  // Itself where the condition holds, `other` elsewhere.
+  Tensor where(const TensorArg& condition, const TensorArg& other) const;
+  // Where a bound is a size: x.clamp(0, y.size(0) - 1).
+  template <class A, class B>
+    requires(std::same_as<A, Dim> || std::same_as<B, Dim>)
+  Tensor clamp(const A& min, const B& max, Where where = Where::current()) const;
 
   // --- in place: each writes this tensor's memory and returns it
-  const Tensor& copy_(const TensorArg& source) const;
+  const Tensor& copy_(const TensorArg& source, bool non_blocking = false) const;
   const Tensor& fill_(const TensorArg& value) const;
   const Tensor& zero_(Where where = Where::current()) const;
-  const Tensor& add_(const TensorArg& other, const Scalar& alpha = 1) const;
-  const Tensor& sub_(const TensorArg& other, const Scalar& alpha = 1) const;
-  const Tensor& mul_(const TensorArg& other) const;
-  const Tensor& div_(const TensorArg& other) const;
-  const Tensor& pow_(const TensorArg& exponent) const;
-  const Tensor& neg_(Where where = Where::current()) const;
-  const Tensor& exp_(Where where = Where::current()) const;
-  const Tensor& sqrt_(Where where = Where::current()) const;
-  const Tensor& relu_(Where where = Where::current()) const;
-  const Tensor& sigmoid_(Where where = Where::current()) const;
-  const Tensor& tanh_(Where where = Where::current()) const;
+  // The elements whose coordinates are all the same; with `wrap`, below a tall matrix's diagonal again after a free row.
+  const Tensor& fill_diagonal_(const TensorArg& value, bool wrap = false) const;
   const Tensor& clamp_(const std::optional<Scalar>& min, const std::optional<Scalar>& max = {},
                        Where where = Where::current()) const;
-  const Tensor& lerp_(const TensorArg& end, const TensorArg& weight) const;
-  const Tensor& addcmul_(const TensorArg& a, const TensorArg& b, const Scalar& value = 1) const;
-  const Tensor& addcdiv_(const TensorArg& a, const TensorArg& b, const Scalar& value = 1) const;
   const Tensor& masked_fill_(const TensorArg& mask, const TensorArg& value) const;
   const Tensor& index_put_(const std::vector<TensorIndex>& indices, const TensorArg& value, bool accumulate = false) const;
-  const Tensor& index_copy_(int64_t dim, const TensorArg& index, const TensorArg& source) const;
-  const Tensor& index_add_(int64_t dim, const TensorArg& index, const TensorArg& source) const;
-  const Tensor& scatter_(int64_t dim, const TensorArg& index, const TensorArg& source) const;
-  const Tensor& scatter_add_(int64_t dim, const TensorArg& index, const TensorArg& source) const;
   const Tensor& uniform_(double low = 0, double high = 1, Where where = Where::current()) const;
   const Tensor& normal_(double mean = 0, double std = 1, Where where = Where::current()) const;
   const Tensor& bernoulli_(double p = 0.5, Where where = Where::current()) const;
+  const Tensor& random_(int64_t from, int64_t to, Where where = Where::current()) const;
+  const Tensor& random_(int64_t to, Where where = Where::current()) const;
+  const Tensor& random_(Where where = Where::current()) const;
+  const Tensor& exponential_(double lambd = 1, Where where = Where::current()) const;
+  const Tensor& cauchy_(double median = 0, double sigma = 1, Where where = Where::current()) const;
+  const Tensor& log_normal_(double mean = 1, double std = 2, Where where = Where::current()) const;
+  const Tensor& geometric_(double p, Where where = Where::current()) const;
+  const Tensor& uniform_(double low, double high, Generator& generator, Where where = Where::current()) const;
+  const Tensor& normal_(double mean, double std, Generator& generator, Where where = Where::current()) const;
+  const Tensor& bernoulli_(double p, Generator& generator, Where where = Where::current()) const;
   const Tensor& operator+=(const TensorArg& other) const;
   const Tensor& operator-=(const TensorArg& other) const;
   const Tensor& operator*=(const TensorArg& other) const;
   const Tensor& operator/=(const TensorArg& other) const;
+  const Tensor& operator&=(const TensorArg& other) const;
+  const Tensor& operator|=(const TensorArg& other) const;
+  const Tensor& operator^=(const TensorArg& other) const;
+
+  // --- another shape for the tensor itself, and so for all its handles. Outside of compiled functions and without gradients;
+  // an Error says what to write elsewhere
+  const Tensor& squeeze_(Where where = Where::current()) const;
+  const Tensor& squeeze_(int64_t dim, Where where = Where::current()) const;
+  const Tensor& unsqueeze_(int64_t dim, Where where = Where::current()) const;
+  const Tensor& transpose_(int64_t a, int64_t b, Where where = Where::current()) const;
+  const Tensor& swapaxes_(int64_t a, int64_t b, Where where = Where::current()) const { return transpose_(a, b, where); }
+  const Tensor& swapdims_(int64_t a, int64_t b, Where where = Where::current()) const { return transpose_(a, b, where); }
+  const Tensor& t_(Where where = Where::current()) const;
+  // Row-major, over the memory there is, which must be enough.
+  const Tensor& resize_(const Shape& shape, Where where = Where::current()) const;
+
+  // Its dtype, sizes and device on the standard error.
+  void print() const;
 
   // The body; an Error when the tensor is undefined.
   TensorImpl& impl() const {
@@ -393,14 +394,15 @@ class Tensor {
       fail_undefined(asker, where);
     return *impl_;
   }
+  unsigned add_hook(std::function<Tensor(const Tensor& grad)> hook, const Where& where) const;
   [[noreturn]] static void fail_undefined();
   [[noreturn]] static void fail_undefined(const char* asker, const Where& where);
   void* checked_data(DType dtype, const Where& where) const;
+  const TensorImpl& checked_layout(DType dtype, size_t rank, const Where& where) const;
+  const Tensor& take_shape(const char* function, const Tensor& view) const;
 
   IntrusivePtr<TensorImpl> impl_;
 };
-
-using TensorList = std::vector<Tensor>;
 
 // One entry of index() and index_put_().
 struct TensorIndex {
@@ -411,6 +413,11 @@ struct TensorIndex {
   // "...", as an Ellipsis.
   TensorIndex(const char* ellipsis);
   TensorIndex(const Dim& d) : value(d) {}
+  // A new dimension, of one position or none.
+  template <std::same_as<bool> T>
+  TensorIndex(T keep);
+  // Positions, as a tensor of them.
+  TensorIndex(const std::vector<int64_t>& positions);
   TensorIndex(const Slice& s) : value(s) {}
   TensorIndex(EllipsisIndex e) : value(e) {}
   TensorIndex(NewAxis n) : value(n) {}
@@ -458,6 +465,47 @@ class TensorArg {
   Where where_;
 };
 
+template <class A, class B>
+  requires(std::same_as<A, Dim> || std::same_as<B, Dim>)
+Tensor Tensor::clamp(const A& min, const B& max, Where where) const {
+  return clamp_min(TensorArg(min, where)).clamp_max(TensorArg(max, where));
+}
+
+// An operand of &&, || and !: a tensor, with the line of the caller.
+struct TruthArg {
+  TensorArg arg;
+  TruthArg(const Tensor& tensor, Where where = Where::current()) : arg(tensor, where) {}
+};
+
+// The elements of a tensor of rank N; what the coordinates are is not checked.
+template <class T, size_t N>
+class TensorAccessor {
+ public:
+  TensorAccessor(T* data, const int64_t* sizes, const int64_t* strides) : data_(data), sizes_(sizes), strides_(strides) {}
+  int64_t size(int64_t d) const { return sizes_[d]; }
+  int64_t stride(int64_t d) const { return strides_[d]; }
+  std::span<const int64_t> sizes() const { return {sizes_, N}; }
+  std::span<const int64_t> strides() const { return {strides_, N}; }
+  T* data() const { return data_; }
+  decltype(auto) operator[](int64_t i) const {
+    if constexpr (N == 1)
+      return (data_[i * strides_[0]]);
+    else
+      return TensorAccessor<T, N - 1>(data_ + i * strides_[0], sizes_ + 1, strides_ + 1);
+  }
+
+ private:
+  T* data_;
+  const int64_t *sizes_, *strides_;
+};
+
+template <class T, size_t N>
+TensorAccessor<T, N> Tensor::accessor(Where where) const {
+  static_assert(N > 0, "accessor: a 0-d tensor has one element: item<T>() reads it");
+  const TensorImpl& body = checked_layout(dtype_of<T>, N, where);
+  return {data_ptr<T>(where), body.sizes.data(), body.strides.data()};
+}
+
 // --- making eager tensors from memory
 // Uninitialised memory of this shape.
 Tensor empty(const Shape& shape, const TensorOptions& options = {}, MemoryFormat format = MemoryFormat::kContiguous,
@@ -480,42 +528,94 @@ Tensor from_data(const std::vector<bool>& data, const Shape& shape, Where where 
 // Borrows memory that must outlive the tensor, unless `release` says when it may go.
 Tensor from_blob(void* data, const Shape& shape, const TensorOptions& options = {}, std::function<void()> release = {},
                  Where where = Where::current());
+// The same, told by whom it is released; with strides in elements (none: row-major).
+Tensor from_blob(void* data, const Shape& shape, const std::function<void(void*)>& deleter, const TensorOptions& options = {},
+                 Where where = Where::current());
+Tensor from_blob(void* data, const Shape& shape, const IntList& strides, const TensorOptions& options = {},
+                 Where where = Where::current());
+Tensor from_blob(void* data, const Shape& shape, const IntList& strides, const std::function<void(void*)>& deleter,
+                 const TensorOptions& options = {}, Where where = Where::current());
 // A view of the same buffer with another geometry, `offset` elements from the buffer's start; the caller has checked
 // that it fits.
 Tensor make_view(const Tensor& base, const IntList& sizes, const IntList& strides, int64_t offset);
 
 namespace detail {
 // Values of the host type of `source`, converted. Without a dtype: i32 literals give i64, f64 literals f32.
-Tensor from_literals(const void* values, DType source, const Shape& shape, std::optional<DType> dtype);
-// The same for a matrix given row by row; an Error when the rows differ in length.
-Tensor from_rows(const void* values, DType source, std::span<const size_t> row_sizes, std::optional<DType> dtype);
+Tensor from_literals(const void* values, DType source, const Shape& shape, const TensorOptions& options);
+// How many entries the braces of a level have: an Error unless it is what braces of that level had before.
+void note_braces(IntList& sizes, size_t level, size_t count);
+
+// Numbers in nested braces.
+template <class T>
+struct Literals {
+  SmallVector<T, 16> values;
+  IntList sizes;
+
+  void add(const T& value, size_t) { values.push_back(value); }
+  template <class Entry>
+  void add(const std::initializer_list<Entry>& entries, size_t level = 0) {
+    note_braces(sizes, level, entries.size());
+    for (auto& entry : entries) add(entry, level + 1);
+  }
+};
+template <class T, class Braces>
+Tensor from_braces(const Braces& braces, const TensorOptions& options) {
+  Literals<T> literals;
+  literals.add(braces);
+  return from_literals(literals.values.data(), dtype_of<T>, Shape(std::span<const int64_t>(literals.sizes)), options);
+}
+
+struct AnyNumber {
+  template <class T>
+    requires(std::is_arithmetic_v<T>)
+  AnyNumber(T) {}
+};
+template <class>
+inline constexpr bool never = false;
 }  // namespace detail
 
-// tensor({1.0, 2.0}), tensor({{1, 2}, {3, 4}}), tensor(3), from C++ literals.
+// tensor({1.0, 2.0}), tensor({{1, 2}, {3, 4}}), tensor(3), from C++ literals, to five dimensions; from_data() makes more.
 template <class T>
-Tensor tensor(std::initializer_list<T> values, std::optional<DType> dtype = {}) {
-  return detail::from_literals(values.begin(), dtype_of<T>, {Dim(values.size())}, dtype);
+Tensor tensor(std::initializer_list<T> values, const TensorOptions& options = {}) {
+  return detail::from_braces<T>(values, options);
 }
 template <class T>
-Tensor tensor(std::initializer_list<std::initializer_list<T>> rows, std::optional<DType> dtype = {}) {
-  SmallVector<T, 16> values;
-  SmallVector<size_t, 8> row_sizes;
-  for (auto& row : rows) {
-    values.append({row.begin(), row.size()});
-    row_sizes.push_back(row.size());
-  }
-  return detail::from_rows(values.data(), dtype_of<T>, row_sizes, dtype);
+Tensor tensor(std::initializer_list<std::initializer_list<T>> rows, const TensorOptions& options = {}) {
+  return detail::from_braces<T>(rows, options);
+}
+template <class T>
+Tensor tensor(std::initializer_list<std::initializer_list<std::initializer_list<T>>> values,
+              const TensorOptions& options = {}) {
+  return detail::from_braces<T>(values, options);
+}
+template <class T>
+Tensor tensor(std::initializer_list<std::initializer_list<std::initializer_list<std::initializer_list<T>>>> values,
+              const TensorOptions& options = {}) {
+  return detail::from_braces<T>(values, options);
+}
+template <class T>
+Tensor tensor(
+    std::initializer_list<std::initializer_list<std::initializer_list<std::initializer_list<std::initializer_list<T>>>>> values,
+    const TensorOptions& options = {}) {
+  return detail::from_braces<T>(values, options);
+}
+template <class T = void>
+Tensor tensor(std::initializer_list<detail::AnyNumber>, const TensorOptions& = {}) {
+  static_assert(detail::never<T>, "tensor: write all numbers as one type: tensor({1.0, 2.5}), not tensor({1, 2.5})");
+  return {};
 }
 template <class T>
   requires(std::is_arithmetic_v<T> && !std::same_as<T, bool>)
-Tensor tensor(const std::vector<T>& values, std::optional<DType> dtype = {}) {
-  return detail::from_literals(values.data(), dtype_of<T>, {Dim(values.size())}, dtype);
+Tensor tensor(const std::vector<T>& values, const TensorOptions& options = {}) {
+  return detail::from_literals(values.data(), dtype_of<T>, {Dim(values.size())}, options);
 }
 template <class T>
   requires(std::is_arithmetic_v<T>)
-Tensor tensor(T value, std::optional<DType> dtype = {}) {
-  return detail::from_literals(&value, dtype_of<T>, {}, dtype);
+Tensor tensor(T value, const TensorOptions& options = {}) {
+  return detail::from_literals(&value, dtype_of<T>, {}, options);
 }
+template <std::same_as<bool> T>
+TensorIndex::TensorIndex(T keep) : value(tensor(keep)) {}
 Tensor scalar_tensor(const Scalar& value, std::optional<DType> dtype = {});
 
 // --- showing
@@ -526,5 +626,15 @@ struct PrintOptions {
 std::string to_string(const Tensor& tensor, const PrintOptions& options);
 std::string to_string(const Tensor& tensor);
 std::ostream& operator<<(std::ostream& out, const Tensor& tensor);
+// On the standard output.
+void print(const Tensor& tensor, int line_width = 80);
+
+// LibTorch's `using namespace torch::indexing`.
+namespace indexing {
+using sinter::Ellipsis;
+using sinter::None;
+using sinter::Slice;
+using sinter::TensorIndex;
+}  // namespace indexing
 
 }  // namespace sinter

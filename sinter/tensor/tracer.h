@@ -59,6 +59,8 @@ class Tracer {
   // The gradient of a leaf as the program sees it, and that it is about to be replaced.
   virtual Tensor grad_of(const Tensor& leaf, const Tensor& grad);
   virtual void before_grad_changes(const Tensor& leaf);
+  // Whether the history of a tensor concerns the program: that of one from outside may be kept there alone.
+  virtual bool keeps_history(const Tensor&) const { return true; }
 
   // A new name for a size that only the data knows: u0, u1, … in the order of asking.
   virtual std::string fresh_size() { return "u" + std::to_string(fresh_sizes_++); }

@@ -188,7 +188,8 @@ TEST_F(Bisect, SourceIsAProgram) {
   Bisection found = compiler::bisect([](const Tensor& x) { return exp(x.t()) * 3.0; }, wave({4, 6}));
   OwnDirectory directory;
   std::ofstream(directory.file("wrong.cpp")) << found.source;
-  std::string command = format("g++ -std=c++20 -fsyntax-only -I{} {} 2> {}", SINTER_TEST_DATA "/../..", directory.file("wrong.cpp"),
+  std::string command = format("g++ -std=c++20 -fsyntax-only -I{} -I{} {} 2> {}", SINTER_TEST_DATA "/../..",
+                               SINTER_METHODS_INCLUDE, directory.file("wrong.cpp"),
                                directory.file("errors"));
   EXPECT_EQ(std::system(command.c_str()), 0) << found.source;
 }
