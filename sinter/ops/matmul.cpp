@@ -98,9 +98,6 @@ struct Bmm : Loop {
 
 Tensor mm(const TensorArg& a, const TensorArg& b) { return call<Mm>({a, b}); }
 Tensor bmm(const TensorArg& a, const TensorArg& b) { return call<Bmm>({a, b}); }
-Tensor Tensor::mm(const TensorArg& other) const { return sinter::mm(TensorArg(*this, other.where()), other); }
-Tensor Tensor::bmm(const TensorArg& other) const { return sinter::bmm(TensorArg(*this, other.where()), other); }
-Tensor Tensor::matmul(const TensorArg& other) const { return sinter::matmul(TensorArg(*this, other.where()), other); }
 
 Tensor dot(const TensorArg& a, const TensorArg& b) {
   UserPosition here(a.where());

@@ -23,15 +23,15 @@ Tensor outer(const TensorArg& a, const TensorArg& b);
 Tensor matmul(const TensorArg& a, const TensorArg& b);
 // beta * input + alpha * (a @ b). With beta 0 the input is not read.
 Tensor addmm(const TensorArg& input, const TensorArg& a, const TensorArg& b, const Scalar& beta = 1,
-             const Scalar& alpha = 1);
+             const Scalar& alpha = 1);  // in place too
 // beta * input + alpha * (a @ b), batched.
 Tensor baddbmm(const TensorArg& input, const TensorArg& a, const TensorArg& b, const Scalar& beta = 1,
-               const Scalar& alpha = 1);
+               const Scalar& alpha = 1);  // in place too
 // beta * input + alpha * (a @ vector).
 Tensor addmv(const TensorArg& input, const TensorArg& a, const TensorArg& vector, const Scalar& beta = 1,
-             const Scalar& alpha = 1);
+             const Scalar& alpha = 1);  // in place too
 // x @ weight^T + bias, with weight [out, in] (or [in]) and bias [out].
-Tensor linear(const TensorArg& x, const TensorArg& weight, const Tensor& bias = {});
+Tensor linear(const TensorArg& x, const TensorArg& weight, const Tensor& bias = {});  // no method
 // Sum over the paired dimensions of a and b: the result has the rest of a's, then the rest of b's.
 Tensor tensordot(const TensorArg& a, const TensorArg& b, const IntList& dims_a, const IntList& dims_b);
 
@@ -47,6 +47,6 @@ Tensor einsum(std::string_view equation, const TensorList& operands, Where where
 // that may see nothing gives zeros, as PyTorch does since 2.5.
 Tensor scaled_dot_product_attention(const TensorArg& query, const TensorArg& key, const TensorArg& value,
                                     const Tensor& attn_mask = {}, double dropout_p = 0, bool is_causal = false,
-                                    std::optional<double> scale = {}, bool enable_gqa = false);
+                                    std::optional<double> scale = {}, bool enable_gqa = false);  // no method
 
 }  // namespace sinter

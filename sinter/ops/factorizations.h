@@ -1,0 +1,54 @@
+#pragma once
+// Factorisations of the matrices in the last two dimensions: the ops that sinter/ops/linalg.h is made of. Operands are f32 or
+// f64. The result of a matrix that cannot be factored is told by `info`, or by an Error where the caller says who fails.
+#include <string>
+#include <tuple>
+
+#include "sinter/ops/registry.h"
+#include "sinter/tensor/tensor.h"
+
+namespace sinter::factor {
+
+struct Lu {
+  Tensor lu, pivots, info;
+};
+// P L U in one matrix, pivots counted from 1, and where the first zero on U's diagonal is. `fails`: whose Error it is.
+Lu lu(const Tensor& a, const std::string& fails = {});
+// The gradient of what was factored, from that of the factors in one matrix.
+Tensor lu_gradient(const Tensor& lu, const Tensor& pivots, const Tensor& g);
+// The rows that the swaps of `pivots` bring to each place of `rows`: (Pᵀ B)[i] = B[permutation[i]].
+Tensor permutation(const Tensor& pivots, const Dim& rows);
+// P B, or Pᵀ B, for P of those swaps.
+Tensor permuted(const Tensor& b, const Tensor& pivots, bool transposed);
+
+// L of the lower triangle's L Lᵀ, NaN where there is none, and the order of the first minor that is not positive.
+std::tuple<Tensor, Tensor> cholesky(const Tensor& a, const std::string& fails = {});
+// A⁻¹B of a triangle of A; A and B have the same batch.
+Tensor solve_triangular(const Tensor& a, const Tensor& b, bool upper, bool unitriangular = false);
+
+enum class QrMode : uint8_t { kReduced, kComplete, kR };
+// Q (undefined where only R is wanted) and R.
+std::tuple<Tensor, Tensor> qr(const Tensor& a, QrMode mode);
+
+// Eigenvalues in ascending order and eigenvectors of the symmetric matrix in the lower triangle.
+std::tuple<Tensor, Tensor> eigh(const Tensor& a);
+Tensor eigvalsh(const Tensor& a);
+// U, S, Vᵀ with min(m, n) singular values in descending order.
+std::tuple<Tensor, Tensor, Tensor> svd(const Tensor& a);
+Tensor svdvals(const Tensor& a);
+Tensor matrix_exp(const Tensor& a);
+
+// Small helpers on batches of matrices.
+inline Tensor transposed(const Tensor& a) { return a.transpose(-2, -1); }
+// [..., n] → [..., n, n] with zeros off the diagonal.
+Tensor diagonal_matrix(const Tensor& diagonal);
+Tensor identity_like(const Tensor& a);
+
+}  // namespace sinter::factor
+
+namespace sinter {
+
+// Of spectral.cpp, for the family's list.
+OpFamily spectral_ops();
+
+}  // namespace sinter
