@@ -5,12 +5,13 @@
 #include <unordered_set>
 
 #include "sinter/autograd/autograd.h"
+#include "sinter/ops/batching.h"
 #include "sinter/autograd/history.h"
 #include "sinter/autograd/tape.h"
-#include "sinter/base/host_effects.h"
 #include "sinter/ops/autocast.h"
 #include "sinter/ops/creation.h"
 #include "sinter/ops/pointwise.h"
+#include "sinter/ops/reduce.h"
 #include "sinter/tensor/autocast.h"
 #include "sinter/tensor/memory_format.h"
 #include "sinter/tensor/program_tracer.h"
@@ -19,7 +20,8 @@ namespace sinter::autograd {
 
 namespace {
 
-thread_local int flows = 0;
+thread_local int flows = 0, hooks_later = 0;
+thread_local bool finds_nan = false;
 
 // While gradients are made ready and flow.
 struct Flowing {
@@ -80,6 +82,40 @@ void accumulate(Tensor& sum, Tensor grad, const TensorImpl& leaf) {
     sum.add_(grad);
 }
 
+Tensor run_hook(const Hook& hook, const Tensor& grad) {
+  Tensor changed = hook ? hook(grad) : Tensor();
+  if (!changed.defined()) return grad;
+  check(changed.sizes() == grad.sizes() && changed.dtype() == grad.dtype(),
+        "register_hook: the hook made {}{} of a gradient that is {}{}", changed.dtype(), changed.sizes(), grad.dtype(),
+        grad.sizes());
+  return changed;
+}
+
+// A gradient of a tensor that is no leaf. It is seen by hooks before, and by the user alone: nobody adds to it in place.
+void retain(State& state, const Tensor& grad) { state.grad = state.grad.defined() ? add(state.grad, grad) : grad; }
+
+// An Error when a gradient is NaN; what came to the node is not, or the node after it would have been found.
+void check_finite(const Node& node, const TensorList& grads) {
+  NoGradGuard unrecorded;
+  for (size_t i = 0; i < grads.size(); ++i)
+    check(!grads[i].defined() || !isnan(grads[i]).any().item<bool>(),
+          "detect_anomaly: the gradient of {} is NaN for operand {}", node.text(), i);
+}
+
+// The gradient of a leaf grows by this one.
+void add_to_leaf(const IntrusivePtr<TensorImpl>& impl, Tensor grad) {
+  Tensor leaf(impl);
+  State& state = ensure_state(*impl);
+  if (auto* tracer = Tracer::current()) {
+    Tensor present = tracer->grad_of(leaf, state.grad);
+    tracer->before_grad_changes(leaf);  // remembers the real gradient, so the traced one comes after
+    state.grad = std::move(present);
+  }
+  accumulate(state.grad, std::move(grad), *impl);
+  if (hooks_later == 0)
+    for (auto hooks = state.post_hooks; auto& hook : hooks) hook(leaf);
+}
+
 struct NodeSlot {
   IntrusivePtr<Node> node;
   TensorList grads;
@@ -111,6 +147,7 @@ class Flow {
   std::unordered_map<const Node*, TensorList> kept_;  // targets that are results of nodes
   std::unordered_map<const Node*, NodeSlot> nodes_;
   std::unordered_map<const TensorImpl*, LeafSlot> leaves_;  // those that gather: targets, and leaves with hooks
+  std::vector<const TensorImpl*> gathered_;  // leaves that have gathered something, in that order
   std::priority_queue<std::pair<uint64_t, const Node*>> queue_;
 };
 
@@ -161,13 +198,10 @@ void Flow::send(const Edge& edge, Tensor grad) {
       sum = std::move(grad);
     return;
   }
-  auto* state = state_of(*edge.leaf);
-  if (!restricted_ && !(state && !state->hooks.empty())) {
-    LeafSlot now{edge.leaf, std::move(grad)};
-    return finish_leaf(now);
-  }
+  if (!restricted_ && hooks_version(*edge.leaf) == 0) return add_to_leaf(edge.leaf, std::move(grad));
   LeafSlot& slot = leaves_[edge.leaf.get()];
-  slot.leaf = edge.leaf;
+  if (!slot.leaf) slot.leaf = edge.leaf;
+  if (!slot.grad.defined()) gathered_.push_back(edge.leaf.get());
   if (slot.grad.defined())
     add_to(slot.grad, grad);
   else
@@ -175,45 +209,36 @@ void Flow::send(const Edge& edge, Tensor grad) {
 }
 
 void Flow::finish_leaf(LeafSlot& slot) {
-  State& state = ensure_state(*slot.leaf);
   Tensor grad = std::move(slot.grad);
-  for (auto& hook : state.hooks) {
-    Tensor changed = hook(grad);
-    if (changed.defined()) grad = changed;
-  }
-  if (restricted_) {
+  if (auto* state = state_of(*slot.leaf); state && hooks_later == 0)
+    for (auto hooks = state->hooks; auto& hook : hooks) grad = run_hook(*hook, grad);
+  if (restricted_)
     slot.grad = grad;
-    return;
-  }
-  if (auto* tracer = Tracer::current()) {
-    Tensor leaf(slot.leaf);
-    Tensor present = tracer->grad_of(leaf, state.grad);
-    tracer->before_grad_changes(leaf);  // remembers the real gradient, so the traced one comes after
-    state.grad = std::move(present);
-  }
-  accumulate(state.grad, std::move(grad), *slot.leaf);
+  else
+    add_to_leaf(slot.leaf, std::move(grad));
 }
 
 void Flow::run_node(NodeSlot slot) {
   Node& node = *slot.node;
-  for (auto& [index, hook] : node.hooks) {
-    Tensor& grad = slot.grads[index];
-    if (!grad.defined()) continue;
-    Tensor changed = hook(grad);
-    if (changed.defined()) grad = changed;
-  }
+  for (auto hooks = node.hooks; auto& [index, hook] : hooks)
+    if (slot.grads[index].defined()) slot.grads[index] = run_hook(*hook, slot.grads[index]);
+  for (auto& [index, kept] : node.retained)
+    if (auto state = kept.lock(); state && slot.grads[index].defined())
+      retain(static_cast<State&>(*state), slot.grads[index]);
   auto target = kept_.find(&node);
   if (target != kept_.end()) target->second = slot.grads;
   check(!node.is_freed(slot.grads) || target != kept_.end(),
         "backward: the graph through {} has been freed by an earlier backward(); pass retain_graph = true to that one "
         "to go through it again",
-        node.name());
+        node.text());
   const auto& edges = node.edges();
   std::vector<bool> needed(edges.size());
   bool any = false;
   for (size_t i = 0; i < edges.size(); ++i) any |= needed[i] = is_useful(edges[i]);
   if (!any) return;
   TensorList grads = node.backward(std::move(slot.grads), needed);
+  if (finds_nan && hooks_later == 0) [[unlikely]]
+    check_finite(node, grads);
   for (size_t i = 0; i < edges.size(); ++i)
     if (needed[i] && grads[i].defined()) send(edges[i], std::move(grads[i]));
   if (!retain_) node.release();
@@ -228,8 +253,7 @@ void Flow::run() {
     nodes_.erase(it);
     run_node(std::move(slot));
   }
-  for (auto& [impl, slot] : leaves_)
-    if (slot.grad.defined()) finish_leaf(slot);
+  for (auto* leaf : gathered_) finish_leaf(leaves_.at(leaf));
   if (!retain_) forget_low_weights();
 }
 
@@ -239,13 +263,14 @@ Tensor Flow::kept(const Edge& target) const {
 }
 
 // The gradients that start the flow, checked against the outputs.
-TensorList start_gradients(const char* op, const TensorList& outputs, const TensorList& given) {
+TensorList start_gradients(const char* op, const TensorList& outputs, const std::vector<Edge>& roots,
+                           const TensorList& given) {
   check(given.empty() || given.size() == outputs.size(), "{}: {} gradients for {} outputs", op, given.size(),
         outputs.size());
   TensorList grads;
   for (size_t i = 0; i < outputs.size(); ++i) {
     const Tensor& output = outputs[i];
-    check(needs_gradient(output),
+    check(bool(roots[i]),
           "{}: output {} does not depend on a tensor that requires a gradient (or was computed under a NoGradGuard)",
           op, i);
     if (given.empty() || !given[i].defined()) {
@@ -275,32 +300,61 @@ std::pair<TensorList, TensorList> split(const TensorList& all, size_t first) {
 
 bool is_flowing() { return flows > 0; }
 
+LeafHooksLater::LeafHooksLater() { ++hooks_later; }
+LeafHooksLater::~LeafHooksLater() { --hooks_later; }
+
+bool AnomalyMode::is_enabled() { return finds_nan; }
+void AnomalyMode::set_enabled(bool enabled) { finds_nan = enabled; }
+DetectAnomalyGuard::DetectAnomalyGuard(bool enabled) : before_(finds_nan) { finds_nan = enabled; }
+DetectAnomalyGuard::~DetectAnomalyGuard() { finds_nan = before_; }
+
+namespace {
+
+// To these inputs alone, leaves or not.
+void backward_to(const TensorList& inputs, const TensorList& grads) {
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!grads[i].defined()) continue;
+    if (Edge edge = gradient_edge(inputs[i]); edge.leaf)
+      add_to_leaf(edge.leaf, grads[i]);
+    else if (State& state = ensure_state(inputs[i].impl()); !state.retains)  // else it has the gradient already
+      retain(state, grads[i]);
+  }
+}
+
+}  // namespace
+
 void backward(const TensorList& outputs, const TensorList& grad_outputs, std::optional<bool> retain_graph,
-              bool create_graph, Where where) {
+              bool create_graph, const TensorList& inputs, Where where) {
   UserPosition here(where);
+  if (!inputs.empty()) {
+    TensorList grads = grad(outputs, inputs, grad_outputs, retain_graph, create_graph, true, false, where);
+    AutoGradMode mode(create_graph);
+    return backward_to(inputs, grads);
+  }
   auto outside = [&](const TensorList& real) {
     auto [ys, gys] = split(real, outputs.size());
-    backward(ys, gys, retain_graph, create_graph, where);
+    backward(ys, gys, retain_graph, create_graph, {}, where);
     return TensorList();
   };
   auto* program = ProgramTracer::current();
   if (program && program->flow_outside(joined(outputs, grad_outputs), {}, outside)) return;
   AutoGradMode mode(create_graph);
   Flowing flowing;
-  TensorList grads = start_gradients("backward", outputs, grad_outputs);
   auto roots = gradient_edges(outputs);
-  Flow flow(retain_graph.value_or(create_graph));
+  TensorList grads = start_gradients("backward", outputs, roots, grad_outputs);
+  Flow flow(retain_graph.value_or(false) || create_graph);
   for (size_t i = 0; i < roots.size(); ++i) flow.send(roots[i], std::move(grads[i]));
   flow.run();
 }
 
 TensorList grad(const TensorList& outputs, const TensorList& inputs, const TensorList& grad_outputs,
-                std::optional<bool> retain_graph, bool create_graph, bool allow_unused, Where where) {
+                std::optional<bool> retain_graph, bool create_graph, bool allow_unused, bool is_grads_batched,
+                Where where) {
   UserPosition here(where);
   auto outside = [&](const TensorList& real) {
     auto [ys, rest] = split(real, outputs.size());
     auto [xs, gys] = split(rest, inputs.size());
-    return grad(ys, xs, gys, retain_graph, create_graph, allow_unused, where);
+    return grad(ys, xs, gys, retain_graph, create_graph, allow_unused, is_grads_batched, where);
   };
   if (auto* program = ProgramTracer::current())
     if (auto found = program->flow_outside(joined(joined(outputs, inputs), grad_outputs), inputs, outside)) return *found;
@@ -308,24 +362,32 @@ TensorList grad(const TensorList& outputs, const TensorList& inputs, const Tenso
   Flowing flowing;
   for (size_t i = 0; i < inputs.size(); ++i)
     check(needs_gradient(inputs[i]), "grad: input {} does not require a gradient", i);
-  TensorList grads = start_gradients("grad", outputs, grad_outputs);
   auto roots = gradient_edges(outputs), targets = gradient_edges(inputs);
-  Flow flow(retain_graph.value_or(create_graph));
-  flow.restrict_to(targets, roots);
-  for (size_t i = 0; i < roots.size(); ++i) flow.send(roots[i], std::move(grads[i]));
-  flow.run();
-  TensorList out;
-  for (size_t i = 0; i < targets.size(); ++i) {
-    out.push_back(flow.kept(targets[i]));
-    check(out.back().defined() || allow_unused,
+  auto run = [&](const TensorList& given) {
+    TensorList grads = start_gradients("grad", outputs, roots, given);
+    Flow flow(retain_graph.value_or(false) || create_graph);
+    flow.restrict_to(targets, roots);
+    for (size_t i = 0; i < roots.size(); ++i) flow.send(roots[i], std::move(grads[i]));
+    flow.run();
+    TensorList out;
+    for (auto& target : targets) out.push_back(flow.kept(target));
+    return out;
+  };
+  TensorList out = is_grads_batched ? over_batch(grad_outputs, run) : run(grad_outputs);
+  for (size_t i = 0; i < out.size(); ++i)
+    check(out[i].defined() || allow_unused,
           "grad: no output depends on input {}; pass allow_unused = true to get an undefined gradient for it", i);
-  }
   return out;
 }
 
 void zero_grad(const TensorList& leaves, bool set_to_none) {
   NoGradGuard no_grad;
   for (auto& leaf : leaves) {
+    // Without asking whether there is one: a program that is captured serves both.
+    if (set_to_none && !leaf.is_traced() && leaf.is_leaf() && leaf.requires_grad()) {
+      leaf.set_grad({});
+      continue;
+    }
     Tensor grad = leaf.grad();
     if (!grad.defined()) continue;
     if (set_to_none) {
@@ -335,16 +397,6 @@ void zero_grad(const TensorList& leaves, bool set_to_none) {
     if (needs_gradient(grad) && !grad.is_traced()) set_history(grad, nullptr, 0, true);
     grad.zero_();
   }
-}
-
-void register_hook(const Tensor& tensor, Hook hook) {
-  Edge edge = gradient_edge(tensor);
-  check(bool(edge), "register_hook: the tensor does not require a gradient");
-  if (edge.leaf && !edge.leaf->traced) note_host_change("register_hook()");
-  if (edge.leaf)
-    ensure_state(*edge.leaf).hooks.push_back(std::move(hook));
-  else
-    edge.node->hooks.emplace_back(edge.index, std::move(hook));
 }
 
 }  // namespace sinter::autograd

@@ -38,6 +38,11 @@ State& ensure_state(TensorImpl& impl) {
   return *state_of(impl);
 }
 
+uint32_t hooks_version(const TensorImpl& leaf) {
+  auto* state = state_of(leaf);
+  return state ? state->hooks_version : 0;
+}
+
 Tensor detached(const Tensor& tensor) {
   const TensorImpl& from = tensor.impl();
   auto impl = make_intrusive<TensorImpl>();
@@ -65,6 +70,7 @@ Tensor attached(const Tensor& tensor, const Edge& history) {
 
 Edge gradient_edge(const Tensor& tensor) {
   TensorImpl& impl = tensor.impl();
+  if (auto* tracer = Tracer::current(); tracer && !tracer->keeps_history(tensor)) return {};
   if (impl.requires_grad) return {nullptr, tensor.impl_ptr(), 0};
   if (impl.traced) impl.traced->refresh(impl);
   if (is_outdated(impl)) refresh(impl);
@@ -80,6 +86,7 @@ std::vector<Edge> gradient_edges(const TensorList& tensors) {
 
 bool needs_gradient(const Tensor& tensor) {
   TensorImpl& impl = tensor.impl();
+  if (auto* tracer = Tracer::current(); tracer && !tracer->keeps_history(tensor)) return false;
   if (impl.requires_grad) return true;
   if (impl.traced) impl.traced->refresh(impl);
   if (is_outdated(impl)) refresh(impl);
@@ -106,6 +113,7 @@ Tensor without_history(const Tensor& tensor) {
 
 uint32_t version_of(const Tensor& tensor) {
   const TensorImpl& impl = tensor.impl();
+  if (impl.traced) return impl.traced->version();
   return impl.buffer ? impl.buffer->version.load(std::memory_order_relaxed) : 0;
 }
 

@@ -8,14 +8,21 @@ namespace sinter::autograd {
 struct State final : AutogradState {
   Edge edge;                // how the tensor came about
   uint32_t generation = 0;  // writes that changed the history; of a view: as many of its base as `edge` reflects
-  Tensor grad;              // of a leaf
+  Tensor grad;              // of a leaf, or of a tensor that retains it
   Tensor alias;             // the tensor without its history: what nodes keep, so that none owns itself
   std::string stale;        // not empty: a kept value that was overwritten; the Error of whoever reads it
-  std::vector<Hook> hooks;  // of a leaf
+  // Hooks by their numbers, empty once removed. A leaf's run when its gradient is complete; others are with the node, too.
+  std::vector<std::shared_ptr<Hook>> hooks;
+  std::vector<std::function<void(const Tensor&)>> post_hooks;  // of a leaf: after its gradient has grown
+  uint32_t hooks_version = 0;  // another for any other hooks of a leaf; 0: there never were any
+  bool retains = false;        // no leaf, and keeps its gradient
 };
 
 inline State* state_of(const TensorImpl& impl) { return static_cast<State*>(impl.autograd.get()); }
 State& ensure_state(TensorImpl& impl);
+
+// Another number whenever the hooks of the leaf have changed: a program that called them was captured with these.
+uint32_t hooks_version(const TensorImpl& leaf);
 
 // The same value without history: an eager one shares the memory and its version.
 Tensor detached(const Tensor& tensor);

@@ -34,7 +34,9 @@ std::vector<Edge> edges_of(std::span<const TensorArg> inputs) {
 }  // namespace
 
 Node::Node(std::vector<Edge> edges)
-    : sequence_(next_sequence.fetch_add(1, std::memory_order_relaxed)), edges_(std::move(edges)) {}
+    : sequence_(next_sequence.fetch_add(1, std::memory_order_relaxed)), edges_(std::move(edges)) {
+  if (auto* where = UserPosition::current()) where_ = *where;
+}
 
 Node::~Node() {
   if (doomed) {
@@ -51,6 +53,8 @@ Node::~Node() {
   doomed = nullptr;
 }
 
+std::string Node::text() const { return where_ ? name() + " (" + to_string(*where_) + ")" : name(); }
+
 bool Node::is_freed(const TensorList&) const { return released_; }
 
 void Node::release() {
@@ -63,7 +67,6 @@ void Node::release() {
 OpNode::OpNode(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, size_t results,
                const Buffer* overwritten)
     : Node(edges_of(inputs)), op_(op), attrs_(attrs), outputs_(results) {
-  if (auto* where = UserPosition::current()) where_ = *where;
   inputs_.reserve(inputs.size());
   for (auto& arg : inputs) {
     if (arg.is_scalar()) {
@@ -84,11 +87,6 @@ const Tensor& OpNode::save_result(size_t i, const Tensor& result) {
   return outputs_[i].value;
 }
 
-std::string OpNode::name() const {
-  std::string name(op_.name);
-  return where_ ? name + " (" + to_string(*where_) + ")" : name;
-}
-
 void OpNode::drop_kept(IntrusivePtr<Checkpoint> checkpoint, size_t index) {
   checkpoint_ = std::move(checkpoint);
   index_ = index;
@@ -102,7 +100,7 @@ void OpNode::take_kept() {
   auto twin = checkpoint->op_again(index_);
   check(&twin->op_ == &op_ && twin->outputs_.size() == outputs_.size(),
         "checkpoint: the second run calls {} where the first called {}: the function must do the same both times",
-        twin->name(), name());
+        twin->text(), text());
   inputs_ = std::move(twin->inputs_);
   versions_ = std::move(twin->versions_);
   outputs_ = std::move(twin->outputs_);
@@ -121,7 +119,7 @@ Tensor OpNode::hand_out(const Tensor& value, uint32_t version, const Edge& histo
     ensure_state(stale.impl()).stale = format(
         "the gradient of {} needs a value of shape {} that has been changed by an in-place write since: clone() it "
         "before the write, or use the form of the op that is not in place",
-        name(), value.sizes());
+        text(), value.sizes());
     return stale;
   }
   bool whole = value.impl().requires_grad || value.impl().autograd;
@@ -129,7 +127,7 @@ Tensor OpNode::hand_out(const Tensor& value, uint32_t version, const Edge& histo
 }
 
 TensorList OpNode::backward(TensorList grads, const std::vector<bool>& needed) {
-  check(op_.grad, "{}: no gradient can be taken: {}. Call detach() on its operands if none is meant", name(),
+  check(op_.grad, "{}: no gradient can be taken: {}. Call detach() on its operands if none is meant", text(),
         op_.no_grad_reason);
   take_kept();
   std::vector<TensorArg> inputs;

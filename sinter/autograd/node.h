@@ -36,19 +36,23 @@ class Node : public RefCounted {
   virtual bool is_freed(const TensorList& grads) const;
 
   virtual size_t results() const = 0;
-  // "mul (model.cpp:12)".
   virtual std::string name() const = 0;
+  // "mul (model.cpp:12)": the name and the user's line, where it is known.
+  std::string text() const;
   // The gradient for each edge where `needed`, of the operand's shape and dtype. `grads` is undefined where none flows.
   virtual TensorList backward(TensorList grads, const std::vector<bool>& needed) = 0;
   // Drops everything kept for the gradient; the node cannot run again.
   virtual void release();
 
-  std::vector<std::pair<uint32_t, Hook>> hooks;  // by result
+  // By result: hooks, which are empty once they are removed; and tensors that keep their gradients.
+  std::vector<std::pair<uint32_t, std::shared_ptr<Hook>>> hooks;
+  std::vector<std::pair<uint32_t, std::weak_ptr<AutogradState>>> retained;
 
  private:
   const uint64_t sequence_;
   bool released_ = false;
   std::vector<Edge> edges_;
+  std::optional<Where> where_;  // the user's line
 };
 
 // A value kept for a gradient, and the version of its memory at that time.
@@ -74,7 +78,7 @@ class OpNode final : public Node {
   void set_result_shape(const Shape& shape) { result_shape_ = shape; }
 
   size_t results() const override { return outputs_.size(); }
-  std::string name() const override;
+  std::string name() const override { return std::string(op_.name); }
   TensorList backward(TensorList grads, const std::vector<bool>& needed) override;
   void release() override;
 
@@ -84,7 +88,6 @@ class OpNode final : public Node {
 
   const Op& op_;
   Attrs attrs_;
-  std::optional<Where> where_;  // the user's line
   std::vector<TensorArg> inputs_;
   SmallVector<uint32_t, 4> versions_;
   std::vector<Saved> outputs_;

@@ -15,6 +15,8 @@ void set_history(const Tensor& tensor, Edge edge, const Tensor& alias) {
   State& state = ensure_state(tensor.impl());
   state.edge = std::move(edge);
   state.alias = alias;
+  if (state.retains && state.edge.node)
+    state.edge.node->retained.emplace_back(state.edge.index, tensor.impl().autograd);
 }
 
 // The history of a tensor that was overwritten; where it is a view, its base's changes with it.

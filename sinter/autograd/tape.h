@@ -19,6 +19,14 @@ bool is_recording(std::span<const TensorArg> inputs);
 bool is_flowing();
 int checkpoint_region();
 
+// While alive, gradients are taken that flow later: hooks of leaves and checks for NaN are for then.
+class LeafHooksLater {
+ public:
+  LeafHooksLater();
+  ~LeafHooksLater();
+  LeafHooksLater(const LeafHooksLater&) = delete;
+};
+
 // Makes the outputs remember how they came about. The op's operands are kept; an in-place write to one of them later is
 // found by its version.
 void record(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, std::span<const Tensor> outputs);

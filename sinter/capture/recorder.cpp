@@ -199,6 +199,20 @@ int Recorder::bind(Storage& storage) {
   return storage.cell;
 }
 
+namespace {
+
+// What stands for a leaf of the arguments has its hooks, for gradients that come to it inside the program.
+void take_hooks(Storage& storage) {
+  if (!storage.real.defined() || autograd::hooks_version(storage.real.impl()) == 0) return;
+  auto& real = *autograd::state_of(storage.real.impl());
+  auto& state = autograd::ensure_state(storage.root.impl());
+  state.hooks = real.hooks;
+  state.post_hooks = real.post_hooks;
+  state.hooks_version = real.hooks_version;
+}
+
+}  // namespace
+
 const Tensor& Recorder::root_of(Storage& storage) {
   if (storage.segment == segment_) return storage.root;
   storage.segment = segment_;
@@ -230,6 +244,7 @@ const Tensor& Recorder::root_of(Storage& storage) {
     target = storage.root;
     storage.root.impl().requires_grad = true;
     leaf_roots_[storage.root.impl_ptr().get()] = &storage;
+    take_hooks(storage);
     if (storage.grad.defined()) autograd::ensure_state(storage.root.impl()).grad = storage.grad;
   }
   draft_.grad_targets.push_back(target);

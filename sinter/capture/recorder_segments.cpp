@@ -1,5 +1,6 @@
 // How a segment ends: which values live on, what is written back, which question is asked; and its gradients.
 #include "sinter/autograd/paths.h"
+#include "sinter/autograd/tape.h"
 #include "sinter/base/hash.h"
 #include "sinter/capture/recorder_parts.h"
 
@@ -320,6 +321,7 @@ Joint Recorder::differentiate(Draft& draft) {
     ~Flag() { value = false; }
   } differentiating(differentiating_);
   auto gradients = [&](const TensorList& of, const TensorList& from) {
+    autograd::LeafHooksLater outside;
     return autograd::grad(of, targets, from, true, false, true);
   };
   auto leads = autograd::leads_to(results, targets);

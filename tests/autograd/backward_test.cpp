@@ -73,7 +73,7 @@ TEST(Backward, AGradientSetByTheUserIsAddedTo) {
 TEST(Backward, WhatAHookKeepsIsNotTaken) {
   Tensor x = leaf({1, 2}), seen, replaced = tensor({3.0, 4.0});
   bool replace = false;
-  autograd::register_hook(x, [&](const Tensor& g) {
+  x.register_hook([&](const Tensor& g) {
     seen = g;
     return replace ? replaced : Tensor();
   });
@@ -232,12 +232,12 @@ TEST(Backward, HooksSeeAndReplaceTheWholeGradient) {
   Tensor x = leaf({1, 2});
   Tensor y = x * 2;
   int calls = 0;
-  autograd::register_hook(x, [&](const Tensor& g) {
+  x.register_hook([&](const Tensor& g) {
     ++calls;
     EXPECT_EQ(g.to_vector<float>(), (Floats{40, 40}));
     return Tensor();
   });
-  autograd::register_hook(y, [](const Tensor& g) {
+  y.register_hook([](const Tensor& g) {
     EXPECT_EQ(g.to_vector<float>(), (Floats{2, 2}));
     return g * 10;
   });
@@ -268,7 +268,7 @@ TEST(Grad, RunsOnlyWhatTheInputsNeed) {
   Tensor x = leaf({3}), w = leaf({5});
   Tensor branch = w * 2;
   bool ran = false;
-  autograd::register_hook(branch, [&](const Tensor&) {
+  branch.register_hook([&](const Tensor&) {
     ran = true;
     return Tensor();
   });
