@@ -123,10 +123,15 @@ for name, function in {
     "hardtanh": lambda x: F.hardtanh(x, -0.5, 0.7), "leaky_relu": lambda x: F.leaky_relu(x, 0.2),
     "elu": lambda x: F.elu(x, 1.5), "selu": F.selu, "celu": lambda x: F.celu(x, 1.5),
     "softplus": lambda x: F.softplus(x, 2, 1), "logsigmoid": F.logsigmoid, "softsign": F.softsign,
-    "threshold": lambda x: F.threshold(x, 0.1, -2), "glu": lambda x: F.glu(x, 1), "tanh": torch.tanh,
+    "threshold": lambda x: F.threshold(x, 0.1, -2), "glu": lambda x: F.glu(x, 1), "hardshrink": lambda x: F.hardshrink(x, 0.4),
+    "softshrink": lambda x: F.softshrink(x, 0.4), "tanhshrink": F.tanhshrink, "softmin": lambda x: F.softmin(x, 1),
+    "rrelu_eval": lambda x: F.rrelu(x, 0.1, 0.5), "tanh": torch.tanh,
     "sigmoid": torch.sigmoid,
 }.items():
     simple(name, function, [5, 6])
+
+simple("prelu", F.prelu, [2, 3, 4], [3])
+simple("prelu_one", F.prelu, [5], [1])
 
 # --- convolutions
 simple("conv1d", lambda x, w, b: F.conv1d(x, w, b, 2, 1), [2, 3, 9], [4, 3, 3], [4])
@@ -163,6 +168,57 @@ simple("interpolate_bilinear_corners", lambda x: F.interpolate(x, size=(5, 7), m
 simple("interpolate_linear", lambda x: F.interpolate(x, scale_factor=1.5, mode="linear"), [1, 2, 6])
 simple("interpolate_bicubic", lambda x: F.interpolate(x, size=(5, 6), mode="bicubic"), [1, 1, 4, 4])
 simple("pixel_shuffle", lambda x: F.pixel_shuffle(x, 2), [1, 8, 2, 3])
+simple("pixel_unshuffle", lambda x: F.pixel_unshuffle(x, 2), [2, 2, 4, 6])
+simple("channel_shuffle", lambda x: F.channel_shuffle(x, 3), [2, 6, 4])
+simple("interpolate_nearest_exact", lambda x: F.interpolate(x, size=(5, 3), mode="nearest-exact"), [1, 2, 3, 4])
+simple("interpolate_trilinear", lambda x: F.interpolate(x, size=(3, 2, 5), mode="trilinear"), [1, 1, 2, 3, 3])
+simple("interpolate_area", lambda x: F.interpolate(x, size=(3, 2), mode="area"), [1, 2, 5, 4])
+simple("interpolate_bicubic_corners",
+       lambda x: F.interpolate(x, size=(5, 6), mode="bicubic", align_corners=True), [1, 1, 4, 4])
+simple("lp_pool1d", lambda x: F.lp_pool1d(x, 2, 3, 2), [2, 3, 8])
+simple("lp_pool2d", lambda x: F.lp_pool2d(x, 2, (2, 3), ceil_mode=True), [1, 2, 5, 6])
+simple("lp_pool3d", lambda x: F.lp_pool3d(x, 4, 2, 1), [1, 1, 3, 3, 2])
+simple("max_pool1d_with_indices", lambda x: F.max_pool1d(x, 3, 2, 1, return_indices=True), [2, 3, 9])
+simple("max_pool3d_with_indices", lambda x: F.max_pool3d(x, 2, return_indices=True), [1, 2, 4, 4, 4])
+simple("adaptive_max_pool1d", lambda x: F.adaptive_max_pool1d(x, 4, return_indices=True), [2, 3, 7])
+simple("adaptive_max_pool3d", lambda x: F.adaptive_max_pool3d(x, (2, 1, 3), return_indices=True), [1, 1, 3, 2, 4])
+
+
+def unpooled(pool, unpool, *arguments, **options):
+    def run(x):
+        y, indices = pool(x, *arguments, return_indices=True)
+        return unpool(2 * y, indices, *arguments, **options)
+
+    return run
+
+
+simple("max_unpool1d", unpooled(F.max_pool1d, F.max_unpool1d, 2, 2, output_size=[1, 2, 9]), [1, 2, 9])
+simple("max_unpool2d", unpooled(F.max_pool2d, F.max_unpool2d, 2), [1, 2, 4, 6])
+simple("max_unpool3d", unpooled(F.max_pool3d, F.max_unpool3d, 2), [1, 1, 2, 4, 4])
+simple("im2col", lambda x: F.unfold(x, (2, 3), (1, 2), (1, 0), (2, 1)), [2, 3, 5, 6])
+simple("im2col_unbatched", lambda x: F.unfold(x, 2), [2, 3, 4])
+simple("col2im", lambda x: F.fold(x, (4, 5), (2, 3), 1, (1, 0), (2, 1)), [2, 12, 9])
+
+# --- reading at given positions
+
+
+def sampled(mode, padding, corners, *sizes):
+    """A grid that also leaves the input, on either side and by more than its size."""
+    name = f"grid_sample_{mode}_{padding}{'_corners' if corners else ''}{'_3d' if len(sizes[0]) == 5 else ''}"
+    held = Fixed if mode == "nearest" else lambda grid: grid  # whose gradient is zero, and here none
+    case(name, lambda draw: [draw.normal(*sizes[0]), held(draw.uniform(-2.6, 2.6, *sizes[1]))],
+         lambda x, g: F.grid_sample(x, g, mode, padding, corners))
+
+
+for padding in ["zeros", "border", "reflection"]:
+    for corners in [False, True]:
+        for mode in ["bilinear", "nearest", "bicubic"]:
+            sampled(mode, padding, corners, [2, 3, 4, 5], [2, 3, 4, 2])
+    sampled("bilinear", padding, False, [1, 2, 3, 4, 5], [1, 2, 3, 2, 3])
+sampled("nearest", "zeros", True, [1, 2, 3, 4, 5], [1, 2, 3, 2, 3])
+simple("affine_grid", lambda t: F.affine_grid(t, [2, 3, 4, 5], align_corners=False), [2, 2, 3])
+simple("affine_grid_corners", lambda t: F.affine_grid(t, [2, 3, 1, 5], align_corners=True), [2, 2, 3])
+simple("affine_grid_3d", lambda t: F.affine_grid(t, [1, 2, 2, 3, 4], align_corners=False), [1, 3, 4])
 
 # --- attention
 Q, K, V = [2, 2, 4, 6], [2, 2, 5, 6], [2, 2, 5, 3]
@@ -217,6 +273,54 @@ case("kl_div_log",
      lambda x, t: F.kl_div(x, t, reduction="sum", log_target=True))
 simple("cosine_similarity", F.cosine_similarity, [3, 4], [3, 4])
 
+simple("pairwise_distance", lambda a, b: F.pairwise_distance(a, b, 3, keepdim=True), [3, 4], [3, 4])
+simple("poisson_nll_loss", F.poisson_nll_loss, [3, 4], [3, 4])
+case("poisson_nll_loss_full", lambda draw: [draw.uniform(0.5, 3, 3, 4), Fixed(draw.integers(5, 3, 4).float())],
+     lambda x, t: F.poisson_nll_loss(x, t, log_input=False, full=True, reduction="sum"))
+case("gaussian_nll_loss", lambda draw: [draw.normal(3, 4), draw.normal(3, 4), draw.uniform(0.2, 2, 3, 4)],
+     F.gaussian_nll_loss)
+case("gaussian_nll_loss_full", lambda draw: [draw.normal(3, 4), draw.normal(3, 4), draw.uniform(0.2, 2, 3)],
+     lambda x, t, v: F.gaussian_nll_loss(x, t, v, full=True, eps=0.5, reduction="none"))
+
+
+def signs(draw, *shape):
+    return Fixed(2.0 * draw.mask(*shape) - 1)
+
+
+case("hinge_embedding_loss", lambda draw: [draw.normal(3, 4), signs(draw, 3, 4)],
+     lambda x, t: F.hinge_embedding_loss(x, t, 0.7))
+case("margin_ranking_loss", lambda draw: [draw.normal(5), draw.normal(5), signs(draw, 5)],
+     lambda a, b, t: F.margin_ranking_loss(a, b, t, 0.3))
+case("soft_margin_loss", lambda draw: [draw.normal(3, 4), signs(draw, 3, 4)], F.soft_margin_loss)
+case("cosine_embedding_loss", lambda draw: [draw.normal(6, 4), draw.normal(6, 4), signs(draw, 6)],
+     lambda a, b, t: F.cosine_embedding_loss(a, b, t, -0.2, reduction="sum"))
+simple("triplet_margin_loss", F.triplet_margin_loss, [3, 4], [3, 4], [3, 4])
+simple("triplet_margin_loss_swap", lambda a, p, n: F.triplet_margin_loss(a, p, n, 2, 1, swap=True, reduction="none"),
+       [3, 4], [3, 4], [3, 4])
+simple("triplet_margin_with_distance_loss",
+       lambda a, p, n: F.triplet_margin_with_distance_loss(
+           a, p, n, distance_function=lambda x, y: 1 - F.cosine_similarity(x, y), margin=0.5),
+       [3, 4], [3, 4], [3, 4])
+case("multi_margin_loss", classes, F.multi_margin_loss)
+case("multi_margin_loss_weight", weighted_classes,
+     lambda x, t, w: F.multi_margin_loss(x, t, 2, 0.5, w, reduction="sum"))
+case("multilabel_margin_loss",
+     lambda draw: [draw.normal(2, 4), torch.tensor([[3, 0, -1, 1], [-1, 2, 0, 1]])], F.multilabel_margin_loss)
+case("multilabel_soft_margin_loss",
+     lambda draw: [draw.normal(3, 4), draw.mask(3, 4).float(), Fixed(draw.uniform(0.5, 2, 4))],
+     F.multilabel_soft_margin_loss)
+
+# --- bags
+BAG = torch.tensor([1, 4, 0, 2, 2, 5, 1])
+OFFSETS = torch.tensor([0, 3, 3, 5])
+for mode in ["sum", "mean", "max"]:
+    case(f"embedding_bag_{mode}", lambda draw: [draw.normal(6, 3), BAG, OFFSETS],
+         lambda w, i, o, mode=mode: F.embedding_bag(i, w, o, mode=mode))
+    case(f"embedding_bag_{mode}_padding", lambda draw: [draw.normal(6, 3), draw.integers(6, 4, 3)],
+         lambda w, i, mode=mode: F.embedding_bag(i, w, mode=mode, padding_idx=2))
+case("embedding_bag_weights", lambda draw: [draw.normal(6, 3), BAG, torch.tensor([0, 3, 7]), draw.normal(7)],
+     lambda w, i, o, p: F.embedding_bag(i, w, o, mode="sum", per_sample_weights=p, include_last_offset=True))
+
 # --- rearranging
 simple("cat", lambda a, b: torch.cat([a, b], 1), [2, 3], [2, 4])
 simple("stack", lambda a, b: torch.stack([a, b], -1), [2, 3], [2, 3])
@@ -239,6 +343,9 @@ simple("movedim", lambda x: torch.movedim(x, (0, 2), (1, 0)), [2, 3, 4])
 simple("pad_constant", lambda x: F.pad(x, (1, 2, 0, 1), value=1.5), [2, 3])
 simple("pad_reflect", lambda x: F.pad(x, (2, 1), mode="reflect"), [1, 2, 4])
 simple("pad_replicate", lambda x: F.pad(x, (2, 1, 0, 3), mode="replicate"), [1, 2, 3, 3])
+simple("pad_reflect_3d", lambda x: F.pad(x, (1, 0, 1, 2, 0, 1), mode="reflect"), [1, 1, 2, 3, 3])
+simple("pad_replicate_3d", lambda x: F.pad(x, (1, 0, 1, 2, 0, 1), mode="replicate"), [1, 1, 2, 3, 3])
+simple("pad_circular_2d", lambda x: F.pad(x, (2, 1, 0, 3), mode="circular"), [1, 2, 3, 3])
 simple("pad_circular", lambda x: F.pad(x, (2, 1), mode="circular"), [1, 2, 4])
 simple("tril", lambda x: torch.tril(x, -1), [4, 4])
 simple("meshgrid", lambda a, b: torch.meshgrid(a, b, indexing="xy"), [2], [3])
@@ -328,6 +435,173 @@ case("take_along_dim", lambda draw: [draw.normal(3, 4), draw.integers(4, 1, 2)],
      lambda x, i: torch.take_along_dim(x, i, 1))
 case("embedding", lambda draw: [draw.normal(6, 3), draw.integers(6, 2, 4)],
      lambda w, i: F.embedding(i, w, padding_idx=2))
+
+
+# --- joining, taking apart, diagonals
+simple("hstack", lambda a, b: torch.hstack([a, b]), [2, 3], [2, 1])
+simple("hstack_vectors", lambda a, b: torch.hstack([a, b]), [3], [2])
+simple("vstack", lambda a, b: torch.vstack([a, b]), [3], [2, 3])
+simple("dstack", lambda a, b: torch.dstack([a, b]), [3], [3])
+simple("column_stack", lambda a, b: torch.column_stack([a, b]), [3], [3, 2])
+simple("block_diag", lambda a, b, c: torch.block_diag(a, b, c), [2, 3], [2], [])
+simple("cartesian_prod", lambda a, b: torch.cartesian_prod(a, b), [2], [3])
+simple("combinations", lambda x: torch.combinations(x, 3), [5])
+simple("combinations_replaced", lambda x: torch.combinations(x, 2, True), [3])
+simple("atleast_3d", lambda x: torch.atleast_3d(x), [4])
+simple("diag_vector", lambda x: torch.diag(x, 1), [3])
+simple("diag_matrix", lambda x: torch.diag(x, -1), [4, 3])
+simple("diag_embed", lambda x: torch.diag_embed(x, -1, 0, 2), [2, 3])
+simple("diagflat", lambda x: torch.diagflat(x, 1), [2, 2])
+simple("tensor_split", lambda x: torch.tensor_split(x, 3, 1), [2, 7])
+simple("tensor_split_at", lambda x: torch.tensor_split(x, (1, 4)), [6, 2])
+simple("hsplit", lambda x: torch.hsplit(x, 2), [2, 4])
+simple("fliplr", torch.fliplr, [2, 3])
+simple("broadcast_tensors", lambda a, b: torch.broadcast_tensors(a, b), [3, 1], [4])
+case("put", lambda draw: [draw.normal(3, 4), Fixed(torch.tensor([[1, 7], [3, 11]])), draw.normal(2, 2)],
+     lambda x, i, v: x.put(i, v))
+case("put_accumulate", lambda draw: [draw.normal(3, 4), draw.integers(12, 9), draw.normal(9)],
+     lambda x, i, v: x.put(i, v, accumulate=True))
+case("index_reduce_amax", lambda draw: [draw.normal(3, 4), draw.integers(3, 5), draw.normal(5, 4)],
+     lambda x, i, v: x.index_reduce(0, i, v, "amax"))
+case("index_reduce_mean", lambda draw: [draw.normal(3, 4), draw.integers(4, 6), draw.normal(3, 6)],
+     lambda x, i, v: x.index_reduce(1, i, v, "mean", include_self=False))
+case("scatter_multiply", lambda draw: [Fixed(draw.normal(3, 4)), draw.integers(4, 3, 5), Fixed(draw.normal(3, 5))],
+     lambda x, i, v: x.scatter(1, i, v, reduce="multiply"))
+
+# --- more of element by element
+odd_values = lambda draw: [torch.tensor([1.5, -2.25, 0.0, float("inf"), -float("inf"), float("nan")])]
+case("nan_to_num", lambda draw: [Fixed(odd_values(draw)[0])], lambda x: torch.nan_to_num(x, 0.5, 7, -8))
+simple("nan_to_num_grad", lambda x: torch.nan_to_num(torch.where(x > 0, x, float("nan")), 2), [7])
+case("isneginf", odd_values, lambda x: (torch.isneginf(x.detach()), torch.isposinf(x.detach()), torch.isreal(x.detach())))
+case("signbit", lambda draw: [Fixed(torch.tensor([1.5, -0.0, 0.0, -3]))], torch.signbit)
+simple("frac", lambda x: torch.frac(3 * x), [7])
+case("frexp", lambda draw: [torch.tensor([0.75, -8.0, 0.0, 1e-3, 3.5e5, 1.0, 0.5, 2.0])],
+     lambda x: (torch.frexp(x)[0], torch.frexp(x)[1]))
+simple("deg2rad", lambda x: torch.deg2rad(torch.rad2deg(x) * 2), [5])
+case("sinc", lambda draw: [torch.cat([draw.normal(5), torch.zeros(1)])], torch.sinc)
+case("logit", lambda draw: [draw.uniform(0.05, 0.95, 3, 4)], torch.logit)
+case("logit_eps", lambda draw: [draw.uniform(0, 1, 3, 4)], lambda x: torch.logit(x, 0.3))
+simple("round_decimals", lambda x: torch.round(100 * x.detach(), decimals=-1), [5])
+case("float_power", lambda draw: [draw.uniform(0.2, 2, 3, 4), draw.normal(4)], torch.float_power)
+simple("ldexp", torch.ldexp, [4], [4])
+simple("logaddexp2", torch.logaddexp2, [3, 4], [4])
+case("heaviside", lambda draw: [Fixed(torch.tensor([-1.5, 0.0, 2.0])), Fixed(torch.tensor([0.5]))], torch.heaviside)
+case("isin", lambda draw: [draw.integers(9, 3, 4), draw.integers(9, 3)], torch.isin)
+case("isin_many", lambda draw: [draw.integers(90, 3, 4), draw.integers(90, 40)],
+     lambda x, t: torch.isin(x, t, invert=True))
+simple("clip", lambda x: torch.clip(x, -0.5, 0.7), [3, 4])
+
+# --- neighbours, more scans and orderings
+simple("diff", lambda x: torch.diff(x, 2, 0), [5, 2])
+simple("diff_joined", lambda x, a, b: torch.diff(x, prepend=a, append=b), [2, 3], [2, 1], [2, 2])
+simple("cummax", lambda x: torch.cummax(x, 1), [3, 6])
+simple("cummin", lambda x: torch.cummin(x, 0), [5, 2])
+case("cummax_ties", lambda draw: [draw.integers(3, 9)], lambda x: torch.cummax(x, 0))
+simple("logcumsumexp", lambda x: torch.logcumsumexp(5 * x, 1), [3, 6])
+simple("trapezoid", lambda y: torch.trapezoid(y, dx=0.5, dim=0), [5, 3])
+simple("trapezoid_at", lambda y, x: torch.trapezoid(y, x, dim=0), [5, 3], [5])
+simple("cumulative_trapezoid", lambda y: torch.cumulative_trapezoid(y), [3, 4])
+simple("cumulative_trapezoid_at", lambda y, x: torch.cumulative_trapezoid(y, x), [3, 4], [3, 4])
+simple("gradient", lambda x: torch.gradient(x, spacing=0.5), [4, 3])
+simple("gradient_edges", lambda x: torch.gradient(x, spacing=(2.0,), dim=1, edge_order=2), [3, 5])
+case("gradient_at", lambda draw: [draw.normal(5, 3), Fixed(torch.tensor([0.0, 0.5, 0.75, 2.0, 3.5]))],
+     lambda x, t: torch.gradient(x, spacing=(t,), dim=0, edge_order=2))
+simple("msort", torch.msort, [5, 2])
+case("nanmedian", lambda draw: [torch.where(draw.normal(3, 6) > 0.7, float("nan"), draw.normal(3, 6))],
+     lambda x: torch.nanmedian(x, 1))
+case("mode", lambda draw: [draw.integers(4, 3, 9)], lambda x: torch.mode(x, 1))
+simple("quantile", lambda x: torch.quantile(x, torch.tensor([0.1, 0.5, 0.9], dtype=x.dtype), 1), [3, 6])
+simple("quantile_all", lambda x: torch.quantile(x, 0.3, interpolation="higher"), [3, 6])
+simple("quantile_keepdim", lambda x: torch.quantile(x, 0.75, 0, True, interpolation="midpoint"), [5, 2])
+case("nanquantile", lambda draw: [torch.where(draw.normal(3, 6) > 0.7, float("nan"), draw.normal(3, 6))],
+     lambda x: torch.nanquantile(x, 0.4, 1))
+case("histc", lambda draw: [Fixed(draw.normal(40))], lambda x: torch.histc(x, 6))
+case("histc_range", lambda draw: [Fixed(draw.normal(40))], lambda x: torch.histc(x, 5, -1, 1))
+case("histogram", lambda draw: [Fixed(draw.normal(40)), Fixed(draw.uniform(0, 1, 40))],
+     lambda x, w: torch.histogram(x, 5, weight=w, density=True))
+case("histogram_edges", lambda draw: [Fixed(draw.normal(40)), Fixed(torch.tensor([-1.0, 0, 0.25, 2]))],
+     lambda x, e: torch.histogram(x, e))
+case("unique_consecutive", lambda draw: [draw.integers(2, 12)],
+     lambda x: torch.unique_consecutive(x, return_inverse=True, return_counts=True))
+case("unique_consecutive_dim", lambda draw: [draw.integers(2, 2, 8)],
+     lambda x: torch.unique_consecutive(x, return_inverse=True, return_counts=True, dim=1))
+case("unique_dim", lambda draw: [draw.integers(2, 2, 8)],
+     lambda x: torch.unique(x, return_inverse=True, return_counts=True, dim=1))
+case("bincount_weights", lambda draw: [draw.integers(5, 12), Fixed(draw.normal(12))], torch.bincount)
+case("searchsorted_side", lambda draw: [torch.tensor([5, 1, 3]), torch.tensor([1, 4, 3]), torch.tensor([1, 2, 0])],
+     lambda s, v, o: torch.searchsorted(s, v, out_int32=True, side="right", sorter=o))
+
+# --- more reductions
+case("nanmean", lambda draw: [torch.where(draw.normal(3, 6) > 0.7, float("nan"), draw.normal(3, 6))],
+     lambda x: torch.nanmean(x, 1))
+case("aminmax", lambda draw: [Fixed(draw.normal(3, 5))], lambda x: torch.aminmax(x, dim=1))
+simple("std_mean", lambda x: torch.std_mean(x, 1), [3, 5])
+simple("cov", lambda x: torch.cov(x), [3, 6])
+case("cov_weights", lambda draw: [draw.normal(3, 6), draw.integers(4, 6) + 1, Fixed(draw.uniform(0.5, 2, 6))],
+     lambda x, f, a: torch.cov(x, correction=0, fweights=f, aweights=a))
+simple("corrcoef", lambda x: torch.corrcoef(x), [3, 6])
+
+# --- numbers alone
+case("logspace", lambda draw: [], lambda: torch.logspace(-1, 2, 7, 2))
+case("tril_indices", lambda draw: [], lambda: (torch.tril_indices(3, 4, 1), torch.triu_indices(4, 3, -1)))
+
+# --- linear algebra
+def spd(x):
+    """Symmetric and positive-definite."""
+    return x @ x.mT + torch.eye(x.shape[-1], dtype=x.dtype)
+
+
+la = torch.linalg
+simple("solve", la.solve, [2, 3, 3], [3, 2])
+simple("solve_vector", la.solve, [2, 3, 3], [2, 3])
+simple("solve_right", lambda a, b: la.solve(a, b, left=False), [3, 3], [2, 3])
+simple("solve_triangular", lambda a, b: la.solve_triangular(a, b, upper=True, left=False, unitriangular=True), [3, 3], [2, 3])
+simple("inv", la.inv, [2, 3, 3])
+simple("det", la.det, [2, 4, 4])
+simple("slogdet", lambda a: la.slogdet(a)[1], [2, 3, 3])
+simple("logdet", lambda a: torch.logdet(spd(a)), [3, 3])
+simple("cholesky", lambda a: la.cholesky(spd(a)), [2, 3, 3])
+case("cholesky_leaf", lambda draw: [spd(draw.normal(3, 3))], lambda a: la.cholesky(a, upper=True))
+simple("cholesky_solve", lambda b, a: torch.cholesky_solve(b, torch.tril(a) + 3 * torch.eye(3)), [2, 3, 2], [3, 3])
+simple("cholesky_inverse", lambda a: torch.cholesky_inverse(torch.tril(a) + 3 * torch.eye(3)), [3, 3])
+simple("qr", lambda a: list(la.qr(a)), [2, 4, 3])
+simple("qr_wide", lambda a: list(la.qr(a, "complete")), [2, 3, 5])
+simple("svd_rebuilt", lambda a: (lambda u, s, vh: [u * s.sqrt().unsqueeze(-2) @ vh, s])(*la.svd(a, full_matrices=False)), [2, 4, 3])
+simple("svdvals", la.svdvals, [2, 3, 4])
+simple("eigh_rebuilt", lambda a: (lambda w, v: [v * torch.sin(w).unsqueeze(-2) @ v.mT, w])(*la.eigh(a + a.mT)), [2, 3, 3])
+case("eigvalsh_leaf", lambda draw: [spd(draw.normal(3, 3))], lambda a: la.eigvalsh(a, UPLO="U"))
+simple("pinv", la.pinv, [2, 3, 4])
+simple("pinv_hermitian", lambda a: la.pinv(a + a.mT, hermitian=True), [3, 3])
+simple("lstsq", lambda a, b: la.lstsq(a, b).solution, [2, 5, 3], [2, 5, 2])
+simple("lu", lambda a: list(la.lu(a)), [2, 4, 3])
+simple("lu_solve", lambda a, b: la.lu_solve(*la.lu_factor(a), b, adjoint=True), [3, 3], [3, 2])
+simple("matrix_power", lambda a: [la.matrix_power(a, 5), la.matrix_power(a, -2)], [2, 3, 3])
+simple("matrix_exp", la.matrix_exp, [2, 3, 3])
+simple("matrix_rank", lambda a: la.matrix_rank(torch.cat([a, a], 0)), [3, 5])
+simple("cond", lambda a: [la.cond(a), la.cond(a.detach(), 1), la.cond(a.detach(), "fro"), la.cond(a, -2)], [2, 3, 3])
+simple("matrix_norms", lambda a: [la.matrix_norm(a), la.matrix_norm(a, "nuc"), la.matrix_norm(a, 2, dim=(0, 2), keepdim=True),
+                                  la.matrix_norm(a, -1), la.matrix_norm(a, float("inf"), dim=(2, 0))], [3, 2, 4])
+simple("linalg_norm", lambda a: [la.norm(a), la.norm(a, 1), la.norm(a, 3, dim=1), la.norm(a, "fro", dim=(0, 1), keepdim=True)], [3, 4])
+simple("multi_dot", lambda a, b, c: la.multi_dot([a, b, c]), [5], [5, 2], [2, 4])
+simple("cross", lambda a, b: [la.cross(a, b, dim=0), torch.cross(a, b, dim=0)], [3, 4], [3, 4])
+simple("vecdot", la.vecdot, [2, 3, 4], [3, 4])
+case("householder_product", lambda draw: [draw.normal(2, 4, 3), draw.uniform(0.5, 1.5, 2, 2)], la.householder_product)
+simple("tensorinv", lambda a: la.tensorinv(a, 1), [4, 2, 2])
+simple("tensorsolve", la.tensorsolve, [2, 2, 4], [2, 2])
+simple("vander", lambda x: la.vander(x, N=4), [2, 3])
+simple("triangular_solve", lambda b, a: torch.triangular_solve(b, a, upper=False, transpose=True).solution, [3, 2], [3, 3])
+simple("trace", torch.trace, [3, 4])
+simple("kron", torch.kron, [2, 3], [3, 1, 2])
+simple("addr", lambda i, a, b: torch.addr(i, a, b, beta=2, alpha=0.5), [3, 4], [3], [4])
+simple("addbmm", lambda i, a, b: torch.addbmm(i, a, b, beta=2, alpha=0.5), [2, 5], [3, 2, 4], [3, 4, 5])
+simple("inner", torch.inner, [2, 3, 4], [5, 4])
+simple("tensordot_count", lambda a, b: torch.tensordot(a, b, 2), [2, 3, 4], [3, 4, 5])
+simple("cdist", lambda a, b: [torch.cdist(a.detach(), b.detach(), 0.0)] + [
+    torch.cdist(a, b, p) for p in (1.0, 2.0, 2.5, float("inf"))], [2, 3, 4], [5, 4])
+simple("cdist_product", torch.cdist, [30, 4], [3, 4])
+simple("pdist", lambda a: [F.pdist(a), F.pdist(a, 1)], [5, 3])
+simple("dist", lambda a, b: [torch.dist(a, b), torch.dist(a, b, 3)], [3, 4], [4])
+simple("renorm", lambda a: torch.renorm(a, 2, 1, 1.5), [3, 4, 2])
 
 
 def record(name, tensors):

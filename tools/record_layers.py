@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Records what PyTorch's recurrent layers, its CTC loss and its parametrizations give, with gradients, in layers.safetensors.
+"""Records what PyTorch's layers, its CTC loss and its parametrizations give, with gradients, in layers.safetensors.
 
     python3 tools/record_layers.py
 
@@ -66,6 +66,56 @@ def recurrent(name, tensors):
     differentiated(name, module(*args), inputs, module, tensors)
 
 
+IMAGE = [2, 4, 6, 5]
+# Layers of tensors of these shapes; what is random is not training.
+LAYERS = {
+    "conv_reflect": (nn.Conv2d(4, 3, 3, padding=(1, 2), padding_mode="reflect"), IMAGE),
+    "conv_same_circular": (nn.Conv1d(2, 3, 4, padding="same", padding_mode="circular"), [2, 2, 7]),
+    "conv_replicate": (nn.Conv3d(1, 2, 2, padding=1, padding_mode="replicate"), [1, 1, 3, 2, 3]),
+    "max_pool3d": (nn.MaxPool3d(2, stride=1), [1, 2, 3, 3, 4]),
+    "avg_pool3d": (nn.AvgPool3d(2, stride=1, padding=1, count_include_pad=False), [1, 2, 3, 3, 4]),
+    "avg_pool2d_divisor": (nn.AvgPool2d(2, divisor_override=3), IMAGE),
+    "lp_pool2d": (nn.LPPool2d(2, 2), IMAGE),
+    "adaptive_max_pool2d": (nn.AdaptiveMaxPool2d((3, 2)), IMAGE),
+    "adaptive_avg_pool3d": (nn.AdaptiveAvgPool3d(2), [1, 2, 3, 3, 4]),
+    "reflection_pad2d": (nn.ReflectionPad2d((2, 1, 0, 3)), IMAGE),
+    "replication_pad1d": (nn.ReplicationPad1d(2), [2, 3, 4]),
+    "circular_pad2d": (nn.CircularPad2d(1), IMAGE),
+    "constant_pad3d": (nn.ConstantPad3d(1, 0.5), [1, 1, 2, 3, 2]),
+    "zero_pad2d": (nn.ZeroPad2d((1, 0, -1, 2)), IMAGE),
+    "upsample": (nn.Upsample(scale_factor=2, mode="bilinear", align_corners=True), IMAGE),
+    "pixel_shuffle": (nn.PixelShuffle(2), IMAGE),
+    "unfold": (nn.Unfold((2, 3), padding=1, stride=2), IMAGE),
+    "fold": (nn.Fold((4, 5), (2, 2)), [2, 8, 12]),
+    "instance_norm": (nn.InstanceNorm2d(4, affine=True), IMAGE),
+    "instance_norm_tracked": (nn.InstanceNorm1d(3, track_running_stats=True), [2, 3, 5]),
+    "local_response_norm": (nn.LocalResponseNorm(2, alpha=0.1), IMAGE),
+    "prelu": (nn.PReLU(4), IMAGE),
+    "rrelu": (nn.RReLU().eval(), IMAGE),
+    "softmax2d": (nn.Softmax2d(), IMAGE),
+    "hardshrink": (nn.Hardshrink(), IMAGE),
+    "bilinear": (nn.Bilinear(3, 4, 2), [5, 3], [5, 4]),
+    "cosine_similarity": (nn.CosineSimilarity(dim=1), [3, 4], [3, 4]),
+    "pairwise_distance": (nn.PairwiseDistance(), [3, 4], [3, 4]),
+    "huber_loss": (nn.HuberLoss(reduction="sum", delta=0.5), [3, 4], [3, 4]),
+    "triplet_margin_loss": (nn.TripletMarginLoss(margin=0.5), [3, 4], [3, 4], [3, 4]),
+    "attention_kv": (nn.MultiheadAttention(4, 2, kdim=3, vdim=5, add_bias_kv=True, add_zero_attn=True, batch_first=True),
+                     [2, 3, 4], [2, 5, 3], [2, 5, 5]),
+    "encoder": (nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, 8, 0, norm_first=True), 2), [3, 2, 4]),
+    "decoder": (nn.TransformerDecoder(nn.TransformerDecoderLayer(4, 2, 8, 0, "gelu"), 2), [3, 2, 4], [5, 2, 4]),
+    "transformer": (nn.Transformer(4, 2, 1, 2, 8, 0, batch_first=True), [2, 5, 4], [2, 3, 4]),
+}
+
+
+def layer(name, tensors):
+    module, *sizes = LAYERS[name]
+    module = module.double()
+    fill_parameters(module)
+    inputs = [torch.sin(ramp(-2, 3 + i, *size)).requires_grad_() for i, size in enumerate(sizes)]
+    differentiated(name, module(*inputs), inputs, module, tensors)
+    tensors |= {f"{name}/buffer/{key}": b.float() for key, b in module.named_buffers() if b.is_floating_point()}
+
+
 # Of three sequences the second is as short as it can be and the third too short; the fourth has nothing to say.
 TARGETS = torch.tensor([[1, 2, 3], [2, 2, 0], [3, 3, 3], [0, 0, 0]])
 CTC = {
@@ -126,6 +176,8 @@ def main():
     tensors = {}
     for name in RECURRENT:
         recurrent(name, tensors)
+    for name in LAYERS:
+        layer(name, tensors)
     for name, options in CTC.items():
         ctc(name, options, tensors)
     more_ctc(tensors)

@@ -33,6 +33,7 @@ OURS = {
     "input": "a value of the graph, not a computation",
     "scalar": "a value of the graph, not a computation",
     "rand": "its random numbers are a generator of our own",
+    "rand_words": "its random numbers are a generator of our own",
     "randn": "its random numbers are a generator of our own",
     "randint": "its random numbers are a generator of our own",
     "write": "what a captured in-place write becomes; PyTorch has no such op",
@@ -159,6 +160,32 @@ def window_sum(x, a):
     return y.reshape(list(x.shape[:-n]) + a["size"])
 
 
+def windows(x, a, back):
+    """F.unfold and F.fold of images; one dimension counts as an image of height 1."""
+    x, n = x[0], len(a["kernel"])
+    size, kernel, dilation, stride = ([1] * (2 - n) + a[key] for key in ("size", "kernel", "dilation", "stride"))
+    padding = [0] * (2 - n) + a["padding"]
+    counts = [(s + 2 * p - d * (k - 1) - 1) // t + 1 for s, p, d, k, t in zip(size, padding, dilation, kernel, stride)]
+    lead = list(x.shape[:-2 * n if back else -n])
+    images = math.prod(lead)
+    if back:
+        if images == 0:
+            return x.new_zeros(lead + a["size"])
+        columns = x.double().reshape(images, math.prod(kernel), math.prod(counts))
+        y = F.fold(columns, size, kernel, dilation, padding, stride)
+        return y.reshape(lead + a["size"]).to(x.dtype)
+    shape = lead + a["kernel"] + counts[2 - n:]
+    if images == 0:
+        return x.new_zeros(shape)
+    return F.unfold(x.double().reshape([images, 1] + size), kernel, dilation, padding, stride).reshape(shape).to(x.dtype)
+
+
+def arange_end(x, a):
+    """Between the last element and the next; whole for integers, of which PyTorch drops fractions."""
+    count = a["size"][0]
+    return x[0] + x[1] * (count - (0.5 if count and a["dtype"].is_floating_point else 0))
+
+
 def adaptive_sum(x, a):
     size, n = a["size"], len(a["size"])
     pool = {1: F.adaptive_avg_pool1d, 2: F.adaptive_avg_pool2d, 3: F.adaptive_avg_pool3d}[n]
@@ -249,7 +276,40 @@ def rms_norm(x, a):
     return row_norm(x, a, norm)
 
 
+def philox(counter, seed, offset):
+    """The four words of a counter: Philox4x32-10."""
+    low = 0xffffffff
+    c, k = [counter & low, counter >> 32 & low, offset & low, offset >> 32 & low], [seed & low, seed >> 32 & low]
+    for _ in range(10):
+        a, b = c[0] * 0xd2511f53, c[2] * 0xcd9e8d57
+        c = [b >> 32 ^ c[1] ^ k[0], b & low, a >> 32 ^ c[3] ^ k[1], a & low]
+        k = [k[0] + 0x9e3779b9 & low, k[1] + 0xbb67ae85 & low]
+    return c
+
+
+def kept_weights(weights, draw, p):
+    """What dropout multiplies attention's weights by: a counter is for four keys of a row."""
+    seed, offset = (int(x) for x in draw)
+    keys, rows = weights.shape[-1], weights[..., 0].numel()
+    counters = -(-keys // 4)
+    words = [[word for c in range(counters) for word in philox(row * counters + c, seed, offset)][:keys]
+             for row in range(rows)]
+    uniform = (torch.tensor(words, dtype=torch.int64) >> 8).to(torch.float64) * 2.0 ** -24
+    return (uniform.to(torch.float32) >= torch.tensor(p, dtype=torch.float32)).reshape(weights.shape).to(weights.dtype) / (1 - p)
+
+
+def without_draw(x, a):
+    """The operands but for seed and offset, and these."""
+    return (x[:-2], x[-2:]) if a.get("dropout_p") else (x, None)
+
+
 def attention(x, a):
+    x, draw = without_draw(x, a)
+    if draw:
+        group = x[0].shape[-3] // x[2].shape[-3]
+        weights = torch.softmax(attention_scores(x[0], x[1], x[3] if len(x) > 3 else None, a), -1)
+        weights = torch.nan_to_num(weights, nan=0.0) * kept_weights(weights, draw, a["dropout_p"])
+        return weights @ x[2].repeat_interleave(group, -3)
     return F.scaled_dot_product_attention(*x[:3], attn_mask=x[3] if len(x) > 3 else None,
                                           is_causal=a.get("is_causal", False), scale=a.get("scale"),
                                           enable_gqa=a.get("enable_gqa", False))
@@ -268,20 +328,63 @@ def attention_scores(q, k, mask, a):
 
 
 def attention_forward(x, a):
-    log_sums = torch.logsumexp(attention_scores(x[0], x[1], x[3] if len(x) > 3 else None, a), -1)
+    tensors, _ = without_draw(x, a)
+    log_sums = torch.logsumexp(attention_scores(x[0], x[1], tensors[3] if len(tensors) > 3 else None, a), -1)
     return attention(x, a), log_sums.masked_fill(log_sums == -math.inf, math.inf)
 
 
 def attention_backward(x, a):
     """The gradients of the scores' own formula, with the given logarithms and means."""
+    x, draw = without_draw(x, a)
     q, k, v, log_sums, means, grad = x[:6]
     group = q.shape[-3] // k.shape[-3] if a.get("enable_gqa") else 1
     spread = (lambda t: t.repeat_interleave(group, -3)) if group > 1 else (lambda t: t)
     gather = (lambda t: t.unflatten(-3, (-1, group)).sum(-3)) if group > 1 else (lambda t: t)
     weights = torch.exp(attention_scores(q, k, x[6] if len(x) > 6 else None, a) - log_sums.unsqueeze(-1))
-    flow = weights * (grad @ spread(v).transpose(-2, -1) - means.unsqueeze(-1))
+    kept = kept_weights(weights, draw, a["dropout_p"]) if draw else 1
+    flow = weights * (kept * (grad @ spread(v).transpose(-2, -1)) - means.unsqueeze(-1))
+    weights = weights * kept
     flow = flow * float(a.get("scale", 1 / math.sqrt(q.shape[-1])))
     return flow @ spread(k), gather(flow.transpose(-2, -1) @ q), gather(weights.transpose(-2, -1) @ grad)
+
+
+def turned(vectors):
+    """1 or -1 for each column: the sign that makes its first element of more than 0.6 of the largest magnitude positive."""
+    if not vectors.numel():
+        return vectors.new_ones(vectors.shape[:-2] + vectors.shape[-1:])
+    large = vectors.abs() > 0.6 * vectors.abs().amax(-2, keepdim=True)
+    first = torch.take_along_dim(vectors, large.int().argmax(-2, keepdim=True), -2).squeeze(-2)
+    return torch.where(first < 0, -1.0, 1.0).to(vectors.dtype)
+
+
+def eigh(x, a):
+    if not a.get("vectors", True):
+        return torch.linalg.eigvalsh(x[0])
+    values, vectors = torch.linalg.eigh(x[0])
+    return values, vectors * turned(vectors).unsqueeze(-2)
+
+
+def svd(x, a):
+    if not a.get("vectors", True):
+        return torch.linalg.svdvals(x[0])
+    u, s, vt = torch.linalg.svd(x[0], full_matrices=False)
+    return u * turned(u).unsqueeze(-2), s, vt * turned(u).unsqueeze(-1)
+
+
+def qr(x, a):
+    q, r = torch.linalg.qr(x[0], mode="r" if a.get("only_r") else "complete" if a.get("complete") else "reduced")
+    return r if a.get("only_r") else (q, r)
+
+
+def cholesky(x, a):
+    """What is not positive-definite has no factor: NaN here, the unfinished work in PyTorch."""
+    lower, info = torch.linalg.cholesky_ex(x[0])
+    return lower.masked_fill((info > 0)[..., None, None], math.nan), info
+
+
+def lu_permutation(x, a):
+    matrix = torch.zeros(list(x[0].shape[:-1]) + [a["rows"], x[0].shape[-1]])
+    return torch.lu_unpack(matrix, x[0].int())[0].argmax(-2)
 
 
 def direct(f):
@@ -296,8 +399,9 @@ OPS = {name: direct(getattr(torch, name)) for name in """abs acos acosh asin asi
 OPS |= {name: tensors_only(getattr(torch, name)) for name in
         "atan2 hypot logaddexp maximum minimum fmax fmin clamp logical_and logical_or logical_xor".split()}
 OPS |= {name: direct(getattr(F, name)) for name in """gelu silu mish hardtanh hardswish hardsigmoid leaky_relu elu
-    softplus logsigmoid softsign threshold""".split()}
+    softplus logsigmoid softsign threshold hardshrink softshrink""".split()}
 OPS |= {
+    "prelu": lambda x, a: torch.where(as_tensor(x[0]) > 0, x[0], x[0] * x[1]),
     "gelu_tanh": lambda x, a: F.gelu(x[0], approximate="tanh"),
     "trunc_divide": lambda x, a: torch.div(*x, rounding_mode="trunc"),
     "addcmul": lambda x, a: torch.addcmul(*x[:3], value=x[3]),
@@ -313,10 +417,12 @@ OPS |= {
     "any": reduce_one_by_one(lambda x, d, keep: torch.any(x, d, keep)),
     "all": reduce_one_by_one(lambda x, d, keep: torch.all(x, d, keep)),
     "cumsum": lambda x, a: torch.cumsum(x[0], a.get("dim", 0)),
+    "_cummax": lambda x, a: torch.cummax(x[0], a.get("dim", 0))[0],
+    "_cummin": lambda x, a: torch.cummin(x[0], a.get("dim", 0))[0],
     "cumprod": lambda x, a: torch.cumprod(x[0], a.get("dim", 0)),
     # creation
     "full": lambda x, a: as_tensor(x[0]).to(a.get("dtype", torch.float32)).expand(a["size"]),
-    "arange": lambda x, a: torch.arange(x[0], x[0] + x[1] * (a["size"][0] - 0.5) if a["size"][0] else x[0], x[1],
+    "arange": lambda x, a: torch.arange(x[0], arange_end(x, a), x[1],
                                         dtype=a["dtype"]),
     "linspace": lambda x, a: torch.linspace(x[0], x[1], a["size"][0], dtype=a["dtype"]),
     "eye": lambda x, a: torch.eye(*a["size"], dtype=a.get("dtype", torch.float32)),
@@ -374,6 +480,8 @@ OPS |= {
     "max_pool": lambda x, a: max_pool(x[0], a, False),
     "max_pool_indices": lambda x, a: max_pool(x[0], a, True),
     "window_sum": window_sum,
+    "windows": lambda x, a: windows(x, a, False),
+    "windows_back": lambda x, a: windows(x, a, True),
     "adaptive_sum": adaptive_sum,
     "adaptive_max_indices": adaptive_max_indices,
     "scaled_dot_product_attention": attention,
@@ -384,6 +492,22 @@ OPS |= {
     "batch_norm_backward": batch_norm_backward,
     "native_layer_norm": layer_norm,
     "native_rms_norm": rms_norm,
+    # linear algebra
+    "linalg_lu_factor_ex": lambda x, a: torch.linalg.lu_factor_ex(x[0]),
+    "lu_permutation": lu_permutation,
+    "linalg_cholesky_ex": cholesky,
+    "linalg_solve_triangular": lambda x, a: torch.linalg.solve_triangular(
+        *x, upper=a.get("upper", False), unitriangular=a.get("unitriangular", False)),
+    "linalg_qr": qr,
+    "linalg_eigh": eigh,
+    "_linalg_svd": svd,
+    "linalg_matrix_exp": lambda x, a: torch.linalg.matrix_exp(x[0]),
+    # Of row-major matrices PyTorch factors the transpose here, which only the factors tell.
+    "_linalg_solve_ex": lambda x, a: (torch.linalg.solve_ex(*x)[0], *torch.linalg.lu_factor_ex(x[0])),
+    "linalg_inv_ex": lambda x, a: torch.linalg.inv_ex(x[0]),
+    "_linalg_det": lambda x, a: (torch.linalg.det(x[0]), *torch.linalg.lu_factor_ex(x[0])[:2]),
+    "_linalg_slogdet": lambda x, a: (*torch.linalg.slogdet(x[0]), *torch.linalg.lu_factor_ex(x[0])[:2]),
+    "linalg_pinv": lambda x, a: torch.linalg.pinv(x[0], atol=a.get("atol"), rtol=a.get("rtol")),
 }
 
 # --- recording

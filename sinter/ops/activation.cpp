@@ -2,8 +2,12 @@
 
 #include <numbers>
 
-#include "sinter/ops/in_place.h"
+#include "sinter/ops/contract.h"
+#include "sinter/ops/creation.h"
+#include "sinter/ops/define.h"
+#include "sinter/ops/reduce.h"
 #include "sinter/ops/registry.h"
+#include "sinter/ops/view.h"
 
 namespace sinter {
 
@@ -192,6 +196,34 @@ struct Threshold : Pointwise<Threshold> {
   }
 };
 
+struct HardShrink : Pointwise<HardShrink> {
+  static constexpr auto name = "hardshrink";
+  static constexpr int tensors = 1;
+  SINTER_BODY((x, lambd), select(logical_and(ge(x, -lambd), le(x, lambd)), lit(0), x))
+  static TensorList grad(const GradCall& c) {
+    return c.each([&] { return where(abs(c[0]) <= c[1], 0, c.grad()); });
+  }
+};
+
+struct SoftShrink : Pointwise<SoftShrink> {
+  static constexpr auto name = "softshrink";
+  static constexpr int tensors = 1;
+  SINTER_BODY((x, lambd), select(gt(x, lambd), x - lambd, select(lt(x, -lambd), x + lambd, x * lit(0))))
+  static TensorList grad(const GradCall& c) {
+    return c.each([&] { return where(abs(c[0]) <= c[1], 0, c.grad()); });
+  }
+};
+
+// The slope is a tensor that is learned.
+struct PRelu : Pointwise<PRelu> {
+  static constexpr auto name = "prelu";
+  SINTER_BODY((x, slope), select(gt(x, lit(0)), x, x * slope))
+  static TensorList grad(const GradCall& c) {
+    return c.each([&] { return where(c[0] > 0, c.grad(), c.grad() * c[1]); },
+                  [&] { return where(c[0] > 0, 0, c.grad() * c[0]); });
+  }
+};
+
 }  // namespace
 
 Tensor relu(const TensorArg& x) { return call<Relu>({x}); }
@@ -228,14 +260,51 @@ Tensor glu(const TensorArg& x, int64_t dim) {
   return x.tensor().narrow(dim, 0, half) * sigmoid(x.tensor().narrow(dim, half, half));
 }
 
-Tensor Tensor::relu(Where where) const { return sinter::relu({*this, where}); }
-const Tensor& Tensor::relu_(Where where) const { return call_in_place<Relu>(*this, {{*this, where}}); }
+Tensor hardshrink(const TensorArg& x, const Scalar& lambd) { return call<HardShrink>({x, lambd}); }
+Tensor softshrink(const TensorArg& x, const Scalar& lambd) {
+  UserPosition here(x.where());
+  check(lambd.to_double() >= 0, "softshrink: lambda {} is negative", lambd.to_double());
+  return call<SoftShrink>({x, lambd});
+}
+Tensor tanhshrink(const TensorArg& x) { return x - tanh(x); }
+Tensor prelu(const TensorArg& x_arg, const TensorArg& weight_arg) {
+  UserPosition here(x_arg.where());
+  const Tensor &x = tensor_operand("prelu", x_arg), &weight = tensor_operand("prelu", weight_arg);
+  bool one = weight.dim() == 0 || (weight.dim() == 1 && weight.size(0) == 1);
+  if (one) return call<PRelu>({x_arg, weight.reshape({})});
+  check(weight.dim() == 1 && x.dim() >= 1 && weight.size(0) == x.size(x.dim() == 1 ? 0 : 1),
+        "prelu: expected one slope, or one for each channel (dimension 1) of {}, got {}", x.sizes(), weight.sizes());
+  Shape shape(size_t(std::max<int64_t>(x.dim() - 1, 1)), 1);
+  shape[0] = weight.size(0);
+  return call<PRelu>({x_arg, weight.view(shape)});
+}
+Tensor rrelu(const TensorArg& x, const Scalar& lower, const Scalar& upper, bool training) {
+  UserPosition here(x.where());
+  double low = lower.to_double(), high = upper.to_double();
+  check(low <= high, "rrelu: the slopes from {} to {} are none", low, high);
+  if (!training) return leaky_relu(x, (low + high) / 2);
+  Tensor slope = rand(x.sizes(), tensor_operand("rrelu", x).options()) * (high - low) + low;
+  return where(x > 0, x, x * slope);
+}
+Tensor softmin(const TensorArg& x, int64_t dim, std::optional<DType> dtype) { return softmax(-x, dim, dtype); }
+Tensor gumbel_softmax(const TensorArg& logits_arg, double tau, bool hard, int64_t dim) {
+  UserPosition here(logits_arg.where());
+  const Tensor& logits = tensor_operand("gumbel_softmax", logits_arg);
+  check(tau > 0, "gumbel_softmax: tau {} must be positive", tau);
+  Tensor noise = -log(-log(rand(logits.sizes(), logits.options())));
+  Tensor soft = softmax((logits + noise) / tau, dim);
+  if (!hard) return soft;
+  // The value is one-hot, the gradient that of the soft choice.
+  Tensor chosen = scatter(zeros_like(soft), dim, argmax(soft, dim, true), 1);
+  return chosen - soft.detach() + soft;
+}
 
 OpFamily activation_ops() {
   static const Op* const ops[] = {&op_of<Relu>,      &op_of<Gelu>,       &op_of<GeluTanh>,  &op_of<Silu>,
                                   &op_of<Mish>,      &op_of<HardTanh>,   &op_of<HardSwish>, &op_of<HardSigmoid>,
                                   &op_of<LeakyRelu>, &op_of<Elu>,        &op_of<Selu>,      &op_of<Celu>,
-                                  &op_of<Softplus>,  &op_of<LogSigmoid>, &op_of<Softsign>,  &op_of<Threshold>};
+                                  &op_of<Softplus>,  &op_of<LogSigmoid>, &op_of<Softsign>,  &op_of<Threshold>,
+                                  &op_of<HardShrink>, &op_of<SoftShrink>, &op_of<PRelu>};
   return ops;
 }
 

@@ -284,10 +284,6 @@ Tensor index_put(const TensorArg& x, const std::vector<TensorIndex>& indices, co
   return piece;
 }
 
-Tensor Tensor::index(const std::vector<TensorIndex>& indices, Where where) const {
-  return sinter::index({*this, where}, indices);
-}
-
 const Tensor& Tensor::index_put_(const std::vector<TensorIndex>& indices, const TensorArg& value,
                                  bool accumulate) const {
   UserPosition here(value.where());

@@ -5,6 +5,7 @@
 #include "sinter/ops/checked.h"
 #include "sinter/ops/creation.h"
 #include "sinter/ops/in_place.h"
+#include "sinter/ops/reduce.h"
 #include "sinter/ops/registry.h"
 
 namespace sinter {
@@ -371,6 +372,7 @@ Tensor clamp_max(const TensorArg& x, const TensorArg& max) { return call<ClampMa
 Tensor where(const TensorArg& condition, const TensorArg& a, const TensorArg& b) {
   return call<Choose>({condition, a, b});
 }
+TensorList where(const TensorArg& condition) { return nonzero_numpy(condition); }
 Tensor masked_fill(const TensorArg& x, const TensorArg& mask, const TensorArg& value) {
   UserPosition here(x.where());
   check(mask.dtype() == kBool, "masked_fill: the mask has dtype {}, expected bool", mask.dtype());
@@ -388,31 +390,8 @@ Tensor operator/(const TensorArg& a, const TensorArg& b) { return call<Div>({a, 
 Tensor operator%(const TensorArg& a, const TensorArg& b) { return remainder(a, b); }
 Tensor operator-(const TensorArg& a) { return neg(a); }
 
-// --- methods
+// --- in place
 
-Tensor Tensor::pow(const TensorArg& exponent) const { return sinter::pow({*this, exponent.where()}, exponent); }
-Tensor Tensor::add(const TensorArg& b, const Scalar& alpha) const { return sinter::add({*this, b.where()}, b, alpha); }
-Tensor Tensor::sub(const TensorArg& b, const Scalar& alpha) const { return sinter::sub({*this, b.where()}, b, alpha); }
-Tensor Tensor::mul(const TensorArg& b) const { return sinter::mul({*this, b.where()}, b); }
-Tensor Tensor::div(const TensorArg& b) const { return sinter::div({*this, b.where()}, b); }
-Tensor Tensor::clamp(const std::optional<Scalar>& min, const std::optional<Scalar>& max, Where where) const {
-  return sinter::clamp({*this, where}, min, max);
-}
-Tensor Tensor::masked_fill(const TensorArg& mask, const TensorArg& value) const {
-  return sinter::masked_fill({*this, mask.where()}, mask, value);
-}
-
-const Tensor& Tensor::add_(const TensorArg& b, const Scalar& alpha) const {
-  UserPosition here(b.where());
-  return call_in_place<Add>(*this, {{*this, b.where()}, alpha == Scalar(1) ? b : TensorArg(sinter::mul(b, alpha))});
-}
-const Tensor& Tensor::sub_(const TensorArg& b, const Scalar& alpha) const {
-  UserPosition here(b.where());
-  return call_in_place<Sub>(*this, {{*this, b.where()}, alpha == Scalar(1) ? b : TensorArg(sinter::mul(b, alpha))});
-}
-const Tensor& Tensor::mul_(const TensorArg& b) const { return call_in_place<Mul>(*this, {{*this, b.where()}, b}); }
-const Tensor& Tensor::div_(const TensorArg& b) const { return call_in_place<Div>(*this, {{*this, b.where()}, b}); }
-const Tensor& Tensor::pow_(const TensorArg& b) const { return call_in_place<Pow>(*this, {{*this, b.where()}, b}); }
 const Tensor& Tensor::clamp_(const std::optional<Scalar>& min, const std::optional<Scalar>& max, Where where) const {
   UserPosition here(where);
   check(min || max, "clamp_: at least one of min and max must be given");
@@ -420,24 +399,11 @@ const Tensor& Tensor::clamp_(const std::optional<Scalar>& min, const std::option
   if (!min) return call_in_place<ClampMax>(*this, {{*this, where}, *max});
   return call_in_place<Clamp>(*this, {{*this, where}, *min, *max});
 }
-const Tensor& Tensor::lerp_(const TensorArg& end, const TensorArg& weight) const {
-  return call_in_place<Lerp>(*this, {{*this, end.where()}, end, weight});
-}
-const Tensor& Tensor::addcmul_(const TensorArg& a, const TensorArg& b, const Scalar& value) const {
-  return call_in_place<AddCMul>(*this, {{*this, a.where()}, a, b, value});
-}
-const Tensor& Tensor::addcdiv_(const TensorArg& a, const TensorArg& b, const Scalar& value) const {
-  return call_in_place<AddCDiv>(*this, {{*this, a.where()}, a, b, value});
-}
 const Tensor& Tensor::masked_fill_(const TensorArg& mask, const TensorArg& value) const {
   UserPosition here(mask.where());
   check(mask.dtype() == kBool, "masked_fill_: the mask has dtype {}, expected bool", mask.dtype());
   return call_in_place<Choose>(*this, {mask, value, *this});
 }
-const Tensor& Tensor::operator+=(const TensorArg& b) const { return add_(b); }
-const Tensor& Tensor::operator-=(const TensorArg& b) const { return sub_(b); }
-const Tensor& Tensor::operator*=(const TensorArg& b) const { return mul_(b); }
-const Tensor& Tensor::operator/=(const TensorArg& b) const { return div_(b); }
 
 OpFamily binary_ops() {
   static const Op* const ops[] = {

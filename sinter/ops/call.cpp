@@ -2,11 +2,17 @@
 
 #include "sinter/ops/autocast.h"
 #include "sinter/ops/define.h"
+#include "sinter/ops/in_place.h"
 
 namespace sinter {
 
 Tensor call_op(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Where& where) {
   UserPosition here(where, op.name.data());
+  if (const Tensor* out = InPlaceCall::take(op, inputs)) [[unlikely]] {
+    check_in_place(op, inputs, attrs, *out);
+    Dispatcher::instance().run_into(op, inputs, attrs, *out);
+    return *out;
+  }
   return Dispatcher::instance().run_one(op, AutocastOperands(op, inputs), attrs);
 }
 

@@ -78,13 +78,9 @@ Tensor operator&(const TensorArg& a, const TensorArg& b) { return bitwise_and(a,
 Tensor operator|(const TensorArg& a, const TensorArg& b) { return bitwise_or(a, b); }
 Tensor operator^(const TensorArg& a, const TensorArg& b) { return bitwise_xor(a, b); }
 Tensor operator~(const TensorArg& a) { return bitwise_not(a); }
-
-Tensor Tensor::eq(const TensorArg& b) const { return sinter::eq({*this, b.where()}, b); }
-Tensor Tensor::ne(const TensorArg& b) const { return sinter::ne({*this, b.where()}, b); }
-Tensor Tensor::lt(const TensorArg& b) const { return sinter::lt({*this, b.where()}, b); }
-Tensor Tensor::le(const TensorArg& b) const { return sinter::le({*this, b.where()}, b); }
-Tensor Tensor::gt(const TensorArg& b) const { return sinter::gt({*this, b.where()}, b); }
-Tensor Tensor::ge(const TensorArg& b) const { return sinter::ge({*this, b.where()}, b); }
+Tensor operator&&(const TruthArg& a, const TruthArg& b) { return logical_and(a.arg, b.arg); }
+Tensor operator||(const TruthArg& a, const TruthArg& b) { return logical_or(a.arg, b.arg); }
+Tensor operator!(const TruthArg& a) { return logical_not(a.arg); }
 
 OpFamily compare_ops() {
   static const Op* const ops[] = {&op_of<Equal>,      &op_of<NotEqual>,     &op_of<Less>,       &op_of<LessEqual>,

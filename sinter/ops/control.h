@@ -1,5 +1,5 @@
 #pragma once
-// Control flow that depends on the data and stays inside a captured graph.
+// Control flow that depends on the data and stays inside a captured graph. No methods of Tensor.
 //
 //   Tensor y = cond(x.sum() > 0, [&](const Tensor& x) { return x * w; }, [](const Tensor& x) { return -x; }, x);
 //   auto [z, n] = while_loop([](const Tensor& z, const Tensor&) { return z.abs().amax() > 1; },

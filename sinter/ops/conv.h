@@ -1,6 +1,6 @@
 #pragma once
 // Convolutions, pools and resizing, over one, two and three spatial dimensions. Inputs are [batch, channels, …]; those of
-// convolutions may be [channels, …].
+// convolutions may be [channels, …]. No methods of Tensor.
 #include <array>
 #include <optional>
 #include <tuple>
@@ -116,6 +116,43 @@ std::tuple<Tensor, Tensor> adaptive_max_pool1d(const TensorArg& x, const Shape& 
 std::tuple<Tensor, Tensor> adaptive_max_pool2d(const TensorArg& x, const Shape& output_size);
 std::tuple<Tensor, Tensor> adaptive_max_pool3d(const TensorArg& x, const Shape& output_size);
 
+// (sum x^p)^(1/p) over each window; of x itself, not of its magnitude.
+Tensor lp_pool1d(const TensorArg& x, double norm_type, const SpatialList& kernel, const SpatialList& stride = {},
+                 bool ceil_mode = false);
+Tensor lp_pool2d(const TensorArg& x, double norm_type, const SpatialList& kernel, const SpatialList& stride = {},
+                 bool ceil_mode = false);
+Tensor lp_pool3d(const TensorArg& x, double norm_type, const SpatialList& kernel, const SpatialList& stride = {},
+                 bool ceil_mode = false);
+// The reverse of a max pool with indices: zeros but for its results, back where they came from. An empty output size is the
+// one that kernel, stride and padding give.
+Tensor max_unpool1d(const TensorArg& x, const Tensor& indices, const SpatialList& kernel, const SpatialList& stride = {},
+                    const SpatialList& padding = 0, const Shape& output_size = {});
+Tensor max_unpool2d(const TensorArg& x, const Tensor& indices, const SpatialList& kernel, const SpatialList& stride = {},
+                    const SpatialList& padding = 0, const Shape& output_size = {});
+Tensor max_unpool3d(const TensorArg& x, const Tensor& indices, const SpatialList& kernel, const SpatialList& stride = {},
+                    const SpatialList& padding = 0, const Shape& output_size = {});
+
+// --- windows side by side; nn::functional::unfold and fold are the same
+
+// [n, c, h, w] → [n, c * kernel, windows]: every window as a column, zeros outside. n may be left out.
+Tensor im2col(const TensorArg& x, const SpatialList& kernel_size, const SpatialList& dilation = 1,
+              const SpatialList& padding = 0, const SpatialList& stride = 1);
+// [n, c * kernel, windows] → [n, c, h, w]: the columns added up where their windows lie.
+Tensor col2im(const TensorArg& x, const Shape& output_size, const SpatialList& kernel_size,
+              const SpatialList& dilation = 1, const SpatialList& padding = 0, const SpatialList& stride = 1);
+
+// --- reading at given positions
+
+enum class GridSampleMode : uint8_t { kBilinear, kNearest, kBicubic };
+enum class GridSamplePaddingMode : uint8_t { kZeros, kBorder, kReflection };
+
+// x, [n, c, h, w] or [n, c, d, h, w], read at the positions of a grid, [n, …, 2] or [n, …, 3]: (x, y) or (x, y, z), from -1
+// to 1 between the outer edges of x, or the middles of its outermost elements when align_corners.
+Tensor grid_sample(const TensorArg& x, const TensorArg& grid, GridSampleMode mode = GridSampleMode::kBilinear,
+                   GridSamplePaddingMode padding_mode = GridSamplePaddingMode::kZeros, bool align_corners = false);
+// The grid of an affine map, [n, 2, 3] or [n, 3, 4], for a result of `size`: [n, c, h, w] or [n, c, d, h, w].
+Tensor affine_grid(const TensorArg& theta, const Shape& size, bool align_corners = false);
+
 // --- resizing of images and their like
 
 enum class InterpolateMode : uint8_t { kNearest, kNearestExact, kLinear, kBilinear, kTrilinear, kBicubic, kArea };
@@ -126,6 +163,7 @@ struct InterpolateOptions {
   InterpolateMode mode = InterpolateMode::kNearest;
   std::optional<bool> align_corners = {};
   bool recompute_scale_factor = false;  // step by the ratio of the sizes even when a factor is given
+  bool antialias = false;               // not available
 };
 
 // Resizes the spatial dimensions: interpolate(x, {.scale_factor = {2}, .mode = InterpolateMode::kBilinear}).
@@ -147,5 +185,7 @@ Tensor upsample_bicubic2d(const TensorArg& x, const Shape& output_size, bool ali
 // [..., c r², h, w] → [..., c, h r, w r], and back.
 Tensor pixel_shuffle(const TensorArg& x, int64_t upscale_factor);
 Tensor pixel_unshuffle(const TensorArg& x, int64_t downscale_factor);
+// [n, g k, …] → [n, k g, …]: the first channel of every group, then the second, …
+Tensor channel_shuffle(const TensorArg& x, int64_t groups);
 
 }  // namespace sinter

@@ -5,6 +5,7 @@
 #include "sinter/ops/attributes.h"
 #include "sinter/ops/checked.h"
 #include "sinter/ops/contract.h"
+#include "sinter/ops/dims.h"
 #include "sinter/ops/in_place.h"
 #include "sinter/ops/pointwise.h"
 #include "sinter/ops/reduce.h"
@@ -167,22 +168,23 @@ TensorArg::TensorArg(const Dim& dim, Where where) : where_(where) {
 
 Tensor full(const Shape& size, const TensorArg& value, const std::optional<TensorOptions>& options) {
   UserPosition here(value.where());
-  TensorOptions o = options ? *options : value.is_scalar() ? options_of({value.scalar()}) : value.tensor().options();
+  TensorOptions o = options.value_or(TensorOptions())
+                        .over(value.is_scalar() ? options_of({value.scalar()}) : value.tensor().options());
   check_options(o);
   return with_grad(call<Full>({value}, CreationAttrs{size, o.dtype_, o.device_}), o);
 }
 Tensor zeros(const Shape& size, const TensorOptions& options, Where where) {
   UserPosition here(where);
-  return full(size, {0, where}, options);
+  return full(size, {0, where}, options.over(kFloat32));
 }
 Tensor ones(const Shape& size, const TensorOptions& options, Where where) {
   UserPosition here(where);
-  return full(size, {1, where}, options);
+  return full(size, {1, where}, options.over(kFloat32));
 }
 
 Tensor full_like(const TensorArg& x, const TensorArg& value, const std::optional<TensorOptions>& options) {
   UserPosition here(x.where());
-  return full(x.sizes(), value, options ? *options : x.tensor().options());
+  return full(x.sizes(), value, options.value_or(TensorOptions()).over(x.tensor().options()));
 }
 Tensor zeros_like(const TensorArg& x, const std::optional<TensorOptions>& options) {
   UserPosition here(x.where());
@@ -195,7 +197,7 @@ Tensor ones_like(const TensorArg& x, const std::optional<TensorOptions>& options
 Tensor empty_like(const TensorArg& x, const std::optional<TensorOptions>& options) {
   UserPosition here(x.where());
   if (Tracer::current()) return zeros_like(x, options);
-  return empty(x.sizes(), options ? *options : x.tensor().options());
+  return empty(x.sizes(), options.value_or(TensorOptions()).over(x.tensor().options()));
 }
 
 Tensor arange(const Scalar& end, const std::optional<TensorOptions>& options, Where where) {
@@ -207,7 +209,7 @@ Tensor arange(const Scalar& start, const Scalar& end, const std::optional<Tensor
 Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step, const std::optional<TensorOptions>& options,
               Where where) {
   UserPosition here(where);
-  TensorOptions o = options ? *options : options_of({start, end, step});
+  TensorOptions o = options.value_or(TensorOptions()).over(options_of({start, end, step}));
   check_options(o);
   check(step.to_double() != 0, "arange: the step is zero");
   const bool integers = !start.is_floating() && !end.is_floating() && !step.is_floating();
@@ -221,13 +223,25 @@ Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step, const 
 }
 Tensor arange_of_size(const Dim& count, const TensorOptions& options, Where where) {
   UserPosition here(where);
-  return call<Arange>({{0, where}, 1}, CreationAttrs{{count}, options.dtype_, options.device_});
+  return call<Arange>({{0, where}, 1}, CreationAttrs{{count}, options.over(kInt64).dtype_, options.device_});
+}
+Tensor positions_along(const Tensor& x, int64_t dim) {
+  Shape along(size_t(x.dim()), Dim(1));
+  along[size_t(dim)] = x.size(dim);
+  return arange_of_size(x.size(dim), TensorOptions(kInt64).device(x.device())).view(along);
 }
 Tensor linspace(const Scalar& start, const Scalar& end, Dim steps, const TensorOptions& options, Where where) {
   UserPosition here(where);
   check_options(options);
   return with_grad(call<Linspace>({{start, where}, end}, CreationAttrs{{steps}, options.dtype_, options.device_}),
                    options);
+}
+Tensor logspace(const Scalar& start, const Scalar& end, Dim steps, double base, const TensorOptions& options,
+                Where where) {
+  UserPosition here(where);
+  check_options(options);
+  TensorOptions wide = options.dtype(kFloat64).requires_grad(false);
+  return with_grad(to(pow(base, linspace(start, end, steps, wide)), options.dtype_), options);
 }
 Tensor eye(Dim rows, const TensorOptions& options, Where where) { return eye(rows, rows, options, where); }
 Tensor eye(Dim rows, Dim columns, const TensorOptions& options, Where where) {
@@ -239,6 +253,36 @@ Tensor eye(Dim rows, Dim columns, const TensorOptions& options, Where where) {
 
 Tensor tril(const TensorArg& x, int64_t diagonal) { return call<Tril>({x}, TriangleAttrs{diagonal}); }
 Tensor triu(const TensorArg& x, int64_t diagonal) { return call<Triu>({x}, TriangleAttrs{diagonal}); }
+
+namespace {
+
+// Coordinates of the elements for which `wanted(row, column)` holds, as two rows.
+template <class F>
+Tensor coordinates(const char* op, Dim rows, Dim columns, const TensorOptions& options, const Where& where, F wanted) {
+  UserPosition here(where, op);
+  check(options.dtype_ == kInt64 || options.dtype_ == kInt32, "{}: positions are i64 or i32, not {}", op, options.dtype_);
+  int64_t height = rows.to_int(where), width = columns.to_int(where);
+  check(height >= 0 && width >= 0, "{}: a matrix of {} rows and {} columns", op, height, width);
+  std::vector<int64_t> down, along;
+  for (int64_t i = 0; i < height; ++i)
+    for (int64_t j = 0; j < width; ++j)
+      if (wanted(i, j)) {
+        down.push_back(i);
+        along.push_back(j);
+      }
+  int64_t count = int64_t(down.size());
+  down.insert(down.end(), along.begin(), along.end());
+  return from_data(down, {2, count}).to(options);
+}
+
+}  // namespace
+
+Tensor tril_indices(Dim rows, Dim columns, int64_t offset, const TensorOptions& options, Where where) {
+  return coordinates("tril_indices", rows, columns, options, where, [&](int64_t i, int64_t j) { return j - i <= offset; });
+}
+Tensor triu_indices(Dim rows, Dim columns, int64_t offset, const TensorOptions& options, Where where) {
+  return coordinates("triu_indices", rows, columns, options, where, [&](int64_t i, int64_t j) { return j - i >= offset; });
+}
 
 Tensor one_hot(const TensorArg& x, int64_t num_classes) {
   UserPosition here(x.where());

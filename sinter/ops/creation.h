@@ -17,11 +17,11 @@ namespace sinter SINTER_API {
 Tensor full(const Shape& size, const TensorArg& value, const std::optional<TensorOptions>& options = {});
 Tensor zeros(const Shape& size, const TensorOptions& options = {}, Where where = Where::current());
 Tensor ones(const Shape& size, const TensorOptions& options = {}, Where where = Where::current());
-// The same with the shape, and unless told otherwise the dtype and device, of another tensor.
-Tensor full_like(const TensorArg& x, const TensorArg& value, const std::optional<TensorOptions>& options = {});
-Tensor zeros_like(const TensorArg& x, const std::optional<TensorOptions>& options = {});
-Tensor ones_like(const TensorArg& x, const std::optional<TensorOptions>& options = {});
-Tensor empty_like(const TensorArg& x, const std::optional<TensorOptions>& options = {});
+// The same with the shape of another tensor, and its dtype and device unless the options name others.
+Tensor full_like(const TensorArg& x, const TensorArg& value, const std::optional<TensorOptions>& options = {});  // no method
+Tensor zeros_like(const TensorArg& x, const std::optional<TensorOptions>& options = {});  // no method
+Tensor ones_like(const TensorArg& x, const std::optional<TensorOptions>& options = {});  // no method
+Tensor empty_like(const TensorArg& x, const std::optional<TensorOptions>& options = {});  // no method
 
 // start, start + step, … up to but without `end`.
 Tensor arange(const Scalar& end, const std::optional<TensorOptions>& options = {}, Where where = Where::current());
@@ -38,16 +38,24 @@ Tensor arange(const D& end, const TensorOptions& options = kInt64, Where where =
 // `steps` evenly spaced values from start to end, both included.
 Tensor linspace(const Scalar& start, const Scalar& end, Dim steps, const TensorOptions& options = {},
                 Where where = Where::current());
+// base to the powers of linspace(start, end, steps).
+Tensor logspace(const Scalar& start, const Scalar& end, Dim steps, double base = 10, const TensorOptions& options = {},
+                Where where = Where::current());
 // Ones on the diagonal.
 Tensor eye(Dim rows, const TensorOptions& options = {}, Where where = Where::current());
 Tensor eye(Dim rows, Dim columns, const TensorOptions& options = {}, Where where = Where::current());
 
 // The lower triangle of the last two dimensions, up to and with a diagonal; zero elsewhere.
-Tensor tril(const TensorArg& x, int64_t diagonal = 0);
+Tensor tril(const TensorArg& x, int64_t diagonal = 0);  // in place too
 // The upper triangle.
-Tensor triu(const TensorArg& x, int64_t diagonal = 0);
+Tensor triu(const TensorArg& x, int64_t diagonal = 0);  // in place too
+// Rows and columns, as two rows, of the elements that tril (or triu) of a matrix keeps.
+Tensor tril_indices(Dim rows, Dim columns, int64_t offset = 0, const TensorOptions& options = kInt64,
+                    Where where = Where::current());
+Tensor triu_indices(Dim rows, Dim columns, int64_t offset = 0, const TensorOptions& options = kInt64,
+                    Where where = Where::current());
 // 1 at the class of each element, along a new last dimension; as many classes as needed when not told.
-Tensor one_hot(const TensorArg& x, int64_t num_classes = -1);
+Tensor one_hot(const TensorArg& x, int64_t num_classes = -1);  // no method
 // Coordinate grids of 1-d tensors; indexing is "ij" or "xy".
 TensorList meshgrid(const TensorList& tensors, std::string_view indexing = "ij", Where where = Where::current());
 
@@ -79,6 +87,9 @@ class Generator {
   // Where the stream stands, and to go on from there.
   Draw position() const;
   void set_position(const Draw& position);
+  // The same as a tensor of 16 bytes.
+  Tensor get_state() const;
+  void set_state(const Tensor& state);
 
  private:
   Draw where_it_is() const;
@@ -86,7 +97,8 @@ class Generator {
   const std::unique_ptr<State> state_;
 };
 
-// The stream used by every function below.
+// The stream used by every function below that is not given one. A draw from one that is given is made by the host, also in
+// a compiled function, which then is called every time.
 Generator& default_generator();
 // Starts the default stream again.
 void manual_seed(uint64_t seed);
@@ -100,19 +112,47 @@ Tensor randint(int64_t high, const Shape& size, const TensorOptions& options = k
 Tensor randint(int64_t low, int64_t high, const Shape& size, const TensorOptions& options = kInt64,
                Where where = Where::current());
 // The same with the shape, dtype and device of another tensor.
-Tensor rand_like(const TensorArg& x);
-Tensor randn_like(const TensorArg& x);
-Tensor randint_like(const TensorArg& x, int64_t high);
-Tensor randint_like(const TensorArg& x, int64_t low, int64_t high);
+Tensor rand_like(const TensorArg& x);  // no method
+Tensor randn_like(const TensorArg& x);  // no method
+Tensor randint_like(const TensorArg& x, int64_t high);  // no method
+Tensor randint_like(const TensorArg& x, int64_t low, int64_t high);  // no method
 // 0, …, n - 1 in random order.
 Tensor randperm(Dim n, const TensorOptions& options = kInt64, Where where = Where::current());
-// 1 with the probability each element states, else 0.
+// 1 with the probability each element states, else 0; or everywhere with the same probability.
 Tensor bernoulli(const TensorArg& p);
+Tensor bernoulli(const TensorArg& x, double p);
 // Indices drawn from rows of weights.
 Tensor multinomial(const TensorArg& weights, int64_t num_samples, bool replacement = false);
+// Normal draws; mean and standard deviation are numbers or tensors, which broadcast.
+Tensor normal(const Tensor& mean, double std = 1, Where where = Where::current());
+Tensor normal(double mean, const Tensor& std, Where where = Where::current());
+Tensor normal(const Tensor& mean, const Tensor& std, Where where = Where::current());
+Tensor normal(double mean, double std, const Shape& size, const TensorOptions& options = {},
+              Where where = Where::current());
+
+// The same from a stream of one's own.
+Tensor rand(const Shape& size, Generator& generator, const TensorOptions& options = {}, Where where = Where::current());
+Tensor randn(const Shape& size, Generator& generator, const TensorOptions& options = {}, Where where = Where::current());
+Tensor randint(int64_t high, const Shape& size, Generator& generator, const TensorOptions& options = kInt64,
+               Where where = Where::current());
+Tensor randint(int64_t low, int64_t high, const Shape& size, Generator& generator, const TensorOptions& options = kInt64,
+               Where where = Where::current());
+Tensor randperm(Dim n, Generator& generator, const TensorOptions& options = kInt64, Where where = Where::current());
+Tensor bernoulli(const TensorArg& p, Generator& generator);
+Tensor multinomial(const TensorArg& weights, int64_t num_samples, bool replacement, Generator& generator);
+Tensor normal(const Tensor& mean, double std, Generator& generator, Where where = Where::current());
+Tensor normal(double mean, const Tensor& std, Generator& generator, Where where = Where::current());
+Tensor normal(const Tensor& mean, const Tensor& std, Generator& generator, Where where = Where::current());
+Tensor normal(double mean, double std, const Shape& size, Generator& generator, const TensorOptions& options = {},
+              Where where = Where::current());
 
 // While training: zero with probability p, the rest scaled by 1 / (1 - p); also the mask of what was kept.
-std::tuple<Tensor, Tensor> native_dropout(const TensorArg& x, double p, bool train);
-Tensor dropout(const TensorArg& x, double p = 0.5, bool train = true);
+std::tuple<Tensor, Tensor> native_dropout(const TensorArg& x, double p, bool train);  // no method
+Tensor dropout(const TensorArg& x, double p = 0.5, bool train = true);  // no method
+// The same for whole channels, [n, c, …], each kept or dropped in one; 2-d without spatial dimensions.
+Tensor feature_dropout(const TensorArg& x, double p = 0.5, bool train = true);  // no method
+// Dropout for selu: what is dropped takes its lower limit, and all is scaled so that mean and variance stay.
+Tensor alpha_dropout(const TensorArg& x, double p = 0.5, bool train = false);  // no method
+Tensor feature_alpha_dropout(const TensorArg& x, double p = 0.5, bool train = false);  // no method
 
 }  // namespace sinter

@@ -1,5 +1,5 @@
 #pragma once
-// Ops of the user's own.
+// Ops of the user's own. No methods of Tensor.
 //
 //   struct SwishAttrs {
 //     double beta = 1;

@@ -41,6 +41,9 @@ List inserted(const List& list, int64_t at, const Dim& value) {
 // Dimensions wrapped, in the order given; a duplicate is an Error.
 IntList wrap_dims(const char* op, const IntList& dims, int64_t rank);
 
+// 0, 1, … along a dimension of x, of size 1 along the others.
+Tensor positions_along(const Tensor& x, int64_t dim);
+
 // Coordinates of an operand of `shape` that is broadcast, right-aligned, to coordinates `i`.
 Index broadcast_index(const Shape& shape, std::span<const Dim> i);
 

@@ -43,10 +43,7 @@ struct IndexSelect : Loop {
 // What flows back to x of which one element along `dim` was taken: nothing but where that was. Written so, readers compute it
 // where they need it; a scatter would store the zeros.
 static Tensor spread(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& grad) {
-  Shape along(size_t(x.dim()), Dim(1));
-  along[size_t(dim)] = x.size(dim);
-  Tensor places = arange_of_size(x.size(dim), TensorOptions(kInt64).device(x.device())).view(along);
-  return where(places == index, grad, 0);
+  return where(positions_along(x, dim) == index, grad, 0);
 }
 
 struct Gather : Loop {
@@ -124,13 +121,6 @@ Tensor embedding(const TensorArg& weight, const TensorArg& indices, int64_t padd
   check(weight.dim() == 2, "embedding: the table must be a matrix, not of shape {}", weight.sizes());
   check(padding_idx < weight.size(0), "embedding: padding_idx {} is not one of {} rows", padding_idx, weight.size(0));
   return call<Embedding>({weight, indices}, EmbeddingAttrs{padding_idx < 0 ? -1 : padding_idx});
-}
-
-Tensor Tensor::index_select(int64_t dim, const TensorArg& index) const {
-  return sinter::index_select({*this, index.where()}, dim, index);
-}
-Tensor Tensor::gather(int64_t dim, const TensorArg& index) const {
-  return sinter::gather({*this, index.where()}, dim, index);
 }
 
 OpFamily gather_ops() {

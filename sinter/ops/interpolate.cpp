@@ -58,16 +58,12 @@ Tensor linear_between(const Tensor& x, const Resize& r) {
   return a * (1 - w) + b * w;
 }
 
-// Convolution by Keys' kernel with the parameter PyTorch uses.
 Tensor cubic_between(const Tensor& x, const Resize& r) {
-  constexpr double kA = -0.75;
-  auto inner = [](const Tensor& t) { return ((kA + 2) * t - (kA + 3)) * t * t + 1; };
-  auto outside = [](const Tensor& t) { return ((kA * t - 5 * kA) * t + 8 * kA) * t - 4 * kA; };
-  Tensor position = source_positions(x, r), low = floor(position), t = position - low;
-  Tensor weights[] = {outside(t + 1), inner(t), inner(1 - t), outside(2 - t)};
+  Tensor position = source_positions(x, r), low = floor(position);
+  auto weights = cubic_weights(position - low);
   Tensor sum, index = low.to(kInt64);
   for (int64_t tap = 0; tap < 4; ++tap) {
-    Tensor term = index_select(x, r.dim, clamped(index + (tap - 1), r)) * as_weight(weights[tap], x, r);
+    Tensor term = index_select(x, r.dim, clamped(index + (tap - 1), r)) * as_weight(weights[size_t(tap)], x, r);
     sum = tap == 0 ? term : sum + term;
   }
   return sum;
@@ -112,6 +108,13 @@ Tensor resize(const char* op, const TensorArg& x_arg, int64_t spatial, Shape siz
 
 }  // namespace
 
+std::array<Tensor, 4> cubic_weights(const Tensor& t) {
+  constexpr double kA = -0.75;
+  auto inner = [](const Tensor& d) { return ((kA + 2) * d - (kA + 3)) * d * d + 1; };
+  auto outside = [](const Tensor& d) { return ((kA * d - 5 * kA) * d + 8 * kA) * d - 4 * kA; };
+  return {outside(t + 1), inner(t), inner(1 - t), outside(2 - t)};
+}
+
 Tensor interpolate(const TensorArg& x, const InterpolateOptions& options) {
   UserPosition here(x.where());
   int64_t spatial = tensor_operand("interpolate", x).dim() - 2;
@@ -120,6 +123,7 @@ Tensor interpolate(const TensorArg& x, const InterpolateOptions& options) {
   check(spatial >= 1 && spatial <= 3,
         "interpolate: expected an input [batch, channels, …] with 1 to 3 spatial dimensions, got {}", x.sizes());
   check(options.size.empty() != options.scale_factor.empty(), "interpolate: give either a size or a scale factor");
+  check(!options.antialias, "interpolate: antialias is not available; blur before you shrink, or use mode kArea");
   bool picks = mode == kNearest || mode == kNearestExact || mode == kArea;
   check(!picks || !options.align_corners, "interpolate: align_corners is for linear, bilinear, trilinear and bicubic");
   int64_t wanted = mode == kLinear ? 1 : mode == kBilinear || mode == kBicubic ? 2 : mode == kTrilinear ? 3 : spatial;
@@ -175,6 +179,14 @@ Tensor pixel_unshuffle(const TensorArg& x_arg, int64_t r) {
   Shape lead = with_tail(x.sizes(), 3, {});
   Dim batch = lead.numel();
   return x.reshape({batch, c, h, r, w, r}).permute({0, 1, 3, 5, 2, 4}).reshape(with_tail(lead, 0, {c * r * r, h, w}));
+}
+
+Tensor channel_shuffle(const TensorArg& x_arg, int64_t groups) {
+  UserPosition here(x_arg.where());
+  const Tensor& x = tensor_operand("channel_shuffle", x_arg);
+  check(x.dim() >= 3 && groups >= 1 && x.size(1) % groups == 0,
+        "channel_shuffle: the channels of {} (dimension 1 of at least 3) do not fall into {} groups", x.sizes(), groups);
+  return x.unflatten(1, {groups, x.size(1) / groups}).transpose(1, 2).reshape(x.sizes());
 }
 
 }  // namespace sinter

@@ -456,22 +456,23 @@ const Op& clone_op() {
 
 }  // namespace
 
-Tensor Tensor::clone(MemoryFormat format, Where where) const {
-  UserPosition here(where);
-  if ((is_traced() && !impl().traced->has_layout()) ||
-      (impl().contiguous && (format == MemoryFormat::kContiguous || format == MemoryFormat::kPreserve)))
-    return sinter::clone({*this, where});
-  auto& sizes = impl().sizes;
-  IntList strides =
-      format == MemoryFormat::kPreserve ? preserved_strides(sizes, impl().strides) : format_strides("clone", sizes, format);
+Tensor clone(const TensorArg& x, MemoryFormat format) {
+  UserPosition here(x.where());
+  auto plainly = [&] { return call_op(clone_op(), {&x, 1}, {}, x.where()); };
+  if (x.is_scalar() || !x.tensor().defined()) return plainly();
+  const TensorImpl& body = x.tensor().impl();
+  if ((body.traced && !body.traced->has_layout()) ||
+      (body.contiguous && (format == MemoryFormat::kContiguous || format == MemoryFormat::kPreserve)))
+    return plainly();
+  IntList strides = format == MemoryFormat::kPreserve ? preserved_strides(body.sizes, body.strides)
+                                                      : format_strides("clone", body.sizes, format);
   if (auto* tracer = Tracer::current()) {
-    Tensor out = sinter::clone({*this, where});
+    Tensor out = plainly();
     tracer->lay_out(out, strides);
     return out;
   }
-  Tensor out = empty_strided(this->sizes(), strides, options());
-  TensorArg source(*this, where);
-  call_op_into(clone_op(), {&source, 1}, {}, out, where);
+  Tensor out = empty_strided(x.sizes(), strides, x.tensor().options());
+  call_op_into(clone_op(), {&x, 1}, {}, out, x.where());
   return out;
 }
 Tensor Tensor::contiguous(MemoryFormat format, Where where) const {
@@ -481,8 +482,6 @@ Tensor Tensor::contiguous(MemoryFormat format, Where where) const {
   return clone(format, where);
 }
 Tensor Tensor::to(MemoryFormat format, Where where) const { return contiguous(format, where); }
-Tensor Tensor::repeat(const Shape& repeats, Where where) const { return sinter::repeat({*this, where}, repeats); }
-Tensor Tensor::flip(const IntList& dims, Where where) const { return sinter::flip({*this, where}, dims); }
 
 OpFamily layout_ops() {
   static const auto all = [] {

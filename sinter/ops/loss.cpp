@@ -2,35 +2,33 @@
 
 #include <cmath>
 #include <limits>
+#include <numbers>
 
 #include "sinter/ops/autocast.h"
 #include "sinter/ops/checked.h"
 #include "sinter/ops/contract.h"
+#include "sinter/ops/creation.h"
+#include "sinter/ops/loss_parts.h"
 #include "sinter/ops/pointwise.h"
 #include "sinter/ops/reduce.h"
 #include "sinter/ops/view.h"
 
 namespace sinter {
 
-namespace {
-
-Tensor reduced(const char* op, const Tensor& loss, Reduction reduction) {
+Tensor reduced_loss(const char* op, const Tensor& loss, Reduction reduction) {
   check(reduction != Reduction::kBatchMean, "{}: kBatchMean is for kl_div", op);
   return reduction == Reduction::kNone ? loss : reduction == Reduction::kSum ? loss.sum() : loss.mean();
 }
 
-// Operands in f32 where they are half types; the loss is rounded to `dtype` at the end.
-struct Pair {
-  Tensor x, target;
-  DType dtype;
-};
-Pair operands(const char* op, const TensorArg& x, const TensorArg& target) {
+LossOperands loss_operands(const char* op, const TensorArg& x, const TensorArg& target) {
   tensor_operand(op, x), tensor_operand(op, target);
   const TensorArg x32 = in_f32(x), target32 = in_f32(target);
   const Tensor &a = x32.tensor(), &b = target32.tensor();
   check(a.is_floating_point(), "{}: expected a floating input, got {}", op, a.dtype());
   return {widened(a), widened(b), b.is_floating_point() ? promote_types(a.dtype(), b.dtype()) : a.dtype()};
 }
+
+namespace {
 
 // What class-index losses need of their target: the classes with ignored ones made valid, and a weight per element.
 struct Classes {
@@ -69,7 +67,7 @@ Tensor negative_likelihood(const Tensor& log_p, const Classes& c, Reduction redu
   // An ignored element's probability may be 0: its product with a weight of 0 would be NaN.
   Tensor loss = where(c.weight == 0, 0, -picked * c.weight);
   if (reduction == Reduction::kMean) return loss.sum() / c.weight.sum();
-  return reduced("nll_loss", loss, reduction);
+  return reduced_loss("nll_loss", loss, reduction);
 }
 
 void check_class_dim(const char* op, const Tensor& input) {
@@ -81,32 +79,32 @@ void check_class_dim(const char* op, const Tensor& input) {
 
 Tensor mse_loss(const TensorArg& x, const TensorArg& target, Reduction reduction) {
   UserPosition here(x.where());
-  auto p = operands("mse_loss", x, target);
+  auto p = loss_operands("mse_loss", x, target);
   Tensor d = p.x - p.target;
-  return narrowed(reduced("mse_loss", d * d, reduction), p.dtype);
+  return narrowed(reduced_loss("mse_loss", d * d, reduction), p.dtype);
 }
 
 Tensor l1_loss(const TensorArg& x, const TensorArg& target, Reduction reduction) {
   UserPosition here(x.where());
-  auto p = operands("l1_loss", x, target);
-  return narrowed(reduced("l1_loss", abs(p.x - p.target), reduction), p.dtype);
+  auto p = loss_operands("l1_loss", x, target);
+  return narrowed(reduced_loss("l1_loss", abs(p.x - p.target), reduction), p.dtype);
 }
 
 Tensor smooth_l1_loss(const TensorArg& x, const TensorArg& target, Reduction reduction, double beta) {
   UserPosition here(x.where());
   check(beta >= 0, "smooth_l1_loss: beta {} must not be negative", beta);
   if (beta == 0) return l1_loss(x, target, reduction);
-  auto p = operands("smooth_l1_loss", x, target);
+  auto p = loss_operands("smooth_l1_loss", x, target);
   Tensor d = abs(p.x - p.target);
-  return narrowed(reduced("smooth_l1_loss", where(d < beta, d * d * (0.5 / beta), d - 0.5 * beta), reduction), p.dtype);
+  return narrowed(reduced_loss("smooth_l1_loss", where(d < beta, d * d * (0.5 / beta), d - 0.5 * beta), reduction), p.dtype);
 }
 
 Tensor huber_loss(const TensorArg& x, const TensorArg& target, Reduction reduction, double delta) {
   UserPosition here(x.where());
   check(delta > 0, "huber_loss: delta {} must be positive", delta);
-  auto p = operands("huber_loss", x, target);
+  auto p = loss_operands("huber_loss", x, target);
   Tensor d = abs(p.x - p.target);
-  return narrowed(reduced("huber_loss", where(d < delta, d * d * 0.5, (d - 0.5 * delta) * delta), reduction), p.dtype);
+  return narrowed(reduced_loss("huber_loss", where(d < delta, d * d * 0.5, (d - 0.5 * delta) * delta), reduction), p.dtype);
 }
 
 Tensor nll_loss(const TensorArg& log_probabilities, const TensorArg& target, const Tensor& weight, Reduction reduction,
@@ -148,7 +146,7 @@ Tensor cross_entropy(const TensorArg& logits_arg, const TensorArg& target_arg, c
     Tensor p = target.to(log_p.dtype());
     if (label_smoothing > 0) p = p * (1 - label_smoothing) + label_smoothing / double(logits.size(class_dim).to_int());
     Tensor loss = over_classes(log_p * p);
-    return narrowed(reduced(op, loss, reduction), logits.dtype());
+    return narrowed(reduced_loss(op, loss, reduction), logits.dtype());
   }
   auto c = classes(op, log_p, target, weight, ignore_index, Fault::kCrossEntropy);
   Tensor loss = negative_likelihood(log_p, c, reduction);
@@ -157,7 +155,7 @@ Tensor cross_entropy(const TensorArg& logits_arg, const TensorArg& target_arg, c
     if (reduction == Reduction::kMean)
       smooth = smooth.sum() / c.weight.sum();
     else
-      smooth = reduced(op, smooth, reduction);
+      smooth = reduced_loss(op, smooth, reduction);
     loss = loss * (1 - label_smoothing) + smooth * (label_smoothing / double(logits.size(class_dim).to_int()));
   }
   return narrowed(loss, logits.dtype());
@@ -165,7 +163,7 @@ Tensor cross_entropy(const TensorArg& logits_arg, const TensorArg& target_arg, c
 
 Tensor binary_cross_entropy(const TensorArg& x, const TensorArg& target, const Tensor& weight, Reduction reduction) {
   UserPosition here(x.where());
-  auto p = operands("binary_cross_entropy", x, target);
+  auto p = loss_operands("binary_cross_entropy", x, target);
   p.x = checked(p.x, (p.x >= 0) & (p.x <= 1), Fault::kBinaryCrossEntropy);
   // The value inside the logarithm is replaced where the bound holds, so that no infinity enters the gradient. In f32
   // that is below the normal numbers, which kernels flush to zero.
@@ -176,31 +174,31 @@ Tensor binary_cross_entropy(const TensorArg& x, const TensorArg& target, const T
   };
   Tensor loss = -(p.target * bounded_log(p.x) + (1 - p.target) * bounded_log(1 - p.x));
   if (weight.defined()) loss = loss * widened(weight);
-  return narrowed(reduced("binary_cross_entropy", loss, reduction), p.dtype);
+  return narrowed(reduced_loss("binary_cross_entropy", loss, reduction), p.dtype);
 }
 
 Tensor binary_cross_entropy_with_logits(const TensorArg& x, const TensorArg& target, const Tensor& weight,
                                         const Tensor& pos_weight, Reduction reduction) {
   UserPosition here(x.where());
-  auto p = operands("binary_cross_entropy_with_logits", x, target);
+  auto p = loss_operands("binary_cross_entropy_with_logits", x, target);
   Tensor penalty = -logsigmoid(p.x);
   if (pos_weight.defined()) penalty = penalty * (1 + (widened(pos_weight) - 1) * p.target);
   Tensor loss = (1 - p.target) * p.x + penalty;
   if (weight.defined()) loss = loss * widened(weight);
-  return narrowed(reduced("binary_cross_entropy_with_logits", loss, reduction), p.dtype);
+  return narrowed(reduced_loss("binary_cross_entropy_with_logits", loss, reduction), p.dtype);
 }
 
 Tensor kl_div(const TensorArg& x, const TensorArg& target, Reduction reduction, bool log_target) {
   UserPosition here(x.where());
-  auto p = operands("kl_div", x, target);
+  auto p = loss_operands("kl_div", x, target);
   Tensor loss = log_target ? exp(p.target) * (p.target - p.x) : xlogy(p.target, p.target) - p.target * p.x;
   if (reduction == Reduction::kBatchMean) return narrowed(loss.sum() / loss.size(0), p.dtype);
-  return narrowed(reduced("kl_div", loss, reduction), p.dtype);
+  return narrowed(reduced_loss("kl_div", loss, reduction), p.dtype);
 }
 
 Tensor cosine_similarity(const TensorArg& a, const TensorArg& b, int64_t dim, double eps) {
   UserPosition here(a.where());
-  auto p = operands("cosine_similarity", a, b);
+  auto p = loss_operands("cosine_similarity", a, b);
   Shape both = broadcast_shapes("cosine_similarity", p.x.sizes(), p.target.sizes());
   dim = wrap_dim("cosine_similarity", dim, both.rank());
   Tensor u = p.x.expand(both), v = p.target.expand(both);
@@ -208,11 +206,38 @@ Tensor cosine_similarity(const TensorArg& a, const TensorArg& b, int64_t dim, do
   return narrowed((u * v).sum({dim}) / (length(u) * length(v)), p.dtype);
 }
 
-Tensor hinge_embedding_loss(const TensorArg& x, const TensorArg& target, double margin, Reduction reduction) {
+Tensor pairwise_distance(const TensorArg& a, const TensorArg& b, double p, double eps, bool keepdim) {
+  UserPosition here(a.where());
+  auto o = loss_operands("pairwise_distance", a, b);
+  return narrowed(norm(o.x - o.target + eps, p, {-1}, keepdim), o.dtype);
+}
+
+Tensor poisson_nll_loss(const TensorArg& x, const TensorArg& target, bool log_input, bool full, double eps,
+                        Reduction reduction) {
   UserPosition here(x.where());
-  auto p = operands("hinge_embedding_loss", x, target);
-  Tensor loss = where(p.target != 1, clamp_min(margin - p.x, 0), 0) + where(p.target != -1, p.x, 0);
-  return narrowed(reduced("hinge_embedding_loss", loss, reduction), p.dtype);
+  auto p = loss_operands("poisson_nll_loss", x, target);
+  Tensor loss = log_input ? exp(p.x) - p.target * p.x : p.x - p.target * log(p.x + eps);
+  if (full) {
+    // Stirling's formula for the logarithm of the factorial, from 2 on.
+    Tensor large = p.target > 1, t = where(large, p.target, 1.0);
+    loss = loss + where(large, t * log(t) - t + 0.5 * log(2 * std::numbers::pi * t), 0);
+  }
+  return narrowed(reduced_loss("poisson_nll_loss", loss, reduction), p.dtype);
+}
+
+Tensor gaussian_nll_loss(const TensorArg& x, const TensorArg& target, const TensorArg& var_arg, bool full, double eps,
+                         Reduction reduction) {
+  constexpr auto op = "gaussian_nll_loss";
+  UserPosition here(x.where());
+  auto p = loss_operands(op, x, target);
+  check(eps > 0, "{}: eps {} must be positive", op, eps);
+  Tensor var = var_arg.is_scalar() ? full_like(p.x, var_arg) : widened(var_arg.tensor());
+  if (var.dim() == p.x.dim() - 1) var = var.unsqueeze(-1);
+  // The bound changes the value alone: PyTorch's gradient passes it.
+  var = var + (clamp_min(var, eps) - var).detach();
+  Tensor loss = 0.5 * (log(var) + square(p.x - p.target) / var);
+  if (full) loss = loss + 0.5 * std::log(2 * std::numbers::pi);
+  return narrowed(reduced_loss(op, loss, reduction), p.dtype);
 }
 
 }  // namespace sinter

@@ -1,6 +1,7 @@
 #pragma once
-// Normalisations and losses.
+// Normalisations and losses. No methods of Tensor.
 #include <array>
+#include <functional>
 #include <tuple>
 
 #include "sinter/base/api.h"
@@ -100,8 +101,47 @@ Tensor cosine_similarity(const TensorArg& a, const TensorArg& b, int64_t dim = 1
 // step for each position of the input: about ten ops.
 Tensor ctc_loss(const TensorArg& log_probs, const Tensor& targets, const Tensor& input_lengths, const Tensor& target_lengths,
                 int64_t blank = 0, Reduction reduction = Reduction::kMean, bool zero_infinity = false);
+// The p-norm of a - b + eps along the last dimension.
+Tensor pairwise_distance(const TensorArg& a, const TensorArg& b, double p = 2, double eps = 1e-6, bool keepdim = false);
+// -log of the probability of target under a Poisson distribution: exp(x) - target x, or x - target log(x + eps) unless
+// log_input. `full` adds an approximation of log(target!).
+Tensor poisson_nll_loss(const TensorArg& x, const TensorArg& target, bool log_input = true, bool full = false,
+                        double eps = 1e-8, Reduction reduction = Reduction::kMean);
+// The same under a normal distribution of mean x: (log var + (x - target)² / var) / 2, var at least eps. `full` adds the
+// constant.
+Tensor gaussian_nll_loss(const TensorArg& x, const TensorArg& target, const TensorArg& var, bool full = false,
+                         double eps = 1e-6, Reduction reduction = Reduction::kMean);
+
+// --- margins
 // x where target is 1, max(0, margin - x) where it is -1.
 Tensor hinge_embedding_loss(const TensorArg& x, const TensorArg& target, double margin = 1,
                             Reduction reduction = Reduction::kMean);
+
+// max(0, margin - target (x1 - x2)); target is 1 or -1.
+Tensor margin_ranking_loss(const TensorArg& x1, const TensorArg& x2, const TensorArg& target, double margin = 0,
+                           Reduction reduction = Reduction::kMean);
+// log(1 + exp(-target x)); target is 1 or -1.
+Tensor soft_margin_loss(const TensorArg& x, const TensorArg& target, Reduction reduction = Reduction::kMean);
+// 1 - cos where target is 1, max(0, cos - margin) where it is -1, of the angle between rows of x1 and x2.
+Tensor cosine_embedding_loss(const TensorArg& x1, const TensorArg& x2, const TensorArg& target, double margin = 0,
+                             Reduction reduction = Reduction::kMean);
+// max(0, |anchor - positive| - |anchor - negative| + margin); with swap the negative's distance is that to the positive
+// where it is smaller.
+Tensor triplet_margin_loss(const TensorArg& anchor, const TensorArg& positive, const TensorArg& negative,
+                           double margin = 1, double p = 2, double eps = 1e-6, bool swap = false,
+                           Reduction reduction = Reduction::kMean);
+// The same with any distance.
+Tensor triplet_margin_with_distance_loss(const TensorArg& anchor, const TensorArg& positive, const TensorArg& negative,
+                                         const std::function<Tensor(const Tensor&, const Tensor&)>& distance,
+                                         double margin = 1, bool swap = false,
+                                         Reduction reduction = Reduction::kMean);
+// The mean over classes i of max(0, margin - x[target] + x[i])^p, the target left out, times weight[target].
+Tensor multi_margin_loss(const TensorArg& x, const TensorArg& target, double p = 1, double margin = 1,
+                         const Tensor& weight = {}, Reduction reduction = Reduction::kMean);
+// The same over all labels of a row, which a negative one ends, and all classes that are no labels.
+Tensor multilabel_margin_loss(const TensorArg& x, const TensorArg& target, Reduction reduction = Reduction::kMean);
+// The mean over classes of binary_cross_entropy_with_logits.
+Tensor multilabel_soft_margin_loss(const TensorArg& x, const TensorArg& target, const Tensor& weight = {},
+                                   Reduction reduction = Reduction::kMean);
 
 }  // namespace sinter

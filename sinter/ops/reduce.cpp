@@ -331,9 +331,9 @@ Tensor std(const TensorArg& x, const IntList& dims, int64_t correction, bool kee
   return to(flat_sqrt(var(wide, dims, correction, keepdim)), x.dtype());
 }
 
-Tensor norm(const TensorArg& given, const Scalar& p, const IntList& dims, bool keepdim) {
+Tensor norm(const TensorArg& given, const Scalar& p, const IntList& dims, bool keepdim, std::optional<DType> dtype) {
   UserPosition here(given.where());
-  const TensorArg x = in_f32_on_gpu(given);
+  const TensorArg x = in_f32_on_gpu(dtype ? TensorArg(to(given, *dtype), given.where()) : given);
   check(is_floating(x.dtype()), "norm: expected a floating tensor, got {}", x.dtype());
   const double order = p.to_double();
   if (order == INFINITY) return amax(abs(x), dims, keepdim);
@@ -395,52 +395,6 @@ Tensor cumsum(const TensorArg& x, int64_t dim, std::optional<DType> dtype) {
 Tensor cumprod(const TensorArg& x, int64_t dim, std::optional<DType> dtype) {
   return call<CumProd>({x}, ScanAttrs{dim, dtype});
 }
-
-// --- methods
-
-Tensor Tensor::sum(const IntList& dims, bool keepdim, Where where) const {
-  return sinter::sum({*this, where}, dims, keepdim);
-}
-Tensor Tensor::mean(const IntList& dims, bool keepdim, Where where) const {
-  return sinter::mean({*this, where}, dims, keepdim);
-}
-Tensor Tensor::prod(Where where) const { return sinter::prod({*this, where}); }
-Tensor Tensor::amax(const IntList& dims, bool keepdim, Where where) const {
-  return sinter::amax({*this, where}, dims, keepdim);
-}
-Tensor Tensor::amin(const IntList& dims, bool keepdim, Where where) const {
-  return sinter::amin({*this, where}, dims, keepdim);
-}
-Tensor Tensor::argmax(std::optional<int64_t> dim, bool keepdim, Where where) const {
-  return sinter::argmax({*this, where}, dim, keepdim);
-}
-Tensor Tensor::argmin(std::optional<int64_t> dim, bool keepdim, Where where) const {
-  return sinter::argmin({*this, where}, dim, keepdim);
-}
-Tensor Tensor::max(Where where) const { return sinter::max(*this, where); }
-std::tuple<Tensor, Tensor> Tensor::max(int64_t dim, bool keepdim, Where where) const {
-  return sinter::max(*this, dim, keepdim, where);
-}
-Tensor Tensor::min(Where where) const { return sinter::min(*this, where); }
-std::tuple<Tensor, Tensor> Tensor::min(int64_t dim, bool keepdim, Where where) const {
-  return sinter::min(*this, dim, keepdim, where);
-}
-Tensor Tensor::all(const IntList& dims, bool keepdim, Where where) const {
-  return sinter::all({*this, where}, dims, keepdim);
-}
-Tensor Tensor::any(const IntList& dims, bool keepdim, Where where) const {
-  return sinter::any({*this, where}, dims, keepdim);
-}
-Tensor Tensor::var(const IntList& dims, int64_t correction, bool keepdim, Where where) const {
-  return sinter::var({*this, where}, dims, correction, keepdim);
-}
-Tensor Tensor::std(const IntList& dims, int64_t correction, bool keepdim, Where where) const {
-  return sinter::std({*this, where}, dims, correction, keepdim);
-}
-Tensor Tensor::norm(const Scalar& p, Where where) const { return sinter::norm({*this, where}, p); }
-Tensor Tensor::softmax(int64_t dim, Where where) const { return sinter::softmax({*this, where}, dim); }
-Tensor Tensor::log_softmax(int64_t dim, Where where) const { return sinter::log_softmax({*this, where}, dim); }
-Tensor Tensor::cumsum(int64_t dim, Where where) const { return sinter::cumsum({*this, where}, dim); }
 
 OpFamily reduce_ops() {
   static const Op* const ops[] = {&op_of<Sum>,    &op_of<Prod>, &op_of<AMax>, &op_of<AMin>,   &op_of<ArgMax>,

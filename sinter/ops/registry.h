@@ -14,6 +14,7 @@ OpFamily activation_ops();
 OpFamily binary_ops();
 OpFamily compare_ops();
 OpFamily reduce_ops();
+OpFamily running_ops();
 OpFamily creation_ops();
 OpFamily random_ops();
 OpFamily view_ops();
@@ -22,11 +23,15 @@ OpFamily indexing_ops();
 OpFamily sort_ops();
 OpFamily contract_ops();
 OpFamily pool_ops();
+OpFamily fold_ops();
 OpFamily attention_ops();
 OpFamily norm_ops();
 OpFamily row_norm_ops();
 OpFamily control_ops();
 OpFamily device_ops();
 OpFamily fused_ops();
+OpFamily factorization_ops();
+OpFamily linear_system_ops();
+OpFamily pseudo_inverse_ops();
 
 }  // namespace sinter

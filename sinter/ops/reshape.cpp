@@ -156,6 +156,29 @@ Index unravel(const Dim& position, const Shape& shape) {
 }
 
 Tensor view(const TensorArg& x, const Shape& shape) { return call<ViewOp>({x}, ViewAttrs{shape}); }
+Tensor view(const TensorArg& x, GivenDType given) {
+  const DType dtype = given.value;
+  UserPosition here(x.where());
+  if (x.dtype() == dtype) return alias(x);
+  check(!Tracer::current(), "view: the bytes of a tensor cannot be taken for {} inside a compiled function: do it before, or in "
+        "a function kept out by compiler::disable()", dtype);
+  const TensorImpl& body = x.tensor().impl();
+  int64_t from = item_size(body.dtype), to = item_size(dtype);
+  IntList sizes = body.sizes, strides = body.strides;
+  int64_t offset = body.offset * from / to;
+  if (from != to) {
+    check(!sizes.empty(), "view: a 0-d tensor of {} cannot be taken for {}, whose elements have another size", body.dtype, dtype);
+    bool fits = strides.back() == 1 && sizes.back() * from % to == 0 && body.offset * from % to == 0;
+    for (size_t d = 0; d + 1 < sizes.size(); ++d) fits = fits && strides[d] * from % to == 0;
+    check(fits, "view: a tensor of shape {} and strides {} cannot be taken for {}: its last dimension must lie together and be a "
+          "multiple of {} bytes; call contiguous() first", sizes, strides, dtype, to);
+    sizes.back() = sizes.back() * from / to;
+    for (size_t d = 0; d + 1 < sizes.size(); ++d) strides[d] = strides[d] * from / to;
+  }
+  Tensor out = make_view(x.tensor(), sizes, strides, offset);
+  out.impl().dtype = dtype;
+  return out;
+}
 Tensor reshape(const TensorArg& x, const Shape& shape) {
   UserPosition here(x.where());
   if (!needs_copy(x.tensor(), shape)) return call<ViewOp>({x}, ViewAttrs{shape});
@@ -198,12 +221,6 @@ Tensor unflatten(const TensorArg& x, int64_t dim, const Shape& sizes) {
       for (auto& s : inner) shape.push_back(s);
   }
   return reshape(x, shape);
-}
-
-Tensor Tensor::view(const Shape& shape, Where where) const { return sinter::view({*this, where}, shape); }
-Tensor Tensor::reshape(const Shape& shape, Where where) const { return sinter::reshape({*this, where}, shape); }
-Tensor Tensor::flatten(int64_t start, int64_t end, Where where) const {
-  return sinter::flatten({*this, where}, start, end);
 }
 
 }  // namespace sinter

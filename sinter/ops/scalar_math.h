@@ -141,6 +141,10 @@ T rand_uniform_f32(T index, T seed, T offset) {
   return random_result<T>(rand_uniform24(int64_t(index), int64_t(seed), int64_t(offset)));
 }
 template <class T>
+T rand_word_f32(T index, T seed, T offset) {
+  return random_result<T>(rand_word24(int64_t(index), int64_t(seed), int64_t(offset)));
+}
+template <class T>
 T rand_uniform_f64(T index, T seed, T offset) {
   return random_result<T>(rand_uniform53(int64_t(index), int64_t(seed), int64_t(offset)));
 }

@@ -263,40 +263,11 @@ Tensor scatter_reduce(const TensorArg& x, int64_t dim, const TensorArg& index, c
   }
   return call<ScatterReduce>({start, index, source}, ScatterReduceAttrs{dim, reduce});
 }
-
-// --- in place
-
-namespace {
-
-template <class T>
-const Tensor& write_along(const Tensor& x, int64_t dim, const TensorArg& index, const TensorArg& source) {
-  std::string name = std::string(T::name) + "_";
-  UserPosition here(index.where(), name.c_str());
-  check(x.dim() > 0, "{}: a 0-d tensor has no dimension to write along", name);
-  int64_t d = wrap_dim(name.c_str(), dim, x.dim());
-  std::vector<TensorArg> inputs{TensorArg(x, index.where()), index, source};
-  std::vector<Type> types;
-  for (auto& arg : inputs) types.push_back({arg.dtype(), arg.sizes(), x.device(), arg.is_scalar()});
-  Attrs attrs = DimAttrs{d};
-  T::infer(OpCall{op_of<T>, types, attrs});
-  check_indices(name.c_str(), index, x.size(d));
-  call_op_into(op_of<T>, inputs, attrs, x, index.where());
-  return x;
-}
-
-}  // namespace
-
-const Tensor& Tensor::index_copy_(int64_t dim, const TensorArg& index, const TensorArg& source) const {
-  return write_along<IndexCopy>(*this, dim, index, source);
-}
-const Tensor& Tensor::index_add_(int64_t dim, const TensorArg& index, const TensorArg& source) const {
-  return write_along<IndexAdd>(*this, dim, index, source);
-}
-const Tensor& Tensor::scatter_(int64_t dim, const TensorArg& index, const TensorArg& source) const {
-  return write_along<ScatterOp>(*this, dim, index, source);
-}
-const Tensor& Tensor::scatter_add_(int64_t dim, const TensorArg& index, const TensorArg& source) const {
-  return write_along<ScatterAdd>(*this, dim, index, source);
+Tensor scatter(const TensorArg& x, int64_t dim, const TensorArg& index, const TensorArg& source, std::string_view reduce) {
+  UserPosition here(x.where());
+  check(reduce == "add" || reduce == "multiply", "scatter: reduce is \"add\" or \"multiply\", not \"{}\"", reduce);
+  Tensor values = source.is_scalar() ? full(index.sizes(), source, x.tensor().options()) : source.tensor();
+  return scatter_reduce(x, dim, index, {values, x.where()}, reduce == "add" ? "sum" : "prod");
 }
 
 OpFamily scatter_ops() {

@@ -216,24 +216,35 @@ struct SearchSorted : Opaque {
 }  // namespace
 
 Tensor nonzero(const TensorArg& x) { return call<NonZero>({x}, fresh_count()); }
+TensorList nonzero_numpy(const TensorArg& x) {
+  UserPosition here(x.where());
+  return unbind(nonzero(x.dim() == 0 ? TensorArg(unsqueeze(x, 0), x.where()) : x), 1);
+}
 
 std::tuple<Tensor, Tensor, Tensor> unique(const TensorArg& x, bool, bool return_inverse, bool return_counts) {
   auto out = call_many<Unique>({x}, fresh_count());
   return {out[0], return_inverse ? out[1] : Tensor(), return_counts ? out[2] : Tensor()};
 }
 
-Tensor searchsorted(const TensorArg& sorted, const TensorArg& values, bool right) {
+Tensor searchsorted(const TensorArg& sorted, const TensorArg& values, bool out_int32, bool right,
+                    std::optional<std::string_view> side, const Tensor& sorter) {
   UserPosition here(sorted.where());
-  Tensor wanted = values.is_scalar() ? full({}, values, sorted.tensor().options()) : values.tensor();
-  DType dtype = promote_types(sorted.dtype(), wanted.dtype());
-  return call<SearchSorted>({sorted.tensor().to(dtype), wanted.to(dtype)}, SearchAttrs{right});
+  check(!side || *side == "left" || *side == "right", "searchsorted: side '{}' is neither 'left' nor 'right'",
+        side.value_or(""));
+  check(!side || !right || *side == "right", "searchsorted: right and side 'left' contradict each other");
+  Tensor sequence = sorter.defined() ? gather(sorted, -1, sorter) : sorted.tensor();
+  Tensor wanted = values.is_scalar() ? full({}, values, sequence.options()) : values.tensor();
+  DType dtype = promote_types(sequence.dtype(), wanted.dtype());
+  Tensor at = call<SearchSorted>({sequence.to(dtype), wanted.to(dtype)}, SearchAttrs{right || side == "right"});
+  return out_int32 ? at.to(kInt32) : at;
 }
-Tensor bucketize(const TensorArg& values, const TensorArg& boundaries, bool right) {
+Tensor bucketize(const TensorArg& values, const TensorArg& boundaries, bool out_int32, bool right) {
   UserPosition here(values.where());
   check(boundaries.dim() == 1, "bucketize: the boundaries must be a vector, not of shape {}", boundaries.sizes());
-  return searchsorted(boundaries, values, right);
+  return searchsorted(boundaries, values, out_int32, right);
 }
-Tensor bincount(const TensorArg& x, int64_t minlength) {
+Tensor bincount(const TensorArg& x, int64_t minlength) { return bincount(x, Tensor(), minlength); }
+Tensor bincount(const TensorArg& x, const Tensor& weights, int64_t minlength) {
   UserPosition here(x.where());
   check(x.dim() == 1 && is_integral(x.dtype()), "bincount: expects a vector of integers, not {} {}", x.dtype(),
         x.sizes());
@@ -242,6 +253,13 @@ Tensor bincount(const TensorArg& x, int64_t minlength) {
   if (x.tensor().numel() != 0) {
     check(x.tensor().amin().item<int64_t>(x.where()) >= 0, "bincount: an element is negative");
     length = std::max(length, x.tensor().amax().item<int64_t>(x.where()) + 1);
+  }
+  if (weights.defined()) {
+    check(weights.dim() == 1 && weights.size(0) == x.size(0), "bincount: weights of shape {} for {}", weights.sizes(),
+          x.sizes());
+    Tensor given = weights.detach();
+    if (given.dtype() != kFloat32) given = given.to(kFloat64);
+    return index_add(zeros({length}, given.options()), 0, x, given);
   }
   Tensor ones = expand(full({}, 1, TensorOptions(kInt64).device(x.tensor().device())), x.sizes());
   return index_add(zeros({length}, TensorOptions(kInt64).device(x.tensor().device())), 0, x, ones);

@@ -367,21 +367,6 @@ TensorList unbind(const TensorArg& x, int64_t dim) {
   return out;
 }
 
-Tensor Tensor::select(int64_t dim, Dim index, Where where) const { return sinter::select({*this, where}, dim, index); }
-Tensor Tensor::slice(int64_t dim, std::optional<Dim> start, std::optional<Dim> stop, int64_t step, Where where) const {
-  return sinter::slice({*this, where}, dim, start, stop, step);
-}
-Tensor Tensor::narrow(int64_t dim, Dim start, Dim length, Where where) const {
-  return sinter::narrow({*this, where}, dim, start, length);
-}
-Tensor Tensor::diagonal(int64_t offset, int64_t dim1, int64_t dim2, Where where) const {
-  return sinter::diagonal({*this, where}, offset, dim1, dim2);
-}
-TensorList Tensor::split(Dim size, int64_t dim, Where where) const { return sinter::split({*this, where}, size, dim); }
-TensorList Tensor::chunk(int64_t chunks, int64_t dim, Where where) const {
-  return sinter::chunk({*this, where}, chunks, dim);
-}
-TensorList Tensor::unbind(int64_t dim, Where where) const { return sinter::unbind({*this, where}, dim); }
 Tensor Tensor::operator[](const ItemIndex& index) const { return sinter::select({*this, index.where}, 0, index.value); }
 
 OpFamily slice_ops() {

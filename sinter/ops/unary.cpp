@@ -3,7 +3,7 @@
 #include <numbers>
 
 #include "sinter/ops/creation.h"
-#include "sinter/ops/in_place.h"
+#include "sinter/ops/define.h"
 #include "sinter/ops/registry.h"
 #include "sinter/ops/to_device.h"
 
@@ -214,7 +214,6 @@ Tensor bitwise_not(const TensorArg& x) { return call<BitwiseNot>({x}); }
 Tensor isnan(const TensorArg& x) { return call<IsNan>({x}); }
 Tensor isinf(const TensorArg& x) { return call<IsInf>({x}); }
 Tensor isfinite(const TensorArg& x) { return call<IsFinite>({x}); }
-Tensor clone(const TensorArg& x) { return call<Clone>({x}); }
 Tensor to(const TensorArg& x, DType dtype) {
   UserPosition here(x.where());
   if (!x.is_scalar() && x.dtype() == dtype) return x.tensor();
@@ -223,37 +222,18 @@ Tensor to(const TensorArg& x, DType dtype) {
 
 // --- methods
 
-Tensor Tensor::to(DType dtype, Where where) const { return sinter::to({*this, where}, dtype); }
-Tensor Tensor::to(Device device, Where where) const { return to(device, /*non_blocking=*/false, where); }
-Tensor Tensor::to(Device device, bool non_blocking, Where where) const {
+Tensor Tensor::to(const TensorOptions& options, bool non_blocking, bool copy, Where where) const {
   UserPosition here(where);
-  return device == this->device() ? *this : to_device(*this, device, non_blocking);
+  const TensorOptions wanted = options.over(this->options());
+  Tensor there = wanted.device_ == device() ? *this : to_device({*this, where}, wanted.device_, non_blocking);
+  Tensor out = sinter::to({there, where}, wanted.dtype_);
+  return copy && out.is_same(*this) ? out.clone(MemoryFormat::kPreserve, where) : out;
 }
-Tensor Tensor::to(const TensorOptions& options, Where where) const {
-  return to(options.device_, where).to(options.dtype_, where);
-}
-Tensor Tensor::abs(Where where) const { return sinter::abs({*this, where}); }
-Tensor Tensor::neg(Where where) const { return sinter::neg({*this, where}); }
-Tensor Tensor::exp(Where where) const { return sinter::exp({*this, where}); }
-Tensor Tensor::log(Where where) const { return sinter::log({*this, where}); }
-Tensor Tensor::sqrt(Where where) const { return sinter::sqrt({*this, where}); }
-Tensor Tensor::rsqrt(Where where) const { return sinter::rsqrt({*this, where}); }
-Tensor Tensor::tanh(Where where) const { return sinter::tanh({*this, where}); }
-Tensor Tensor::sigmoid(Where where) const { return sinter::sigmoid({*this, where}); }
-Tensor Tensor::sin(Where where) const { return sinter::sin({*this, where}); }
-Tensor Tensor::cos(Where where) const { return sinter::cos({*this, where}); }
-Tensor Tensor::square(Where where) const { return sinter::square({*this, where}); }
 
-const Tensor& Tensor::neg_(Where where) const { return call_in_place<Neg>(*this, {{*this, where}}); }
-const Tensor& Tensor::exp_(Where where) const { return call_in_place<Exp>(*this, {{*this, where}}); }
-const Tensor& Tensor::sqrt_(Where where) const { return call_in_place<Sqrt>(*this, {{*this, where}}); }
-const Tensor& Tensor::sigmoid_(Where where) const { return call_in_place<Sigmoid>(*this, {{*this, where}}); }
-const Tensor& Tensor::tanh_(Where where) const { return call_in_place<Tanh>(*this, {{*this, where}}); }
-
-const Tensor& Tensor::copy_(const TensorArg& source) const {
+const Tensor& Tensor::copy_(const TensorArg& source, bool non_blocking) const {
   UserPosition here(source.where());
   if (source.is_scalar() || source.dim() == 0) return fill_(source);
-  const Tensor from = to_device(source, device());
+  const Tensor from = to_device(source, device(), non_blocking);
   const Shape sizes = this->sizes();
   check(from.dim() <= dim(), "copy_: a source of shape {} does not fit a tensor of shape {}", from.sizes(), sizes);
   for (int64_t d = 1; d <= from.dim(); ++d)

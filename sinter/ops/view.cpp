@@ -209,7 +209,7 @@ Tensor sum_to_size(const TensorArg& x, const Shape& shape) {
   for (size_t d = 0; d < from.size(); ++d)
     if (d < added || (shape[d - added].same_as(1) && !from[d].same_as(1))) dims.push_back(int64_t(d));
   if (dims.empty()) return x.tensor();
-  Tensor summed = x.tensor().sum(dims, true, x.where());
+  Tensor summed = x.tensor().sum(dims, true, std::nullopt, x.where());
   if (added == 0) return summed;
   IntList leading(added);
   std::iota(leading.begin(), leading.end(), 0);
@@ -242,15 +242,6 @@ Tensor squeeze(const TensorArg& x, const IntList& dims) {
 }
 Tensor unsqueeze(const TensorArg& x, int64_t dim) { return call<Unsqueeze>({x}, UnsqueezeAttrs{dim}); }
 
-// --- methods
-
-Tensor Tensor::permute(const IntList& dims, Where where) const { return sinter::permute({*this, where}, dims); }
-Tensor Tensor::transpose(int64_t a, int64_t b, Where where) const { return sinter::transpose({*this, where}, a, b); }
-Tensor Tensor::t(Where where) const { return sinter::t({*this, where}); }
-Tensor Tensor::squeeze(Where where) const { return sinter::squeeze({*this, where}); }
-Tensor Tensor::squeeze(int64_t dim, Where where) const { return sinter::squeeze({*this, where}, dim); }
-Tensor Tensor::unsqueeze(int64_t dim, Where where) const { return sinter::unsqueeze({*this, where}, dim); }
-Tensor Tensor::expand(const Shape& shape, Where where) const { return sinter::expand({*this, where}, shape); }
 OpFamily view_ops() {
   static const auto all = [] {
     std::vector<const Op*> ops{&op_of<Alias>,  &reshape_op(),   &op_of<Permute>,

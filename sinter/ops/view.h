@@ -1,5 +1,6 @@
 #pragma once
 // Other looks at the elements of a tensor, and copies of some of them in another order.
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,12 +15,15 @@ namespace sinter SINTER_API {
 Tensor alias(const TensorArg& x);
 // The elements in row-major order under other sizes; one may be -1. An Error when that needs a copy.
 Tensor view(const TensorArg& x, const Shape& shape);
-// The same, copying when it must.
+// The same bytes as elements of another dtype; where its size differs the last dimension grows or shrinks.
+Tensor view(const TensorArg& x, GivenDType dtype);
+// The first form, copying when it must.
 Tensor reshape(const TensorArg& x, const Shape& shape);
 Tensor view_as(const TensorArg& x, const TensorArg& other);
 Tensor reshape_as(const TensorArg& x, const TensorArg& other);
 // Dimensions start…end merged into one.
 Tensor flatten(const TensorArg& x, int64_t start = 0, int64_t end = -1);
+inline Tensor ravel(const TensorArg& x) { return flatten(x); }
 // One dimension split into several; one of the sizes may be -1.
 Tensor unflatten(const TensorArg& x, int64_t dim, const Shape& sizes);
 
@@ -33,6 +37,12 @@ Tensor t(const TensorArg& x);
 Tensor movedim(const TensorArg& x, const IntList& source, const IntList& destination);
 inline Tensor movedim(const TensorArg& x, int64_t source, int64_t destination) {
   return movedim(x, IntList{source}, IntList{destination});
+}
+inline Tensor moveaxis(const TensorArg& x, const IntList& source, const IntList& destination) {
+  return movedim(x, source, destination);
+}
+inline Tensor moveaxis(const TensorArg& x, int64_t source, int64_t destination) {
+  return movedim(x, source, destination);
 }
 
 // Dimensions of size 1 repeated to the given sizes (-1: unchanged); new ones may be put in front.
@@ -55,6 +65,8 @@ Tensor select(const TensorArg& x, int64_t dim, Dim index);
 Tensor slice(const TensorArg& x, int64_t dim, std::optional<Dim> start = {}, std::optional<Dim> stop = {},
              int64_t step = 1);
 Tensor narrow(const TensorArg& x, int64_t dim, Dim start, Dim length);
+// The same in fresh memory.
+Tensor narrow_copy(const TensorArg& x, int64_t dim, Dim start, Dim length);
 // The elements whose coordinate along dim2 is that along dim1 plus offset, as a new last dimension.
 Tensor diagonal(const TensorArg& x, int64_t offset = 0, int64_t dim1 = 0, int64_t dim2 = 1);
 // Windows of `size` elements every `step` along a dimension; the window becomes a new last dimension.
@@ -65,10 +77,44 @@ Tensor as_strided(const TensorArg& x, const IntList& sizes, const IntList& strid
 // Pieces of `size` along a dimension; the last may be smaller.
 TensorList split(const TensorArg& x, Dim size, int64_t dim = 0);
 TensorList split_with_sizes(const TensorArg& x, const Shape& sizes, int64_t dim = 0);
+inline TensorList split(const TensorArg& x, std::initializer_list<Dim> sizes, int64_t dim = 0) {
+  return split_with_sizes(x, Shape(sizes), dim);
+}
+inline TensorList split(const TensorArg& x, const std::vector<int64_t>& sizes, int64_t dim = 0) {
+  return split_with_sizes(x, Shape(sizes), dim);
+}
 // At most `chunks` equal pieces; the last may be smaller.
 TensorList chunk(const TensorArg& x, int64_t chunks, int64_t dim = 0);
 // Every position of a dimension.
 TensorList unbind(const TensorArg& x, int64_t dim = 0);
+inline TensorList unsafe_split(const TensorArg& x, Dim size, int64_t dim = 0) { return split(x, size, dim); }
+inline TensorList unsafe_split_with_sizes(const TensorArg& x, const Shape& sizes, int64_t dim = 0) {
+  return split_with_sizes(x, sizes, dim);
+}
+inline TensorList unsafe_chunk(const TensorArg& x, int64_t chunks, int64_t dim = 0) { return chunk(x, chunks, dim); }
+// `sections` pieces, of which the first are one larger where the size does not divide; or the pieces between positions,
+// which may be a tensor on the host.
+TensorList tensor_split(const TensorArg& x, int64_t sections, int64_t dim = 0);
+TensorList tensor_split(const TensorArg& x, const IntList& indices, int64_t dim = 0);
+TensorList tensor_split(const TensorArg& x, const Tensor& indices_or_sections, int64_t dim = 0);
+// The same along the columns (of a vector: its elements), the rows, and the third dimension; sections must be equal.
+TensorList hsplit(const TensorArg& x, int64_t sections);
+TensorList hsplit(const TensorArg& x, const IntList& indices);
+TensorList vsplit(const TensorArg& x, int64_t sections);
+TensorList vsplit(const TensorArg& x, const IntList& indices);
+TensorList dsplit(const TensorArg& x, int64_t sections);
+TensorList dsplit(const TensorArg& x, const IntList& indices);
+
+// At least 1, 2 or 3 dimensions, new ones of size 1: vectors become rows, matrices get a last dimension.
+Tensor atleast_1d(const TensorArg& x);
+TensorList atleast_1d(const TensorList& tensors, Where where = Where::current());
+Tensor atleast_2d(const TensorArg& x);
+TensorList atleast_2d(const TensorList& tensors, Where where = Where::current());
+Tensor atleast_3d(const TensorArg& x);
+TensorList atleast_3d(const TensorList& tensors, Where where = Where::current());
+// Tensors expanded to the shape they have in common; that shape.
+TensorList broadcast_tensors(const TensorList& tensors, Where where = Where::current());
+Shape broadcast_shapes(const std::vector<Shape>& shapes);
 
 // --- rearranging copies: joining, repeating, reversing, padding, writing a piece into a copy
 
@@ -77,8 +123,31 @@ Tensor cat(const TensorList& tensors, int64_t dim = 0, Where where = Where::curr
 inline Tensor concat(const TensorList& tensors, int64_t dim = 0, Where where = Where::current()) {
   return cat(tensors, dim, where);
 }
+inline Tensor concatenate(const TensorList& tensors, int64_t dim = 0, Where where = Where::current()) {
+  return cat(tensors, dim, where);
+}
 // The same along a new dimension.
 Tensor stack(const TensorList& tensors, int64_t dim = 0, Where where = Where::current());
+// Side by side, one below the other, and one behind the other, once they have 1, 2 or 3 dimensions.
+Tensor hstack(const TensorList& tensors, Where where = Where::current());
+Tensor vstack(const TensorList& tensors, Where where = Where::current());
+Tensor dstack(const TensorList& tensors, Where where = Where::current());
+inline Tensor row_stack(const TensorList& tensors, Where where = Where::current()) { return vstack(tensors, where); }
+// Vectors and matrices as columns side by side.
+Tensor column_stack(const TensorList& tensors, Where where = Where::current());
+// Matrices along the diagonal, zero elsewhere; vectors count as rows.
+Tensor block_diag(const TensorList& tensors, Where where = Where::current());
+// Every choice of one element from each vector, one row each; of one vector, itself.
+Tensor cartesian_prod(const TensorList& tensors, Where where = Where::current());
+// Every choice of r elements of a vector in their order, one row each.
+Tensor combinations(const TensorArg& x, int64_t r = 2, bool with_replacement = false);
+
+// A vector on a diagonal of a matrix of zeros; a diagonal of a matrix, copied.
+Tensor diag(const TensorArg& x, int64_t diagonal = 0);
+// The last dimension on a diagonal of two new dimensions.
+Tensor diag_embed(const TensorArg& x, int64_t offset = 0, int64_t dim1 = -2, int64_t dim2 = -1);
+// All elements on a diagonal of a matrix.
+Tensor diagflat(const TensorArg& x, int64_t offset = 0);
 
 // The whole tensor repeated along each dimension; more repeats than dimensions put new ones in front.
 Tensor repeat(const TensorArg& x, const Shape& repeats);
@@ -90,6 +159,9 @@ Tensor repeat_interleave(const TensorArg& x, Dim repeats, std::optional<int64_t>
 Tensor repeat_interleave(const TensorArg& x, const Tensor& repeats, std::optional<int64_t> dim = {});
 
 Tensor flip(const TensorArg& x, const IntList& dims);
+// The columns, or the rows, in reverse order.
+Tensor fliplr(const TensorArg& x);
+Tensor flipud(const TensorArg& x);
 // Elements moved by shifts[j] along dims[j], those that fall off coming in at the other end; no dims: when flattened.
 Tensor roll(const TensorArg& x, const Shape& shifts, const IntList& dims = {});
 // k quarter turns from dimension a towards dimension b.
@@ -131,10 +203,17 @@ Tensor take_along_dim(const TensorArg& x, const TensorArg& index, std::optional<
 // Elements of the flattened x, in index's shape.
 Tensor take(const TensorArg& x, const TensorArg& index);
 // Rows of a table. No gradient reaches row `padding_idx` (negative: none such).
-Tensor embedding(const TensorArg& weight, const TensorArg& indices, int64_t padding_idx = -1);
+Tensor embedding(const TensorArg& weight, const TensorArg& indices, int64_t padding_idx = -1);  // no method
 // The gradient of embedding's table: rows of `grad` added up by index.
 Tensor embedding_dense_backward(const TensorArg& grad, const TensorArg& indices, Dim num_weights,
-                                int64_t padding_idx = -1);
+                                int64_t padding_idx = -1);  // no method
+enum class EmbeddingBagMode : uint8_t { kSum, kMean, kMax };
+// Rows of a table summed (or averaged, or their largest elements taken) over bags. Indices [bags, size], or 1-d with the
+// offsets at which bags begin; include_last_offset: and where the last ends. Rows `padding_idx` are left out, an empty bag
+// is zeros. per_sample_weights, of the indices' shape, multiply the rows of a sum.
+Tensor embedding_bag(const TensorArg& weight, const TensorArg& indices, const Tensor& offsets = {},
+                     EmbeddingBagMode mode = EmbeddingBagMode::kMean, const Tensor& per_sample_weights = {},
+                     bool include_last_offset = false, std::optional<int64_t> padding_idx = {});  // no method
 // x[a, b:c, ..., None, tensor, mask] with PyTorch's rules; x.index({...}) is the same.
 Tensor index(const TensorArg& x, const std::vector<TensorIndex>& indices);
 // The elements where a mask, broadcast with x, is true; 1-d.
@@ -145,17 +224,25 @@ Tensor masked_select(const TensorArg& x, const TensorArg& mask);
 Tensor index_put(const TensorArg& x, const std::vector<TensorIndex>& indices, const TensorArg& values,
                  bool accumulate = false);
 // Slices along dim at index[j] replaced by slice j of source; increased by alpha times it; filled with a value.
-Tensor index_copy(const TensorArg& x, int64_t dim, const TensorArg& index, const TensorArg& source);
+Tensor index_copy(const TensorArg& x, int64_t dim, const TensorArg& index, const TensorArg& source);  // in place too
 Tensor index_add(const TensorArg& x, int64_t dim, const TensorArg& index, const TensorArg& source,
-                 const Scalar& alpha = 1);
-Tensor index_fill(const TensorArg& x, int64_t dim, const TensorArg& index, const TensorArg& value);
+                 const Scalar& alpha = 1);  // in place too
+Tensor index_fill(const TensorArg& x, int64_t dim, const TensorArg& index, const TensorArg& value);  // in place too
+// reduce: "prod", "mean", "amax" or "amin" of the slices that meet, and of x's own slice if include_self.
+Tensor index_reduce(const TensorArg& x, int64_t dim, const TensorArg& index, const TensorArg& source,
+                    const std::string& reduce, bool include_self = true);
+// Elements of the flattened x replaced by (or, accumulating, increased by) those of source: the inverse of take.
+Tensor put(const TensorArg& x, const TensorArg& index, const TensorArg& source, bool accumulate = false);  // in place too
 // The inverse of gather: elements of source (a number, or a tensor at least of index's shape) put at index along dim.
-Tensor scatter(const TensorArg& x, int64_t dim, const TensorArg& index, const TensorArg& source);
-Tensor scatter_add(const TensorArg& x, int64_t dim, const TensorArg& index, const TensorArg& source);
+Tensor scatter(const TensorArg& x, int64_t dim, const TensorArg& index, const TensorArg& source);  // in place too
+// reduce: "add" or "multiply", what is there combined with what comes.
+Tensor scatter(const TensorArg& x, int64_t dim, const TensorArg& index, const TensorArg& source,
+               std::string_view reduce);  // in place too
+Tensor scatter_add(const TensorArg& x, int64_t dim, const TensorArg& index, const TensorArg& source);  // in place too
 // reduce: "sum", "prod", "mean", "amax" or "amin" of the sources that meet, and of x's own element if include_self.
 Tensor scatter_reduce(const TensorArg& x, int64_t dim, const TensorArg& index, const TensorArg& source,
-                      const std::string& reduce, bool include_self = true);
+                      const std::string& reduce, bool include_self = true);  // in place too
 // The true positions of mask replaced by the elements of source, in order.
-Tensor masked_scatter(const TensorArg& x, const TensorArg& mask, const TensorArg& source);
+Tensor masked_scatter(const TensorArg& x, const TensorArg& mask, const TensorArg& source);  // in place too
 
 }  // namespace sinter

@@ -11,43 +11,42 @@
 #include "sinter/io/safetensors.h"
 #include "sinter/ops/conv.h"
 #include "sinter/ops/creation.h"
+#include "sinter/ops/linalg.h"
 #include "sinter/ops/matmul.h"
 #include "sinter/ops/norm.h"
 #include "sinter/ops/pointwise.h"
 #include "sinter/ops/reduce.h"
 #include "sinter/ops/view.h"
+#include "tests/ops/composites.h"
 #include "tests/support/samples.h"
 
 namespace sinter {
 namespace {
 
-using X = const TensorList&;
-
-struct Composite {
-  const char* name;
-  std::function<TensorList(X)> run;
-  // Reads values on the host, writes its inputs, or has a result whose size PyTorch's cotangent cannot be matched with
-  // before the data is known: not traced.
-  bool eager_only = false;
-};
-void PrintTo(const Composite& composite, std::ostream* out) { *out << composite.name; }
-
-// Several results as a list.
-TensorList list(const std::tuple<Tensor, Tensor>& t) { return {std::get<0>(t), std::get<1>(t)}; }
-TensorList list(const std::tuple<Tensor, Tensor, Tensor>& t) {
-  return {std::get<0>(t), std::get<1>(t), std::get<2>(t)};
-}
+using testing::Composite;
+using testing::list;
+using testing::X;
 
 TensorList batch_norm_case(X x, bool training) {
   Tensor mean = x[3].clone(), var = x[4].clone();
   return {batch_norm(x[0], mean, var, x[1], x[2], training, 0.3), mean, var};
 }
 
+// Symmetric and positive-definite.
+Tensor positive(const Tensor& x) { return matmul(x, x.transpose(-2, -1)) + eye(x.size(-1)); }
+using GridMode = GridSampleMode;
+using GridPad = GridSamplePaddingMode;
+using BagMode = EmbeddingBagMode;
+
+std::function<TensorList(X)> sampled(GridMode mode, GridPad padding, bool align_corners) {
+  return [=](X x) -> TensorList { return {grid_sample(x[0], x[1], mode, padding, align_corners)}; };
+}
+
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr auto kSum = Reduction::kSum;
 
-const std::vector<Composite>& composites() {
-  static const std::vector<Composite> all = {
+std::vector<Composite> first_composites() {
+  return {
       // --- products
       {"matmul_1d_1d", [](X x) -> TensorList { return {matmul(x[0], x[1])}; }},
       {"matmul_2d_1d", [](X x) -> TensorList { return {matmul(x[0], x[1])}; }},
@@ -73,6 +72,82 @@ const std::vector<Composite>& composites() {
       {"einsum_three", [](X x) -> TensorList { return {einsum("ab,bc,cd->ad", x)}; }},
       {"einsum_ellipsis", [](X x) -> TensorList { return {einsum("...i,...i->...", x)}; }},
       {"einsum_implicit", [](X x) -> TensorList { return {einsum("bca,cb", x)}; }},
+      // --- linear algebra
+      {"solve", [](X x) -> TensorList { return {linalg::solve(x[0], x[1])}; }},
+      {"solve_vector", [](X x) -> TensorList { return {linalg::solve(x[0], x[1])}; }},
+      {"solve_right", [](X x) -> TensorList { return {linalg::solve(x[0], x[1], false)}; }},
+      {"solve_triangular", [](X x) -> TensorList { return {linalg::solve_triangular(x[0], x[1], true, false, true)}; }},
+      {"inv", [](X x) -> TensorList { return {linalg::inv(x[0])}; }},
+      {"det", [](X x) -> TensorList { return {linalg::det(x[0])}; }},
+      {"slogdet", [](X x) -> TensorList { return {std::get<1>(linalg::slogdet(x[0]))}; }},
+      {"logdet", [](X x) -> TensorList { return {logdet(positive(x[0]))}; }},
+      {"cholesky", [](X x) -> TensorList { return {linalg::cholesky(positive(x[0]))}; }},
+      {"cholesky_leaf", [](X x) -> TensorList { return {linalg::cholesky(x[0], true)}; }},
+      {"cholesky_solve", [](X x) -> TensorList { return {cholesky_solve(x[0], x[1].tril() + 3 * eye(3))}; }},
+      {"cholesky_inverse", [](X x) -> TensorList { return {cholesky_inverse(x[0].tril() + 3 * eye(3))}; }},
+      {"qr", [](X x) { return list(linalg::qr(x[0])); }},
+      {"qr_wide", [](X x) { return list(linalg::qr(x[0], "complete")); }},
+      {"svd_rebuilt",
+       [](X x) -> TensorList {
+         auto [u, s, vh] = linalg::svd(x[0], false);
+         return {matmul(u * sqrt(s).unsqueeze(-2), vh), s};
+       }},
+      {"svdvals", [](X x) -> TensorList { return {linalg::svdvals(x[0])}; }},
+      {"eigh_rebuilt",
+       [](X x) -> TensorList {
+         auto [w, v] = linalg::eigh(x[0] + x[0].transpose(-2, -1));
+         return {matmul(v * sin(w).unsqueeze(-2), v.transpose(-2, -1)), w};
+       }},
+      {"eigvalsh_leaf", [](X x) -> TensorList { return {linalg::eigvalsh(x[0], "U")}; }},
+      {"pinv", [](X x) -> TensorList { return {linalg::pinv(x[0])}; }},
+      {"pinv_hermitian", [](X x) -> TensorList { return {linalg::pinv(x[0] + x[0].transpose(-2, -1), {}, {}, true)}; }},
+      {"lstsq", [](X x) -> TensorList { return {std::get<0>(linalg::lstsq(x[0], x[1]))}; }},
+      {"lu", [](X x) { return list(linalg::lu(x[0])); }},
+      {"lu_solve",
+       [](X x) -> TensorList {
+         auto [lu, pivots] = linalg::lu_factor(x[0]);
+         return {linalg::lu_solve(lu, pivots, x[1], true, true)};
+       }},
+      {"matrix_power", [](X x) -> TensorList { return {linalg::matrix_power(x[0], 5), linalg::matrix_power(x[0], -2)}; }},
+      {"matrix_exp", [](X x) -> TensorList { return {linalg::matrix_exp(x[0])}; }},
+      {"matrix_rank", [](X x) -> TensorList { return {linalg::matrix_rank(cat({x[0], x[0]}))}; }},
+      {"cond",
+       [](X x) -> TensorList {
+         return {linalg::cond(x[0]), linalg::cond(x[0].detach(), 1), linalg::cond(x[0].detach(), "fro"), linalg::cond(x[0], -2)};
+       }},
+      {"matrix_norms",
+       [](X x) -> TensorList {
+         return {linalg::matrix_norm(x[0]), linalg::matrix_norm(x[0], "nuc"), linalg::matrix_norm(x[0], 2, {0, 2}, true),
+                 linalg::matrix_norm(x[0], -1), linalg::matrix_norm(x[0], kInfinity, {2, 0})};
+       }},
+      {"linalg_norm",
+       [](X x) -> TensorList {
+         return {linalg::norm(x[0]), linalg::norm(x[0], 1), linalg::norm(x[0], 3, IntList{1}),
+                 linalg::norm(x[0], "fro", IntList{0, 1}, true)};
+       }},
+      {"multi_dot", [](X x) -> TensorList { return {linalg::multi_dot(x)}; }},
+      {"cross", [](X x) -> TensorList { return {linalg::cross(x[0], x[1], 0), cross(x[0], x[1])}; }},
+      {"vecdot", [](X x) -> TensorList { return {linalg::vecdot(x[0], x[1])}; }},
+      {"householder_product", [](X x) -> TensorList { return {linalg::householder_product(x[0], x[1])}; }},
+      {"tensorinv", [](X x) -> TensorList { return {linalg::tensorinv(x[0], 1)}; }},
+      {"tensorsolve", [](X x) -> TensorList { return {linalg::tensorsolve(x[0], x[1])}; }},
+      {"vander", [](X x) -> TensorList { return {linalg::vander(x[0], 4)}; }},
+      {"triangular_solve", [](X x) -> TensorList { return {std::get<0>(triangular_solve(x[0], x[1], false, true))}; }},
+      {"trace", [](X x) -> TensorList { return {trace(x[0])}; }},
+      {"kron", [](X x) -> TensorList { return {kron(x[0], x[1])}; }},
+      {"addr", [](X x) -> TensorList { return {addr(x[0], x[1], x[2], 2, 0.5)}; }},
+      {"addbmm", [](X x) -> TensorList { return {addbmm(x[0], x[1], x[2], 2, 0.5)}; }},
+      {"inner", [](X x) -> TensorList { return {inner(x[0], x[1])}; }},
+      {"tensordot_count", [](X x) -> TensorList { return {tensordot(x[0], x[1], 2)}; }},
+      {"cdist",
+       [](X x) -> TensorList {
+         return {cdist(x[0].detach(), x[1].detach(), 0), cdist(x[0], x[1], 1), cdist(x[0], x[1]), cdist(x[0], x[1], 2.5),
+                 cdist(x[0], x[1], kInfinity)};
+       }},
+      {"cdist_product", [](X x) -> TensorList { return {cdist(x[0], x[1])}; }},
+      {"pdist", [](X x) -> TensorList { return {pdist(x[0]), pdist(x[0], 1)}; }},
+      {"dist", [](X x) -> TensorList { return {dist(x[0], x[1]), dist(x[0], x[1], 3)}; }},
+      {"renorm", [](X x) -> TensorList { return {renorm(x[0], 2, 1, 1.5)}; }},
       // --- normalisations
       {"softmax", [](X x) -> TensorList { return {softmax(x[0], -1)}; }},
       {"softmax_dim0", [](X x) -> TensorList { return {softmax(x[0], 0)}; }},
@@ -108,6 +183,13 @@ const std::vector<Composite>& composites() {
       {"glu", [](X x) -> TensorList { return {glu(x[0], 1)}; }},
       {"tanh", [](X x) -> TensorList { return {tanh(x[0])}; }},
       {"sigmoid", [](X x) -> TensorList { return {sigmoid(x[0])}; }},
+      {"hardshrink", [](X x) -> TensorList { return {hardshrink(x[0], 0.4)}; }},
+      {"softshrink", [](X x) -> TensorList { return {softshrink(x[0], 0.4)}; }},
+      {"tanhshrink", [](X x) -> TensorList { return {tanhshrink(x[0])}; }},
+      {"softmin", [](X x) -> TensorList { return {softmin(x[0], 1)}; }},
+      {"rrelu_eval", [](X x) -> TensorList { return {rrelu(x[0], 0.1, 0.5)}; }},
+      {"prelu", [](X x) -> TensorList { return {prelu(x[0], x[1])}; }},
+      {"prelu_one", [](X x) -> TensorList { return {prelu(x[0], x[1])}; }},
       // --- convolutions
       {"conv1d", [](X x) -> TensorList { return {conv1d(x[0], x[1], x[2], 2, 1)}; }},
       {"conv1d_same", [](X x) -> TensorList { return {conv1d(x[0], x[1], {}, 1, Padding::kSame)}; }},
@@ -149,6 +231,69 @@ const std::vector<Composite>& composites() {
       {"interpolate_bicubic",
        [](X x) -> TensorList { return {interpolate(x[0], {.size = {5, 6}, .mode = InterpolateMode::kBicubic})}; }},
       {"pixel_shuffle", [](X x) -> TensorList { return {pixel_shuffle(x[0], 2)}; }},
+      {"pixel_unshuffle", [](X x) -> TensorList { return {pixel_unshuffle(x[0], 2)}; }},
+      {"channel_shuffle", [](X x) -> TensorList { return {channel_shuffle(x[0], 3)}; }},
+      {"interpolate_nearest_exact",
+       [](X x) -> TensorList { return {interpolate(x[0], {.size = {5, 3}, .mode = InterpolateMode::kNearestExact})}; }},
+      {"interpolate_trilinear",
+       [](X x) -> TensorList { return {interpolate(x[0], {.size = {3, 2, 5}, .mode = InterpolateMode::kTrilinear})}; }},
+      {"interpolate_area",
+       [](X x) -> TensorList { return {interpolate(x[0], {.size = {3, 2}, .mode = InterpolateMode::kArea})}; }},
+      {"interpolate_bicubic_corners",
+       [](X x) -> TensorList {
+         return {interpolate(x[0], {.size = {5, 6}, .mode = InterpolateMode::kBicubic, .align_corners = true})};
+       }},
+      {"lp_pool1d", [](X x) -> TensorList { return {lp_pool1d(x[0], 2, 3, 2)}; }},
+      {"lp_pool2d", [](X x) -> TensorList { return {lp_pool2d(x[0], 2, {2, 3}, {}, true)}; }},
+      {"lp_pool3d", [](X x) -> TensorList { return {lp_pool3d(x[0], 4, 2, 1)}; }},
+      {"max_pool1d_with_indices", [](X x) { return list(max_pool1d_with_indices(x[0], 3, 2, 1)); }},
+      {"max_pool3d_with_indices", [](X x) { return list(max_pool3d_with_indices(x[0], 2)); }},
+      {"adaptive_max_pool1d", [](X x) { return list(adaptive_max_pool1d(x[0], {4})); }},
+      {"adaptive_max_pool3d", [](X x) { return list(adaptive_max_pool3d(x[0], {2, 1, 3})); }},
+      {"max_unpool1d",
+       [](X x) -> TensorList {
+         auto [y, indices] = max_pool1d_with_indices(x[0], 2, 2);
+         return {max_unpool1d(2 * y, indices, 2, 2, 0, {9})};
+       }},
+      {"max_unpool2d",
+       [](X x) -> TensorList {
+         auto [y, indices] = max_pool2d_with_indices(x[0], 2);
+         return {max_unpool2d(2 * y, indices, 2)};
+       }},
+      {"max_unpool3d",
+       [](X x) -> TensorList {
+         auto [y, indices] = max_pool3d_with_indices(x[0], 2);
+         return {max_unpool3d(2 * y, indices, 2)};
+       }},
+      {"im2col", [](X x) -> TensorList { return {im2col(x[0], {2, 3}, {1, 2}, {1, 0}, {2, 1})}; }},
+      {"im2col_unbatched", [](X x) -> TensorList { return {im2col(x[0], 2)}; }},
+      {"col2im", [](X x) -> TensorList { return {col2im(x[0], {4, 5}, {2, 3}, 1, {1, 0}, {2, 1})}; }},
+      // --- reading at given positions
+      {"grid_sample_bilinear_zeros", sampled(GridMode::kBilinear, GridPad::kZeros, false)},
+      {"grid_sample_nearest_zeros", sampled(GridMode::kNearest, GridPad::kZeros, false)},
+      {"grid_sample_bicubic_zeros", sampled(GridMode::kBicubic, GridPad::kZeros, false)},
+      {"grid_sample_bilinear_zeros_corners", sampled(GridMode::kBilinear, GridPad::kZeros, true)},
+      {"grid_sample_nearest_zeros_corners", sampled(GridMode::kNearest, GridPad::kZeros, true)},
+      {"grid_sample_bicubic_zeros_corners", sampled(GridMode::kBicubic, GridPad::kZeros, true)},
+      {"grid_sample_bilinear_zeros_3d", sampled(GridMode::kBilinear, GridPad::kZeros, false)},
+      {"grid_sample_bilinear_border", sampled(GridMode::kBilinear, GridPad::kBorder, false)},
+      {"grid_sample_nearest_border", sampled(GridMode::kNearest, GridPad::kBorder, false)},
+      {"grid_sample_bicubic_border", sampled(GridMode::kBicubic, GridPad::kBorder, false)},
+      {"grid_sample_bilinear_border_corners", sampled(GridMode::kBilinear, GridPad::kBorder, true)},
+      {"grid_sample_nearest_border_corners", sampled(GridMode::kNearest, GridPad::kBorder, true)},
+      {"grid_sample_bicubic_border_corners", sampled(GridMode::kBicubic, GridPad::kBorder, true)},
+      {"grid_sample_bilinear_border_3d", sampled(GridMode::kBilinear, GridPad::kBorder, false)},
+      {"grid_sample_bilinear_reflection", sampled(GridMode::kBilinear, GridPad::kReflection, false)},
+      {"grid_sample_nearest_reflection", sampled(GridMode::kNearest, GridPad::kReflection, false)},
+      {"grid_sample_bicubic_reflection", sampled(GridMode::kBicubic, GridPad::kReflection, false)},
+      {"grid_sample_bilinear_reflection_corners", sampled(GridMode::kBilinear, GridPad::kReflection, true)},
+      {"grid_sample_nearest_reflection_corners", sampled(GridMode::kNearest, GridPad::kReflection, true)},
+      {"grid_sample_bicubic_reflection_corners", sampled(GridMode::kBicubic, GridPad::kReflection, true)},
+      {"grid_sample_bilinear_reflection_3d", sampled(GridMode::kBilinear, GridPad::kReflection, false)},
+      {"grid_sample_nearest_zeros_corners_3d", sampled(GridMode::kNearest, GridPad::kZeros, true)},
+      {"affine_grid", [](X x) -> TensorList { return {affine_grid(x[0], {2, 3, 4, 5})}; }},
+      {"affine_grid_corners", [](X x) -> TensorList { return {affine_grid(x[0], {2, 3, 1, 5}, true)}; }},
+      {"affine_grid_3d", [](X x) -> TensorList { return {affine_grid(x[0], {1, 2, 2, 3, 4})}; }},
       // --- attention
       {"attention", [](X x) -> TensorList { return {scaled_dot_product_attention(x[0], x[1], x[2])}; }},
       {"attention_causal",
@@ -184,6 +329,36 @@ const std::vector<Composite>& composites() {
       {"kl_div", [](X x) -> TensorList { return {kl_div(x[0], x[1], Reduction::kBatchMean)}; }},
       {"kl_div_log", [](X x) -> TensorList { return {kl_div(x[0], x[1], kSum, true)}; }},
       {"cosine_similarity", [](X x) -> TensorList { return {cosine_similarity(x[0], x[1])}; }},
+      {"pairwise_distance", [](X x) -> TensorList { return {pairwise_distance(x[0], x[1], 3, 1e-6, true)}; }},
+      {"poisson_nll_loss", [](X x) -> TensorList { return {poisson_nll_loss(x[0], x[1])}; }},
+      {"poisson_nll_loss_full", [](X x) -> TensorList { return {poisson_nll_loss(x[0], x[1], false, true, 1e-8, kSum)}; }},
+      {"gaussian_nll_loss", [](X x) -> TensorList { return {gaussian_nll_loss(x[0], x[1], x[2])}; }},
+      {"gaussian_nll_loss_full",
+       [](X x) -> TensorList { return {gaussian_nll_loss(x[0], x[1], x[2], true, 0.5, Reduction::kNone)}; }},
+      {"hinge_embedding_loss", [](X x) -> TensorList { return {hinge_embedding_loss(x[0], x[1], 0.7)}; }},
+      {"margin_ranking_loss", [](X x) -> TensorList { return {margin_ranking_loss(x[0], x[1], x[2], 0.3)}; }},
+      {"soft_margin_loss", [](X x) -> TensorList { return {soft_margin_loss(x[0], x[1])}; }},
+      {"cosine_embedding_loss", [](X x) -> TensorList { return {cosine_embedding_loss(x[0], x[1], x[2], -0.2, kSum)}; }},
+      {"triplet_margin_loss", [](X x) -> TensorList { return {triplet_margin_loss(x[0], x[1], x[2])}; }},
+      {"triplet_margin_loss_swap",
+       [](X x) -> TensorList { return {triplet_margin_loss(x[0], x[1], x[2], 2, 1, 1e-6, true, Reduction::kNone)}; }},
+      {"triplet_margin_with_distance_loss",
+       [](X x) -> TensorList {
+         auto distance = [](const Tensor& a, const Tensor& b) { return 1 - cosine_similarity(a, b); };
+         return {triplet_margin_with_distance_loss(x[0], x[1], x[2], distance, 0.5)};
+       }},
+      {"multi_margin_loss", [](X x) -> TensorList { return {multi_margin_loss(x[0], x[1])}; }},
+      {"multi_margin_loss_weight", [](X x) -> TensorList { return {multi_margin_loss(x[0], x[1], 2, 0.5, x[2], kSum)}; }},
+      {"multilabel_margin_loss", [](X x) -> TensorList { return {multilabel_margin_loss(x[0], x[1])}; }},
+      {"multilabel_soft_margin_loss", [](X x) -> TensorList { return {multilabel_soft_margin_loss(x[0], x[1], x[2])}; }},
+      // --- bags
+      {"embedding_bag_sum", [](X x) -> TensorList { return {embedding_bag(x[0], x[1], x[2], BagMode::kSum)}; }},
+      {"embedding_bag_sum_padding", [](X x) -> TensorList { return {embedding_bag(x[0], x[1], {}, BagMode::kSum, {}, false, 2)}; }},
+      {"embedding_bag_mean", [](X x) -> TensorList { return {embedding_bag(x[0], x[1], x[2], BagMode::kMean)}; }},
+      {"embedding_bag_mean_padding", [](X x) -> TensorList { return {embedding_bag(x[0], x[1], {}, BagMode::kMean, {}, false, 2)}; }},
+      {"embedding_bag_max", [](X x) -> TensorList { return {embedding_bag(x[0], x[1], x[2], BagMode::kMax)}; }},
+      {"embedding_bag_max_padding", [](X x) -> TensorList { return {embedding_bag(x[0], x[1], {}, BagMode::kMax, {}, false, 2)}; }},
+      {"embedding_bag_weights", [](X x) -> TensorList { return {embedding_bag(x[0], x[1], x[2], BagMode::kSum, x[3], true)}; }},
       // --- rearranging
       {"cat", [](X x) -> TensorList { return {cat(x, 1)}; }},
       {"stack", [](X x) -> TensorList { return {stack(x, -1)}; }},
@@ -206,6 +381,9 @@ const std::vector<Composite>& composites() {
       {"pad_reflect", [](X x) -> TensorList { return {pad(x[0], {2, 1}, "reflect")}; }},
       {"pad_replicate", [](X x) -> TensorList { return {pad(x[0], {2, 1, 0, 3}, "replicate")}; }},
       {"pad_circular", [](X x) -> TensorList { return {pad(x[0], {2, 1}, "circular")}; }},
+      {"pad_reflect_3d", [](X x) -> TensorList { return {pad(x[0], {1, 0, 1, 2, 0, 1}, "reflect")}; }},
+      {"pad_replicate_3d", [](X x) -> TensorList { return {pad(x[0], {1, 0, 1, 2, 0, 1}, "replicate")}; }},
+      {"pad_circular_2d", [](X x) -> TensorList { return {pad(x[0], {2, 1, 0, 3}, "circular")}; }},
       {"tril", [](X x) -> TensorList { return {tril(x[0], -1)}; }},
       {"meshgrid", [](X x) { return meshgrid(x, "xy"); }},
       // --- scans, orderings, searches
@@ -221,7 +399,7 @@ const std::vector<Composite>& composites() {
       {"median", [](X x) { return list(median(x[0], 1)); }},
       {"unique", [](X x) { return list(unique(x[0], true, true, true)); }},
       {"nonzero", [](X x) -> TensorList { return {nonzero(x[0])}; }},
-      {"searchsorted", [](X x) -> TensorList { return {searchsorted(x[0], x[1], true)}; }},
+      {"searchsorted", [](X x) -> TensorList { return {searchsorted(x[0], x[1], false, true)}; }},
       {"bincount", [](X x) -> TensorList { return {bincount(x[0], 7)}; }, true},
       // --- element by element
       {"masked_fill", [](X x) -> TensorList { return {masked_fill(x[0], x[1], -1.5)}; }},
@@ -279,6 +457,14 @@ const std::vector<Composite>& composites() {
       {"take_along_dim", [](X x) -> TensorList { return {take_along_dim(x[0], x[1], 1)}; }},
       {"embedding", [](X x) -> TensorList { return {embedding(x[0], x[1], 2)}; }},
   };
+}
+
+const std::vector<Composite>& composites() {
+  static const auto all = [] {
+    std::vector<Composite> joined = first_composites();
+    for (auto& more : testing::arrangement_composites()) joined.push_back(more);
+    return joined;
+  }();
   return all;
 }
 

@@ -20,18 +20,22 @@ const std::map<std::string, std::function<Tensor()>>& functions() {
       {"_adaptive_avg_pool2d", [] { return adaptive_avg_pool2d(image(), {2, 3}); }},
       {"_adaptive_avg_pool2d_backward", [] { return _adaptive_avg_pool2d_backward(rand({1, 2, 2, 3}), image()); }},
       {"_adaptive_avg_pool3d", [] { return adaptive_avg_pool3d(volume(), {2, 2, 2}); }},
+      {"_cdist_forward", [] { return cdist(rand({2, 3}), rand({4, 3}), 1.5); }},
       {"_local_scalar_dense", [] { return scalar_tensor(ones({}).item()); }},
       {"_log_softmax", [] { return log_softmax(rand({2, 3}), 1); }},
       {"_native_batch_norm_legit", [] { return batch_norm(image(), zeros({2}), ones({2}), ones({2}), zeros({2}), true, 0.1, 1e-5); }},
       {"_native_batch_norm_legit_no_training",
        [] { return batch_norm(image(), zeros({2}), ones({2}), ones({2}), zeros({2}), false, 0.1, 1e-5); }},
+      {"_pdist_forward", [] { return pdist(rand({4, 3})); }},
       {"_softmax", [] { return softmax(rand({2, 3}), 1); }},
+      {"_embedding_bag", [] { return embedding_bag(rand({5, 3}), arange(4), tensor({0, 2})); }},
       {"adaptive_avg_pool1d", [] { return adaptive_avg_pool1d(rand({1, 2, 7}), 3); }},
       {"addmm", [] { return addmm(rand({3}), rand({2, 4}), rand({4, 3})); }},
       {"avg_pool1d", [] { return avg_pool1d(rand({1, 2, 7}), 3); }},
       {"avg_pool2d", [] { return avg_pool2d(image(), 2); }},
       {"avg_pool2d_backward", [] { return avg_pool2d_backward(rand({1, 2, 3, 3}), image(), 2, 2, 0, false, true); }},
       {"avg_pool3d", [] { return avg_pool3d(volume(), 2); }},
+      {"col2im", [] { return col2im(rand({1, 8, 25}), {6, 6}, 2); }},
       {"convolution_backward",
        [] {
          return std::get<0>(convolution_backward(rand({1, 3, 6, 6}), image(), rand({3, 2, 3, 3}), 1, 1, 1, false, 0, 1));
@@ -41,6 +45,7 @@ const std::map<std::string, std::function<Tensor()>>& functions() {
       {"empty", [] { return empty({2}); }},
       {"empty_strided", [] { return empty_strided({2, 3}, {1, 2}); }},
       {"fill", [] { return zeros({2}).fill_(3); }},
+      {"grid_sampler_2d", [] { return grid_sample(image(), rand({1, 3, 4, 2})); }},
       {"max", [] { return std::get<0>(max(rand({2, 3}), 1)); }},
       {"max_pool2d_with_indices", [] { return std::get<1>(max_pool2d_with_indices(image(), 2)); }},
       {"max_pool2d_with_indices_backward",
@@ -94,10 +99,10 @@ TEST(CoreAten, EveryNameIsAnOpAFunctionOrRefused) {
 
 TEST(CoreAten, WhatIsMissingSaysSo) {
   try {
-    Graph::parse("%0 = input : f32[2, 3]\n%1 = _cdist_forward(%0, %0) : f32[2, 2]\nreturn %1\n");
+    Graph::parse("%0 = input : f32[2, 3]\n%1 = resize_(%0) : f32[2, 2]\nreturn %1\n");
     FAIL() << "parsed an op that does not exist";
   } catch (const Error& e) {
-    EXPECT_NE(std::string(e.what()).find("'_cdist_forward' of Core ATen is not available"), std::string::npos) << e.what();
+    EXPECT_NE(std::string(e.what()).find("'resize_' of Core ATen is not available"), std::string::npos) << e.what();
   }
 }
 

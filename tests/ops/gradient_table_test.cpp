@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "sinter/base/error.h"
+#include "sinter/ops/pointwise.h"
+#include "sinter/tensor/tracer.h"
 #include "tests/support/gradcheck.h"
 #include "tests/support/samples.h"
 
@@ -24,6 +26,18 @@ bool has_floating_operand(const Sample& sample) {
   for (auto& operand : sample.operands)
     if (!operand.scalar && operand.values.floating() && operand.values.numel() > 0) return true;
   return false;
+}
+
+// Ops that read one triangle of a symmetric matrix: their gradient is that of a symmetric change, as in PyTorch.
+bool takes_symmetric(const Op& op) { return op.name == "linalg_cholesky_ex" || op.name == "linalg_eigh"; }
+
+::testing::AssertionResult gradcheck_symmetric(const Op& op, const Array& matrix, const Attrs& attrs,
+                                               const GradcheckOptions& options) {
+  auto run = [&](const TensorList& x) {
+    TensorArg symmetric[] = {TensorArg(0.5 * (x[0] + x[0].transpose(-2, -1)))};
+    return Dispatcher::instance().run(op, symmetric, attrs);
+  };
+  return gradcheck(run, std::span(&matrix, 1), options);
 }
 
 class GradientTable : public ::testing::TestWithParam<const Op*> {};
@@ -51,7 +65,9 @@ TEST_P(GradientTable, AgreesWithFiniteDifferences) {
     DType result = results[0].dtype;
     options.allow_constant = !is_floating(result);
     if (result != kFloat64) options.step = 0.5, options.relative = 0.03, options.absolute = 0.01;
-    EXPECT_TRUE(gradcheck_op(op, operands, sample.attrs, options)) << op.name << " (" << sample.text << ")";
+    EXPECT_TRUE(takes_symmetric(op) ? gradcheck_symmetric(op, sample.operands[0].values, sample.attrs, options)
+                                    : gradcheck_op(op, operands, sample.attrs, options))
+        << op.name << " (" << sample.text << ")";
     ++checked;
     twice += options.second_order;
   }

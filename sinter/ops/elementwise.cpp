@@ -1,0 +1,151 @@
+// Formulas that are computed element by element.
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "sinter/ops/creation.h"
+#include "sinter/ops/define.h"
+#include "sinter/ops/pointwise.h"
+#include "sinter/ops/reduce.h"
+#include "sinter/ops/view.h"
+
+namespace sinter {
+
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// The largest finite number of a floating dtype.
+double largest_of(DType dtype) {
+  switch (dtype) {
+    case DType::kFloat16:
+      return 65504;
+    case DType::kBFloat16:
+      return 0x1.FEp127;
+    case DType::kFloat32:
+      return std::numeric_limits<float>::max();
+    default:
+      return std::numeric_limits<double>::max();
+  }
+}
+
+}  // namespace
+
+Tensor deg2rad(const TensorArg& x) { return mul(x, std::numbers::pi / 180); }
+Tensor rad2deg(const TensorArg& x) { return mul(x, 180 / std::numbers::pi); }
+
+Tensor frac(const TensorArg& x) {
+  UserPosition here(x.where());
+  check(is_floating(x.dtype()), "frac: expected a floating tensor, got {}", x.dtype());
+  return x - trunc(x);
+}
+
+// The exponent from the logarithm, put right where that was rounded; in two steps, so that no power overflows.
+std::tuple<Tensor, Tensor> frexp(const TensorArg& x) {
+  UserPosition here(x.where());
+  check(is_floating(x.dtype()), "frexp: expected a floating tensor, got {}", x.dtype());
+  Tensor value = x.tensor(), plain = value.detach();
+  Tensor none = (plain == 0) | logical_not(isfinite(plain));
+  Tensor wide = where(none, 1, plain.to(kFloat64));
+  Tensor exponent = floor(log2(abs(wide))) + 1;
+  auto scaled = [](const Tensor& v, const Tensor& e) {
+    Tensor half = floor(e / 2);
+    return v * exp2(-half) * exp2(half - e);
+  };
+  Tensor size = abs(scaled(wide, exponent));
+  exponent = where(none, 0, exponent + (size >= 1).to(kFloat64) - (size < 0.5).to(kFloat64));
+  return {scaled(value.to(kFloat64), exponent).to(x.dtype()), exponent.to(kInt32)};
+}
+
+Tensor isneginf(const TensorArg& x) { return eq(x, -kInfinity); }
+Tensor isposinf(const TensorArg& x) { return eq(x, kInfinity); }
+Tensor isreal(const TensorArg& x) {
+  UserPosition here(x.where());
+  return ones(x.sizes(), x.tensor().options().dtype(kBool));
+}
+
+Tensor logit(const TensorArg& x, std::optional<double> eps) {
+  UserPosition here(x.where());
+  Tensor p = eps ? clamp(x, *eps, 1 - *eps) : x.tensor();
+  return log(p / (1 - p));
+}
+
+Tensor nan_to_num(const TensorArg& x, std::optional<double> nan, std::optional<double> posinf,
+                  std::optional<double> neginf) {
+  UserPosition here(x.where());
+  if (!is_floating(x.dtype())) return clone(x);
+  double largest = largest_of(x.dtype());
+  Tensor finite = where(x == kInfinity, posinf.value_or(largest), where(x == -kInfinity, neginf.value_or(-largest), x));
+  return where(isnan(x), nan.value_or(0), finite);
+}
+
+Tensor positive(const TensorArg& x) {
+  UserPosition here(x.where());
+  check(x.dtype() != kBool, "positive: not defined for bool");
+  return x.tensor();
+}
+
+Tensor round(const TensorArg& x, int64_t decimals) {
+  UserPosition here(x.where());
+  if (decimals == 0) return round(x);
+  check(is_floating(x.dtype()), "round: digits of {} are not supported; expected a floating tensor", x.dtype());
+  double ten = std::pow(10.0, double(std::abs(decimals)));
+  return decimals > 0 ? round(x * ten) / ten : round(x / ten) * ten;
+}
+
+Tensor signbit(const TensorArg& x) { return is_floating(x.dtype()) ? lt(copysign(1.0, x), 0) : lt(x, 0); }
+
+Tensor sinc(const TensorArg& x) {
+  UserPosition here(x.where());
+  Tensor zero = x == 0, angle = where(zero, 1, x) * std::numbers::pi;
+  return where(zero, 1.0, sin(angle) / angle);
+}
+
+Tensor float_power(const TensorArg& base, const TensorArg& exponent) {
+  UserPosition here(base.where());
+  auto wide = [](const TensorArg& a) { return a.is_scalar() ? TensorArg(a.scalar().to_double()) : to(a, kFloat64); };
+  return pow(wide(base), wide(exponent));
+}
+Tensor ldexp(const TensorArg& x, const TensorArg& exponent) {
+  UserPosition here(x.where());
+  return x * pow(2.0, exponent);
+}
+
+Tensor logaddexp2(const TensorArg& a, const TensorArg& b) {
+  UserPosition here(a.where());
+  constexpr double kLn2 = std::numbers::ln2;
+  return logaddexp(a * kLn2, b * kLn2) / kLn2;
+}
+
+Tensor heaviside(const TensorArg& x, const TensorArg& values) {
+  UserPosition here(x.where());
+  check(x.dtype() == values.dtype(), "heaviside: dtypes {} and {} differ", x.dtype(), values.dtype());
+  return where(x == 0, values.tensor().detach(), (x > 0).to(x.dtype()));
+}
+
+// Few are compared with each element, many are sorted and searched.
+Tensor isin(const TensorArg& elements, const TensorArg& test_elements, bool, bool invert) {
+  UserPosition here(elements.where());
+  check(!elements.is_scalar() || !test_elements.is_scalar(), "isin: one of the two must be a tensor");
+  auto as_tensor = [](const TensorArg& a, const TensorArg& like) {
+    return a.is_scalar() ? full({}, a,
+                                TensorOptions(a.scalar().is_floating() ? kFloat32 : a.scalar().dtype())
+                                    .device(like.tensor().device()))
+                         : a.tensor().detach();
+  };
+  Tensor x = as_tensor(elements, test_elements), tests = as_tensor(test_elements, elements).flatten();
+  constexpr int64_t kFew = 16;
+  Tensor found;
+  if (Dim count = tests.numel(); count.is_number() && count.number() <= kFew) {
+    found = any(x.unsqueeze(-1) == tests, {-1});
+  } else {
+    DType dtype = promote_types(x.dtype(), tests.dtype());
+    x = x.to(dtype);
+    tests = std::get<0>(sort(tests.to(dtype)));
+    Tensor at = minimum(searchsorted(tests, x), tests.numel() - 1);
+    found = take(tests, at) == x;
+  }
+  return invert ? logical_not(found) : found;
+}
+
+}  // namespace sinter
