@@ -1,9 +1,8 @@
 #pragma once
-// Activation functions as layers, for Sequential, and losses as modules.
+// Activation functions as layers, for Sequential, and in nn::functional.
 #include "sinter/base/api.h"
 #include "sinter/base/fields.h"
 #include "sinter/nn/module.h"
-#include "sinter/ops/norm.h"
 #include "sinter/ops/pointwise.h"
 #include "sinter/ops/reduce.h"
 
@@ -30,6 +29,7 @@ SINTER_ACTIVATION(Sigmoid, sigmoid);
 SINTER_ACTIVATION(LogSigmoid, logsigmoid);
 SINTER_ACTIVATION(Tanh, tanh);
 SINTER_ACTIVATION(Softsign, softsign);
+SINTER_ACTIVATION(Tanhshrink, tanhshrink);
 #undef SINTER_ACTIVATION
 
 // approximate: "none" or "tanh".
@@ -40,22 +40,6 @@ struct GELUImpl : Module {
   std::string extra_repr() const override { return "approximate=" + approximate; }
 };
 SINTER_MODULE(GELU);
-
-struct LeakyReLUImpl : Module {
-  double negative_slope;
-  explicit LeakyReLUImpl(double negative_slope = 0.01) : negative_slope(negative_slope) {}
-  Tensor forward(const TensorArg& x) { return leaky_relu(x, negative_slope); }
-  std::string extra_repr() const override { return "negative_slope=" + double_to_string(negative_slope); }
-};
-SINTER_MODULE(LeakyReLU);
-
-struct ELUImpl : Module {
-  double alpha;
-  explicit ELUImpl(double alpha = 1) : alpha(alpha) {}
-  Tensor forward(const TensorArg& x) { return elu(x, alpha); }
-  std::string extra_repr() const override { return "alpha=" + double_to_string(alpha); }
-};
-SINTER_MODULE(ELU);
 
 struct SoftplusImpl : Module {
   double beta, threshold;
@@ -92,50 +76,91 @@ struct GLUImpl : DimLayer {
 };
 SINTER_MODULE(GLU);
 
-// --- losses: loss(prediction, target)
-
-struct MSELossImpl : Module {
-  Reduction reduction;
-  explicit MSELossImpl(Reduction reduction = Reduction::kMean) : reduction(reduction) {}
-  Tensor forward(const TensorArg& x, const TensorArg& target) { return mse_loss(x, target, reduction); }
+struct SoftminImpl : DimLayer {
+  using DimLayer::DimLayer;
+  Tensor forward(const TensorArg& x) { return softmin(x, dim); }
 };
-SINTER_MODULE(MSELoss);
+SINTER_MODULE(Softmin);
 
-struct L1LossImpl : Module {
-  Reduction reduction;
-  explicit L1LossImpl(Reduction reduction = Reduction::kMean) : reduction(reduction) {}
-  Tensor forward(const TensorArg& x, const TensorArg& target) { return l1_loss(x, target, reduction); }
+// Over the channels of [n, c, h, w] or [c, h, w].
+struct Softmax2dImpl : Module {
+  Tensor forward(const TensorArg& x);
 };
-SINTER_MODULE(L1Loss);
+SINTER_MODULE(Softmax2d);
 
-struct BCEWithLogitsLossImpl : Module {
-  Reduction reduction;
-  explicit BCEWithLogitsLossImpl(Reduction reduction = Reduction::kMean) : reduction(reduction) {}
-  Tensor forward(const TensorArg& x, const TensorArg& target) {
-    return binary_cross_entropy_with_logits(x, target, {}, {}, reduction);
+// Layers around a function of a tensor and one number.
+#define SINTER_ACTIVATION_WITH(Name, function, number, standard)                                        \
+  struct Name##Impl : Module {                                                                          \
+    double number;                                                                                      \
+    explicit Name##Impl(double number = standard) : number(number) {}                                   \
+    Tensor forward(const TensorArg& x) { return sinter::function(x, number); }                          \
+    std::string extra_repr() const override { return #number "=" + double_to_string(number); }          \
+  };                                                                                                    \
+  SINTER_MODULE(Name)
+SINTER_ACTIVATION_WITH(LeakyReLU, leaky_relu, negative_slope, 0.01);
+SINTER_ACTIVATION_WITH(ELU, elu, alpha, 1);
+SINTER_ACTIVATION_WITH(CELU, celu, alpha, 1);
+SINTER_ACTIVATION_WITH(Hardshrink, hardshrink, lambda, 0.5);
+SINTER_ACTIVATION_WITH(Softshrink, softshrink, lambda, 0.5);
+#undef SINTER_ACTIVATION_WITH
+
+struct HardtanhImpl : Module {
+  double min_val, max_val;
+  explicit HardtanhImpl(double min_val = -1, double max_val = 1) : min_val(min_val), max_val(max_val) {}
+  Tensor forward(const TensorArg& x) { return hardtanh(x, min_val, max_val); }
+  std::string extra_repr() const override {
+    return "min_val=" + double_to_string(min_val) + ", max_val=" + double_to_string(max_val);
   }
 };
-SINTER_MODULE(BCEWithLogitsLoss);
+SINTER_MODULE(Hardtanh);
 
-struct CrossEntropyLossOptions {
-  CrossEntropyLossOptions() = default;
-  SINTER_OPTION(Tensor, weight);
-  SINTER_OPTION(Reduction, reduction) = Reduction::kMean;
-  SINTER_OPTION(int64_t, ignore_index) = -100;
-  SINTER_OPTION(double, label_smoothing) = 0;
+struct ThresholdImpl : Module {
+  double threshold, value;
+  ThresholdImpl(double threshold, double value) : threshold(threshold), value(value) {}
+  Tensor forward(const TensorArg& x) { return sinter::threshold(x, threshold, value); }
+  std::string extra_repr() const override {
+    return "threshold=" + double_to_string(threshold) + ", value=" + double_to_string(value);
+  }
 };
+SINTER_MODULE(Threshold);
 
-struct CrossEntropyLossImpl : Module {
-  CrossEntropyLossOptions options;
+// Slopes drawn from [lower, upper) while training.
+struct RReLUImpl : Module {
+  double lower, upper;
+  explicit RReLUImpl(double lower = 1.0 / 8, double upper = 1.0 / 3) : lower(lower), upper(upper) {}
+  Tensor forward(const TensorArg& x) { return rrelu(x, lower, upper, is_training()); }
+  std::string extra_repr() const override {
+    return "lower=" + double_to_string(lower) + ", upper=" + double_to_string(upper);
+  }
+};
+SINTER_MODULE(RReLU);
+
+struct PReLUOptions {
+  PReLUOptions(int64_t num_parameters = 1) : num_parameters_(num_parameters) {}
+  SINTER_OPTION(int64_t, num_parameters);  // 1, or the number of channels
+  SINTER_OPTION(double, init) = 0.25;
+};
+// A slope that is learned.
+struct PReLUImpl : Module {
+  PReLUOptions options;
   Tensor weight;
-  explicit CrossEntropyLossImpl(const CrossEntropyLossOptions& options = {})
-      : options(options), weight(register_buffer("weight", options.weight())) {}
-  Tensor forward(const TensorArg& logits, const TensorArg& target) {
-    return cross_entropy(logits, target, weight, options.reduction(), options.ignore_index(),
-                         options.label_smoothing());
-  }
+  explicit PReLUImpl(const PReLUOptions& options = {});
+  void reset_parameters();
+  Tensor forward(const TensorArg& x) { return prelu(x, weight); }
+  std::string extra_repr() const override { return "num_parameters=" + std::to_string(options.num_parameters()); }
 };
-SINTER_MODULE(CrossEntropyLoss);
+SINTER_MODULE(PReLU);
+
+namespace functional {
+
+// Functions of elements, whose parameters are plain arguments.
+using sinter::celu, sinter::elu, sinter::gelu, sinter::glu, sinter::gumbel_softmax, sinter::hardshrink,
+    sinter::hardsigmoid, sinter::hardswish, sinter::hardtanh, sinter::leaky_relu, sinter::log_softmax,
+    sinter::logsigmoid, sinter::mish, sinter::prelu, sinter::relu, sinter::relu6, sinter::rrelu, sinter::selu,
+    sinter::sigmoid, sinter::silu, sinter::softmax, sinter::softmin, sinter::softplus, sinter::softshrink,
+    sinter::softsign, sinter::tanh, sinter::tanhshrink, sinter::threshold;
+
+}  // namespace functional
 
 }  // namespace nn
 }  // namespace sinter

@@ -18,31 +18,50 @@ namespace sinter::nn {
 MultiheadAttentionImpl::MultiheadAttentionImpl(const MultiheadAttentionOptions& options) : options(options) {
   int64_t e = options.embed_dim(), heads = options.num_heads();
   check(heads > 0 && e % heads == 0, "nn::MultiheadAttention: embed_dim {} is no multiple of num_heads {}", e, heads);
-  in_proj_weight = register_parameter("in_proj_weight", new_parameter({3 * e, e}));
+  int64_t kdim = options.kdim().value_or(e), vdim = options.vdim().value_or(e);
+  if (kdim == e && vdim == e) {
+    in_proj_weight = register_parameter("in_proj_weight", new_parameter({3 * e, e}));
+  } else {
+    q_proj_weight = register_parameter("q_proj_weight", new_parameter({e, e}));
+    k_proj_weight = register_parameter("k_proj_weight", new_parameter({e, kdim}));
+    v_proj_weight = register_parameter("v_proj_weight", new_parameter({e, vdim}));
+  }
   if (options.bias()) in_proj_bias = register_parameter("in_proj_bias", new_parameter({3 * e}));
+  if (options.add_bias_kv()) {
+    bias_k = register_parameter("bias_k", new_parameter({1, 1, e}));
+    bias_v = register_parameter("bias_v", new_parameter({1, 1, e}));
+  }
   out_proj = register_module("out_proj", Linear(LinearOptions(e, e).bias(options.bias())));
   if (initialises_parameters()) reset_parameters();
 }
 
 void MultiheadAttentionImpl::reset_parameters() {
-  init::xavier_uniform_(in_proj_weight);
-  if (!options.bias()) return;
-  init::zeros_(in_proj_bias);
-  init::zeros_(out_proj->bias);
+  for (auto& weight : {in_proj_weight, q_proj_weight, k_proj_weight, v_proj_weight})
+    if (weight.defined()) init::xavier_uniform_(weight);
+  if (options.bias()) {
+    init::zeros_(in_proj_bias);
+    init::zeros_(out_proj->bias);
+  }
+  for (auto& bias : {bias_k, bias_v})
+    if (bias.defined()) init::xavier_normal_(bias);
 }
 
-// Query, key and value after their projections.
+// Query, key and value, [n, length, features], after their projections.
 TensorList MultiheadAttentionImpl::project(const Tensor& query, const Tensor& key, const Tensor& value) const {
-  if (query.is_same(key) && key.is_same(value)) return linear(query, in_proj_weight, in_proj_bias).chunk(3, -1);
-  TensorList weights = in_proj_weight.chunk(3), biases(3);
+  bool is_joined = in_proj_weight.defined();
+  if (is_joined && query.is_same(key) && key.is_same(value))
+    return linear(query, in_proj_weight, in_proj_bias).chunk(3, -1);
+  TensorList weights{q_proj_weight, k_proj_weight, v_proj_weight}, biases(3);
+  if (is_joined) weights = in_proj_weight.chunk(3);
   if (in_proj_bias.defined()) biases = in_proj_bias.chunk(3);
   return {linear(query, weights[0], biases[0]), linear(key, weights[1], biases[1]),
           linear(value, weights[2], biases[2])};
 }
 
 // What may be seen, as scaled_dot_product_attention takes it: broadcast to [n, heads, l, s], undefined for everything.
+// The rule of causality stays a rule unless a mask is needed anyway.
 static Tensor merged_mask(const AttentionArgs& args, const Dim& n, const Dim& heads, const Dim& l, const Dim& s,
-                          DType dtype) {
+                          DType dtype, bool needs_mask) {
   TensorList parts;
   if (const Tensor& mask = args.attn_mask(); mask.defined()) {
     check(mask.dim() == 2 || mask.dim() == 3,
@@ -54,7 +73,7 @@ static Tensor merged_mask(const AttentionArgs& args, const Dim& n, const Dim& he
     check(mask.dim() == 2, "nn::MultiheadAttention: key_padding_mask is [n, s], not {}", mask.sizes());
     parts.push_back(mask.view({n, 1, 1, s}));
   }
-  if (args.is_causal() && (args.need_weights() || !parts.empty())) {
+  if (args.is_causal() && (args.need_weights() || needs_mask || !parts.empty())) {
     Tensor row = arange(l).unsqueeze(1), column = arange(s).unsqueeze(0);
     parts.push_back(column > row);
   }
@@ -74,11 +93,14 @@ std::tuple<Tensor, Tensor> MultiheadAttentionImpl::forward(const TensorArg& quer
                                                            const Tensor& value_in, const AttentionArgs& args) {
   UserPosition here(query_arg.where(), "nn::MultiheadAttention");
   const Tensor& query_in = query_arg.tensor();
-  for (auto* x : {&query_in, &key_in, &value_in})
-    check((x->dim() == 2 || x->dim() == 3) && x->dim() == query_in.dim() && x->size(-1) == options.embed_dim(),
-          "nn::MultiheadAttention: query, key and value are [length, batch, {}] (or batch_first, or without a batch), "
-          "got {}, {} and {}",
-          options.embed_dim(), query_in.sizes(), key_in.sizes(), value_in.sizes());
+  int64_t e = options.embed_dim();
+  auto fits = [&](const Tensor& x, int64_t features) {
+    return (x.dim() == 2 || x.dim() == 3) && x.dim() == query_in.dim() && x.size(-1) == features;
+  };
+  check(fits(query_in, e) && fits(key_in, options.kdim().value_or(e)) && fits(value_in, options.vdim().value_or(e)),
+        "nn::MultiheadAttention: query, key and value are [length, batch, {}] (or batch_first, or without a batch), "
+        "got {}, {} and {}",
+        e, query_in.sizes(), key_in.sizes(), value_in.sizes());
   bool has_batch = query_in.dim() == 3;
   bool is_self = query_in.is_same(key_in) && key_in.is_same(value_in);
   auto batch_first = [&](const Tensor& x) {
@@ -88,11 +110,20 @@ std::tuple<Tensor, Tensor> MultiheadAttentionImpl::forward(const TensorArg& quer
   Tensor value = is_self ? query : batch_first(value_in);
 
   Dim n = query.size(0), l = query.size(1), s = key.size(1);
-  int64_t heads = options.num_heads(), e = options.embed_dim();
+  int64_t heads = options.num_heads(), added = 0;
   TensorList projected = project(query, key, value);
+  auto append = [&](const Tensor& k, const Tensor& v) {
+    projected[1] = cat({projected[1], k.expand({n, 1, e})}, 1);
+    projected[2] = cat({projected[2], v.expand({n, 1, e})}, 1);
+    ++added;
+  };
+  if (bias_k.defined()) append(bias_k, bias_v);
+  if (options.add_zero_attn()) append(zeros({1, 1, e}, key.options()), zeros({1, 1, e}, value.options()));
   for (auto& x : projected) x = x.reshape({n, -1, heads, e / heads}).transpose(1, 2);
   double dropout_p = is_training() ? options.dropout() : 0;
-  Tensor mask = merged_mask(args, n, heads, l, s, query.dtype());
+  Tensor mask = merged_mask(args, n, heads, l, s, query.dtype(), added > 0);
+  // What was added is seen by all.
+  if (mask.defined() && added > 0) mask = constant_pad_nd(mask, {0, added}, mask.dtype() == kBool ? 1 : 0);
 
   Tensor out, weights;
   if (args.need_weights()) {
@@ -113,51 +144,18 @@ std::tuple<Tensor, Tensor> MultiheadAttentionImpl::forward(const TensorArg& quer
   return {options.batch_first() ? out : out.transpose(0, 1), weights};
 }
 
+std::tuple<Tensor, Tensor> MultiheadAttentionImpl::forward(const TensorArg& query, const Tensor& key,
+                                                           const Tensor& value, const Tensor& key_padding_mask,
+                                                           bool need_weights, const Tensor& attn_mask,
+                                                           bool average_attn_weights) {
+  AttentionArgs args;
+  args.key_padding_mask(key_padding_mask).need_weights(need_weights).attn_mask(attn_mask);
+  return forward(query, key, value, args.average_attn_weights(average_attn_weights));
+}
+
 std::string MultiheadAttentionImpl::extra_repr() const {
   return format("embed_dim={}, num_heads={}, dropout={}, batch_first={}", options.embed_dim(), options.num_heads(),
                 options.dropout(), options.batch_first());
-}
-
-// --- TransformerEncoderLayer
-
-TransformerEncoderLayerImpl::TransformerEncoderLayerImpl(const TransformerEncoderLayerOptions& options)
-    : options(options) {
-  check(options.activation() == "relu" || options.activation() == "gelu",
-        "nn::TransformerEncoderLayer: activation is relu or gelu, not {}", options.activation());
-  int64_t e = options.d_model();
-  auto norm = [&] { return LayerNorm(LayerNormOptions(e).eps(options.layer_norm_eps())); };
-  self_attn = register_module(
-      "self_attn",
-      MultiheadAttention(
-          MultiheadAttentionOptions(e, options.nhead()).dropout(options.dropout()).batch_first(options.batch_first())));
-  linear1 = register_module("linear1", Linear(e, options.dim_feedforward()));
-  dropout = register_module("dropout", Dropout(options.dropout()));
-  linear2 = register_module("linear2", Linear(options.dim_feedforward(), e));
-  norm1 = register_module("norm1", norm());
-  norm2 = register_module("norm2", norm());
-  dropout1 = register_module("dropout1", Dropout(options.dropout()));
-  dropout2 = register_module("dropout2", Dropout(options.dropout()));
-}
-
-Tensor TransformerEncoderLayerImpl::attend(const Tensor& x, const AttentionArgs& args) {
-  return dropout1(std::get<0>(self_attn(x, x, x, args)));
-}
-
-Tensor TransformerEncoderLayerImpl::feed_forward(const Tensor& x) {
-  Tensor hidden = linear1(x);
-  hidden = options.activation() == "relu" ? relu(hidden) : gelu(hidden);
-  return dropout2(linear2(dropout(hidden)));
-}
-
-Tensor TransformerEncoderLayerImpl::forward(const TensorArg& arg, const AttentionArgs& args) {
-  UserPosition here(arg.where(), "nn::TransformerEncoderLayer");
-  const Tensor& x = arg.tensor();
-  if (options.norm_first()) {
-    Tensor h = x + attend(norm1(x), args);
-    return h + feed_forward(norm2(h));
-  }
-  Tensor h = norm1(x + attend(x, args));
-  return norm2(h + feed_forward(h));
 }
 
 }  // namespace sinter::nn

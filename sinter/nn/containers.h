@@ -1,5 +1,6 @@
 #pragma once
-// Modules made of modules: Sequential calls them one after another, ModuleList and ModuleDict only hold them.
+// Modules made of modules: Sequential calls them one after another, ModuleList and ModuleDict only hold
+// them, ParameterList and ParameterDict hold parameters.
 #include <algorithm>
 #include <concepts>
 
@@ -20,25 +21,37 @@ struct FunctionalImpl : Module {
 };
 SINTER_MODULE(Functional);
 
+namespace detail {
+template <class M>
+concept MapsOneTensor = requires(M& m, const Tensor& x) {
+  { m.forward(x) } -> std::same_as<Tensor>;
+};
+template <class M>
+concept Handle = requires(const M& m) {
+  { m.ptr() } -> std::convertible_to<std::shared_ptr<Module>>;
+};
+}  // namespace detail
+
 // Any module that takes one tensor and gives one: made from a handle, a shared_ptr or a plain function.
 class AnyModule {
  public:
-  template <class M>
-    requires requires(const M& m, const Tensor& x) {
-      { m.ptr() } -> std::convertible_to<std::shared_ptr<Module>>;
-      { m(x) } -> std::same_as<Tensor>;
-    }
+  template <detail::Handle M>
   AnyModule(const M& holder) : AnyModule(holder.ptr()) {}
   template <std::derived_from<Module> M>
-    requires requires(M& m, const Tensor& x) {
-      { m.forward(x) } -> std::same_as<Tensor>;
-    }
+    requires(!detail::MapsOneTensor<M>)
+  AnyModule(const std::shared_ptr<M>&) {
+    static_assert(sinter::detail::never<M>,
+                  "nn: a module of a Sequential takes one tensor and gives one: Tensor forward(const Tensor&); call others in the "
+                  "forward of a module of your own");
+  }
+  template <std::derived_from<Module> M>
+    requires detail::MapsOneTensor<M>
   AnyModule(const std::shared_ptr<M>& module)
       : module_(module), call_([m = module.get()](const Tensor& x) { return nn::call(*m, x); }) {
     check(bool(module), "nn: an empty module handle cannot be called");
   }
   template <class F>
-    requires(std::is_invocable_r_v<Tensor, F, const Tensor&> && !requires(const F& f) { f.ptr(); })
+    requires(!detail::Handle<F> && std::is_invocable_r_v<Tensor, F, const Tensor&>)
   AnyModule(F function) : AnyModule(std::make_shared<FunctionalImpl>(std::move(function))) {}
 
   const std::shared_ptr<Module>& ptr() const { return module_; }
@@ -146,6 +159,66 @@ class ModuleDict : public ModuleHolder<ModuleDictImpl<M>> {
  public:
   using ModuleHolder<ModuleDictImpl<M>>::ModuleHolder;
   const M& operator[](const std::string& name) const { return (**this)[name]; }
+};
+
+// Parameters by number: ParameterList list(a, b); list->append(c); list[0].
+class ParameterListImpl : public Module {
+ public:
+  ParameterListImpl() = default;
+  template <std::convertible_to<Tensor>... T>
+    requires(sizeof...(T) > 0)
+  explicit ParameterListImpl(const T&... tensors) {
+    (append(tensors), ...);
+  }
+
+  void append(const Tensor& tensor) {
+    items_.push_back(register_parameter(std::to_string(size()), tensor));
+  }
+  void extend(const TensorList& tensors) {
+    for (auto& tensor : tensors) append(tensor);
+  }
+  size_t size() const { return items_.size(); }
+  const Tensor& operator[](size_t i) const {
+    check(i < size(), "nn::ParameterList: no parameter {} among {}", i, size());
+    return items_[i];
+  }
+  auto begin() const { return items_.begin(); }
+  auto end() const { return items_.end(); }
+
+ private:
+  TensorList items_;
+};
+class ParameterList : public ModuleHolder<ParameterListImpl> {
+ public:
+  using ModuleHolder<ParameterListImpl>::ModuleHolder;
+  const Tensor& operator[](size_t i) const { return (**this)[i]; }
+};
+
+// Parameters by name, in the order of insertion.
+class ParameterDictImpl : public Module {
+ public:
+  void insert(const std::string& name, const Tensor& tensor) {
+    items_.emplace_back(name, register_parameter(name, tensor));
+  }
+  size_t size() const { return items_.size(); }
+  bool contains(const std::string& name) const {
+    return std::any_of(items_.begin(), items_.end(), [&](auto& item) { return item.first == name; });
+  }
+  const Tensor& operator[](const std::string& name) const {
+    for (auto& [its_name, tensor] : items_)
+      if (its_name == name) return tensor;
+    throw_error(format("nn::ParameterDict: no parameter '{}'", name));
+  }
+  auto begin() const { return items_.begin(); }
+  auto end() const { return items_.end(); }
+
+ private:
+  std::vector<std::pair<std::string, Tensor>> items_;
+};
+class ParameterDict : public ModuleHolder<ParameterDictImpl> {
+ public:
+  using ModuleHolder<ParameterDictImpl>::ModuleHolder;
+  const Tensor& operator[](const std::string& name) const { return (**this)[name]; }
 };
 
 }  // namespace nn

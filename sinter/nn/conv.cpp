@@ -4,8 +4,14 @@
 
 #include "sinter/base/error.h"
 #include "sinter/nn/init.h"
+#include "sinter/ops/view.h"
 
 namespace sinter::nn {
+
+static const char* mode_name(PaddingMode mode) {
+  constexpr const char* kNames[] = {"constant", "reflect", "replicate", "circular"};
+  return kNames[size_t(mode)];
+}
 
 ConvBase::ConvBase(const ConvOptions& given, int64_t rank, bool transposed)
     : options(given), rank_(rank), transposed_(transposed) {
@@ -14,6 +20,7 @@ ConvBase::ConvBase(const ConvOptions& given, int64_t rank, bool transposed)
   check(groups > 0 && in % groups == 0 && out % groups == 0, "{}: {} and {} channels do not fall into {} groups", layer,
         in, out, groups);
   check(!(transposed && options.padding().rule), "{}: a transposed convolution takes its padding as numbers", layer);
+  check(!transposed || options.padding_mode() == PaddingMode::kConstant, "{}: padding_mode is zeros here", layer);
   auto expand = [&](const char* what, const SpatialList& list, int64_t standard) {
     return SpatialList(expand_spatial(layer.c_str(), what, list, rank, standard));
   };
@@ -38,22 +45,34 @@ void ConvBase::reset_parameters() {
   if (bias.defined()) init::uniform_(bias, -bound, bound);
 }
 
-Tensor ConvBase::forward(const TensorArg& x) {
-  auto& o = options;
-  // Each function checks the rank of its input, and names itself in the error.
-  auto plain = [&](const auto& padding) {
-    switch (rank_) {
-      case 1:
-        return conv1d(x, weight, bias, o.stride(), padding, o.dilation(), o.groups());
-      case 2:
-        return conv2d(x, weight, bias, o.stride(), padding, o.dilation(), o.groups());
-      default:
-        return conv3d(x, weight, bias, o.stride(), padding, o.dilation(), o.groups());
+Tensor ConvBase::padded(const Tensor& x) const {
+  Shape pads;
+  for (size_t d = size_t(rank_); d-- > 0;) {
+    int64_t low = 0, high = 0;
+    if (!options.padding().rule) {
+      low = high = options.padding().amounts[d];
+    } else if (*options.padding().rule == Padding::kSame) {
+      int64_t total = options.dilation()[d] * (options.kernel_size()[d] - 1);
+      low = total / 2;
+      high = total - low;
     }
-  };
-  if (!transposed_) return o.padding().rule ? plain(*o.padding().rule) : plain(o.padding().amounts);
-  auto transpose = rank_ == 1 ? conv_transpose1d : rank_ == 2 ? conv_transpose2d : conv_transpose3d;
-  return transpose(x, weight, bias, o.stride(), o.padding().amounts, o.output_padding(), o.groups(), o.dilation());
+    pads.push_back(low);
+    pads.push_back(high);
+  }
+  return functional::pad(x, functional::PadFuncOptions(pads).mode(options.padding_mode()));
+}
+
+Tensor ConvBase::forward(const TensorArg& arg) {
+  functional::ConvFuncOptions o;
+  o.bias(bias).stride(options.stride()).padding(options.padding()).output_padding(options.output_padding());
+  o.dilation(options.dilation()).groups(options.groups());
+  using Function = Tensor (*)(const TensorArg&, const TensorArg&, const functional::ConvFuncOptions&);
+  constexpr Function kPlain[] = {functional::conv1d, functional::conv2d, functional::conv3d};
+  constexpr Function kTransposed[] = {functional::conv_transpose1d, functional::conv_transpose2d,
+                                      functional::conv_transpose3d};
+  if (transposed_) return kTransposed[rank_ - 1](arg, weight, o);
+  if (options.padding_mode() == PaddingMode::kConstant) return kPlain[rank_ - 1](arg, weight, o);
+  return kPlain[rank_ - 1]({padded(arg.tensor()), arg.where()}, weight, o.padding(0));
 }
 
 std::string ConvBase::name() const { return format("Conv{}{}d", transposed_ ? "Transpose" : "", rank_); }
@@ -75,7 +94,88 @@ std::string ConvBase::extra_repr() const {
   add("dilation", options.dilation(), all(options.dilation(), 1));
   add("groups", options.groups(), options.groups() == 1);
   add("bias", options.bias(), options.bias());
+  add("padding_mode", mode_name(options.padding_mode()), options.padding_mode() == PaddingMode::kConstant);
   return text;
 }
+
+// --- pads
+
+PadBase::PadBase(const SpatialList& given, int64_t rank, PaddingMode mode, double value)
+    : padding(given), mode(mode), value(value) {
+  if (padding.size() == 1) padding = SpatialList(IntList(size_t(2 * rank), given[0]));
+  check(int64_t(padding.size()) == 2 * rank, "nn::{}: expected 1 or {} pads, got {}", name(), 2 * rank,
+        static_cast<const IntList&>(padding));
+}
+
+Tensor PadBase::forward(const TensorArg& x) {
+  Shape pads(std::span<const int64_t>{padding});
+  return functional::pad(x, functional::PadFuncOptions(pads).mode(mode).value(value));
+}
+
+std::string PadBase::extra_repr() const {
+  std::string text = format("{}", static_cast<const IntList&>(padding));
+  return value == 0 ? text : text + format(", value={}", value);
+}
+
+// --- resizing and folding
+
+Tensor UpsampleImpl::forward(const TensorArg& x) { return functional::interpolate(x, options); }
+
+std::string UpsampleImpl::extra_repr() const {
+  if (!options.size().empty()) return format("size={}", options.size());
+  std::string text = "scale_factor=";
+  for (double factor : options.scale_factor()) text += (text.back() == '=' ? "" : ", ") + double_to_string(factor);
+  return text;
+}
+
+Tensor UnfoldImpl::forward(const TensorArg& x) { return functional::unfold(x, options); }
+Tensor FoldImpl::forward(const TensorArg& x) { return functional::fold(x, options); }
+
+namespace functional {
+
+Tensor pad(const TensorArg& x, const PadFuncOptions& options) {
+  return sinter::pad(x, options.pad(), mode_name(options.mode()), options.value());
+}
+
+Tensor grid_sample(const TensorArg& x, const TensorArg& grid, const GridSampleFuncOptions& options) {
+  return sinter::grid_sample(x, grid, options.mode(), options.padding_mode(), options.align_corners());
+}
+
+Tensor interpolate(const TensorArg& x, const UpsampleOptions& o) {
+  return sinter::interpolate(x, {.size = o.size(),
+                                 .scale_factor = o.scale_factor(),
+                                 .mode = o.mode(),
+                                 .align_corners = o.align_corners(),
+                                 .recompute_scale_factor = o.recompute_scale_factor(),
+                                 .antialias = o.antialias()});
+}
+
+Tensor unfold(const TensorArg& x, const UnfoldOptions& o) {
+  return im2col(x, o.kernel_size(), o.dilation(), o.padding(), o.stride());
+}
+
+Tensor fold(const TensorArg& x, const FoldOptions& o) {
+  Shape size(std::span<const int64_t>{o.output_size()});
+  return col2im(x, size, o.kernel_size(), o.dilation(), o.padding(), o.stride());
+}
+
+// Each function checks the rank of its input, and names itself in the error.
+#define SINTER_CONV(n)                                                                                            \
+  Tensor conv##n##d(const TensorArg& x, const TensorArg& weight, const ConvFuncOptions& o) {                      \
+    if (o.padding().rule)                                                                                         \
+      return sinter::conv##n##d(x, weight, o.bias(), o.stride(), *o.padding().rule, o.dilation(), o.groups());    \
+    return sinter::conv##n##d(x, weight, o.bias(), o.stride(), o.padding().amounts, o.dilation(), o.groups());    \
+  }                                                                                                               \
+  Tensor conv_transpose##n##d(const TensorArg& x, const TensorArg& weight, const ConvFuncOptions& o) {            \
+    check(!o.padding().rule, "conv_transpose" #n "d: a transposed convolution takes its padding as numbers");     \
+    return sinter::conv_transpose##n##d(x, weight, o.bias(), o.stride(), o.padding().amounts, o.output_padding(), \
+                                        o.groups(), o.dilation());                                                \
+  }
+SINTER_CONV(1)
+SINTER_CONV(2)
+SINTER_CONV(3)
+#undef SINTER_CONV
+
+}  // namespace functional
 
 }  // namespace sinter::nn

@@ -6,10 +6,50 @@
 #include "sinter/base/error.h"
 #include "sinter/nn/init.h"
 #include "sinter/ops/matmul.h"
+#include "sinter/ops/contract.h"
+#include "sinter/ops/dims.h"
+#include "sinter/ops/norm.h"
 #include "sinter/ops/pointwise.h"
+#include "sinter/ops/reduce.h"
 #include "sinter/ops/view.h"
 
 namespace sinter::nn {
+
+namespace functional {
+
+Tensor linear_cross_entropy(const TensorArg& x_arg, const Tensor& weight, const Tensor& target, const Tensor& bias,
+                            Reduction reduction, int64_t ignore_index, double label_smoothing) {
+  constexpr auto op = "linear_cross_entropy";
+  UserPosition here(x_arg.where());
+  const Tensor& x = tensor_operand(op, x_arg);
+  check(x.dim() >= 1 && weight.dim() == 2, "{}: expected rows [..., in] and a weight [out, in], got {} and {}", op, x.sizes(),
+        weight.sizes());
+  check(is_integral(target.dtype()) && target.dim() == x.dim() - 1,
+        "{}: for rows {} expected integer classes {}, got {} {}", op, x.sizes(), removed(x.sizes(), x.dim() - 1),
+        target.dtype(), target.sizes());
+  check(reduction != Reduction::kBatchMean, "{}: kBatchMean is for kl_div", op);
+  const Tensor rows = x.reshape({-1, x.size(-1)}), classes = target.reshape({-1});
+  check(rows.size(0) == classes.size(0), "{}: {} classes for {} rows", op, classes.size(0), rows.size(0));
+  // Logits of a piece, in f32, are about so large; products like many rows.
+  constexpr int64_t kPieceBytes = int64_t(64) << 20, kLeastRows = 256;
+  const int64_t piece = std::max(kLeastRows, kPieceBytes / (4 * std::max<int64_t>(weight.size(0), 1)));
+  const Reduction of_piece = reduction == Reduction::kNone ? Reduction::kNone : Reduction::kSum;
+  TensorList losses;
+  const TensorList pieces = rows.split(piece), targets = classes.split(piece);
+  for (size_t p = 0; p < pieces.size(); ++p) {
+    // Runs again when this call has returned.
+    auto loss = [=](const Tensor& rows, const Tensor& classes, const Tensor& weight, const Tensor& bias) {
+      return cross_entropy(linear(rows, weight, bias), classes, {}, of_piece, ignore_index, label_smoothing);
+    };
+    losses.push_back(checkpoint(loss, pieces[p], targets[p], weight, bias));
+  }
+  if (reduction == Reduction::kNone) return cat(losses).view(target.sizes());
+  Tensor total = losses[0];
+  for (size_t p = 1; p < losses.size(); ++p) total = total + losses[p];
+  return reduction == Reduction::kSum ? total : total / (classes != ignore_index).sum().to(total.dtype());
+}
+
+}  // namespace functional
 
 // --- Linear
 
@@ -51,8 +91,7 @@ void BilinearImpl::reset_parameters() {
 
 Tensor BilinearImpl::forward(const TensorArg& x1, const TensorArg& x2) {
   UserPosition here(x1.where(), "nn::Bilinear");
-  Tensor y = einsum("...i,oij,...j->...o", {x1.tensor(), weight, x2.tensor()});
-  return bias.defined() ? y + bias : y;
+  return functional::bilinear(x1, x2, weight, bias);
 }
 
 std::string BilinearImpl::extra_repr() const {
@@ -62,12 +101,16 @@ std::string BilinearImpl::extra_repr() const {
 
 // --- Embedding
 
+// The row that stays zero, counted from the beginning.
+static std::optional<int64_t> padding_row(const char* layer, std::optional<int64_t> padding, int64_t rows) {
+  if (!padding) return padding;
+  check(*padding >= -rows && *padding < rows, "{}: padding_idx {} is not one of {} rows", layer, *padding, rows);
+  return *padding < 0 ? *padding + rows : *padding;
+}
+
 EmbeddingImpl::EmbeddingImpl(const EmbeddingOptions& given) : options(given) {
   int64_t rows = options.num_embeddings();
-  if (auto padding = options.padding_idx()) {
-    check(*padding >= -rows && *padding < rows, "nn::Embedding: padding_idx {} is not one of {} rows", *padding, rows);
-    options.padding_idx(*padding < 0 ? *padding + rows : *padding);
-  }
+  options.padding_idx(padding_row("nn::Embedding", options.padding_idx(), rows));
   weight = register_parameter("weight", new_parameter({rows, options.embedding_dim()}));
   if (initialises_parameters()) reset_parameters();
 }
@@ -86,6 +129,67 @@ std::string EmbeddingImpl::extra_repr() const {
   std::string text = format("{}, {}", options.num_embeddings(), options.embedding_dim());
   return options.padding_idx() ? text + format(", padding_idx={}", *options.padding_idx()) : text;
 }
+
+// --- EmbeddingBag
+
+EmbeddingBagImpl::EmbeddingBagImpl(const EmbeddingBagOptions& given) : options(given) {
+  int64_t rows = options.num_embeddings();
+  options.padding_idx(padding_row("nn::EmbeddingBag", options.padding_idx(), rows));
+  weight = register_parameter("weight", new_parameter({rows, options.embedding_dim()}));
+  if (initialises_parameters()) reset_parameters();
+}
+
+void EmbeddingBagImpl::reset_parameters() {
+  init::normal_(weight);
+  NoGradGuard no_grad;
+  if (options.padding_idx()) weight[*options.padding_idx()].zero_();
+}
+
+Tensor EmbeddingBagImpl::forward(const TensorArg& indices, const Tensor& offsets, const Tensor& per_sample_weights) {
+  return embedding_bag({weight, indices.where()}, indices, offsets, options.mode(), per_sample_weights,
+                       options.include_last_offset(), options.padding_idx());
+}
+
+std::string EmbeddingBagImpl::extra_repr() const {
+  constexpr const char* kModes[] = {"sum", "mean", "max"};
+  std::string text = format("{}, {}, mode={}", options.num_embeddings(), options.embedding_dim(),
+                            kModes[size_t(options.mode())]);
+  return options.padding_idx() ? text + format(", padding_idx={}", *options.padding_idx()) : text;
+}
+
+// --- similarities
+
+Tensor CosineSimilarityImpl::forward(const TensorArg& x1, const TensorArg& x2) {
+  return functional::cosine_similarity(x1, x2, options);
+}
+std::string CosineSimilarityImpl::extra_repr() const { return format("dim={}, eps={}", options.dim(), options.eps()); }
+
+Tensor PairwiseDistanceImpl::forward(const TensorArg& x1, const TensorArg& x2) {
+  return functional::pairwise_distance(x1, x2, options);
+}
+std::string PairwiseDistanceImpl::extra_repr() const {
+  return format("p={}, eps={}, keepdim={}", options.p(), options.eps(), options.keepdim());
+}
+
+namespace functional {
+
+Tensor embedding_bag(const TensorArg& indices, const TensorArg& weight, const EmbeddingBagFuncOptions& o) {
+  return sinter::embedding_bag(weight, indices, o.offsets(), o.mode(), o.per_sample_weights(), o.include_last_offset(),
+                               o.padding_idx());
+}
+Tensor cosine_similarity(const TensorArg& x1, const TensorArg& x2, const CosineSimilarityOptions& o) {
+  return sinter::cosine_similarity(x1, x2, o.dim(), o.eps());
+}
+Tensor pairwise_distance(const TensorArg& x1, const TensorArg& x2, const PairwiseDistanceOptions& o) {
+  return sinter::pairwise_distance(x1, x2, o.p(), o.eps(), o.keepdim());
+}
+Tensor bilinear(const TensorArg& x1, const TensorArg& x2, const Tensor& weight, const Tensor& bias) {
+  UserPosition here(x1.where());
+  Tensor y = einsum("...i,oij,...j->...o", {x1.tensor(), weight, x2.tensor()});
+  return bias.defined() ? y + bias : y;
+}
+
+}  // namespace functional
 
 // --- shapes
 

@@ -5,6 +5,10 @@
 #include "sinter/base/api.h"
 #include "sinter/base/fields.h"
 #include "sinter/nn/module.h"
+#include "sinter/ops/norm.h"
+#include "sinter/ops/creation.h"
+#include "sinter/ops/matmul.h"
+#include "sinter/ops/view.h"
 
 namespace sinter SINTER_API {
 namespace nn {
@@ -28,6 +32,17 @@ struct LinearImpl : Module {
   std::string extra_repr() const override;
 };
 SINTER_MODULE(Linear);
+
+namespace functional {
+
+// cross_entropy(linear(x, weight, bias), target) for classes [...] and rows [..., in], in pieces of rows: what would be the
+// logits of all rows is never in memory whole, and gradients compute each piece again. Where a compiled function lets its
+// gradients flow itself, a plain cross_entropy of a linear layer is computed in pieces too, and nothing again.
+Tensor linear_cross_entropy(const TensorArg& x, const Tensor& weight, const Tensor& target, const Tensor& bias = {},
+                            Reduction reduction = Reduction::kMean, int64_t ignore_index = -100,
+                            double label_smoothing = 0);
+
+}  // namespace functional
 
 struct BilinearOptions {
   BilinearOptions(int64_t in1_features, int64_t in2_features, int64_t out_features)
@@ -74,6 +89,81 @@ struct EmbeddingImpl : Module {
   std::string extra_repr() const override;
 };
 SINTER_MODULE(Embedding);
+
+struct EmbeddingBagOptions {
+  EmbeddingBagOptions(int64_t num_embeddings, int64_t embedding_dim)
+      : num_embeddings_(num_embeddings), embedding_dim_(embedding_dim) {}
+  SINTER_OPTION(int64_t, num_embeddings);
+  SINTER_OPTION(int64_t, embedding_dim);
+  SINTER_OPTION(EmbeddingBagMode, mode) = EmbeddingBagMode::kMean;
+  SINTER_OPTION(bool, include_last_offset) = false;
+  SINTER_OPTION(std::optional<int64_t>, padding_idx);  // left out of every bag; starts as zeros
+};
+
+// Sums, means or largest elements of bags of rows: embedding_bag().
+struct EmbeddingBagImpl : Module {
+  EmbeddingBagOptions options;
+  Tensor weight;
+
+  EmbeddingBagImpl(int64_t num_embeddings, int64_t embedding_dim)
+      : EmbeddingBagImpl(EmbeddingBagOptions(num_embeddings, embedding_dim)) {}
+  explicit EmbeddingBagImpl(const EmbeddingBagOptions& options);
+  void reset_parameters();
+  Tensor forward(const TensorArg& indices, const Tensor& offsets = {}, const Tensor& per_sample_weights = {});
+  std::string extra_repr() const override;
+};
+SINTER_MODULE(EmbeddingBag);
+
+struct CosineSimilarityOptions {
+  CosineSimilarityOptions() = default;
+  SINTER_OPTION(int64_t, dim) = 1;
+  SINTER_OPTION(double, eps) = 1e-8;
+};
+// The cosine of the angle between two vectors.
+struct CosineSimilarityImpl : Module {
+  CosineSimilarityOptions options;
+  explicit CosineSimilarityImpl(const CosineSimilarityOptions& options = {}) : options(options) {}
+  Tensor forward(const TensorArg& x1, const TensorArg& x2);
+  std::string extra_repr() const override;
+};
+SINTER_MODULE(CosineSimilarity);
+
+struct PairwiseDistanceOptions {
+  PairwiseDistanceOptions() = default;
+  SINTER_OPTION(double, p) = 2;
+  SINTER_OPTION(double, eps) = 1e-6;
+  SINTER_OPTION(bool, keepdim) = false;
+};
+// The p-norm of the difference of two vectors.
+struct PairwiseDistanceImpl : Module {
+  PairwiseDistanceOptions options;
+  explicit PairwiseDistanceImpl(const PairwiseDistanceOptions& options = {}) : options(options) {}
+  Tensor forward(const TensorArg& x1, const TensorArg& x2);
+  std::string extra_repr() const override;
+};
+SINTER_MODULE(PairwiseDistance);
+
+namespace functional {
+
+struct EmbeddingBagFuncOptions {
+  EmbeddingBagFuncOptions() = default;
+  SINTER_OPTION(Tensor, offsets);
+  SINTER_OPTION(EmbeddingBagMode, mode) = EmbeddingBagMode::kMean;
+  SINTER_OPTION(Tensor, per_sample_weights);
+  SINTER_OPTION(bool, include_last_offset) = false;
+  SINTER_OPTION(std::optional<int64_t>, padding_idx);
+};
+// The indices come first, as in LibTorch.
+Tensor embedding_bag(const TensorArg& indices, const TensorArg& weight, const EmbeddingBagFuncOptions& options = {});
+using CosineSimilarityFuncOptions = CosineSimilarityOptions;
+Tensor cosine_similarity(const TensorArg& x1, const TensorArg& x2, const CosineSimilarityOptions& options = {});
+using PairwiseDistanceFuncOptions = PairwiseDistanceOptions;
+Tensor pairwise_distance(const TensorArg& x1, const TensorArg& x2, const PairwiseDistanceOptions& options = {});
+// x1 weight[o] x2 + bias for every output o.
+Tensor bilinear(const TensorArg& x1, const TensorArg& x2, const Tensor& weight, const Tensor& bias = {});
+using sinter::linear, sinter::one_hot;
+
+}  // namespace functional
 
 // Gives its input.
 struct IdentityImpl : Module {

@@ -183,9 +183,10 @@ std::vector<std::pair<std::string, Module*>> Module::named_modules() {
   return found;
 }
 
-std::vector<Module*> Module::modules() {
+std::vector<Module*> Module::modules(bool include_self) {
   std::vector<Module*> all;
-  for (auto& [name, module] : named_modules()) all.push_back(module);
+  for (auto& [name, module] : named_modules())
+    if (include_self || module != this) all.push_back(module);
   return all;
 }
 

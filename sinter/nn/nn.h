@@ -6,5 +6,6 @@
 #include "sinter/nn/conv.h"
 #include "sinter/nn/init.h"
 #include "sinter/nn/linear.h"
+#include "sinter/nn/loss.h"
 #include "sinter/nn/module.h"
 #include "sinter/nn/normalization.h"

@@ -130,10 +130,95 @@ std::string GroupNormImpl::extra_repr() const {
                 options.affine());
 }
 
-// --- Dropout
+// --- InstanceNorm, LocalResponseNorm
 
-DropoutImpl::DropoutImpl(double p) : p(p) { check(p >= 0 && p <= 1, "nn::Dropout: {} is no probability", p); }
+InstanceNormBase::InstanceNormBase(const InstanceNormOptions& options) : options(options) {
+  Shape shape{options.num_features()};
+  if (options.affine()) {
+    weight = register_parameter("weight", new_parameter(shape));
+    bias = register_parameter("bias", new_parameter(shape));
+  }
+  if (options.track_running_stats()) {
+    running_mean = register_buffer("running_mean", new_parameter(shape));
+    running_var = register_buffer("running_var", new_parameter(shape));
+    auto counter = TensorOptions(kInt64).device(parameter_options().device_);
+    // PyTorch's state has it too, and counts nothing in it.
+    num_batches_tracked = register_buffer("num_batches_tracked", empty({}, counter));
+  }
+  if (initialises_parameters()) reset_parameters();
+}
+
+void InstanceNormBase::reset_running_stats() {
+  if (!running_mean.defined()) return;
+  init::zeros_(running_mean);
+  init::ones_(running_var);
+  init::zeros_(num_batches_tracked);
+}
+
+void InstanceNormBase::reset_parameters() {
+  reset_running_stats();
+  if (!weight.defined()) return;
+  init::ones_(weight);
+  init::zeros_(bias);
+}
+
+Tensor InstanceNormBase::normalize(const TensorArg& x, int64_t rank) {
+  UserPosition here(x.where(), "nn::InstanceNorm");
+  bool has_batch = x.dim() == rank;
+  check(has_batch || x.dim() == rank - 1, "nn::{}: expected an input of {} or {} dimensions, got {}", name(), rank - 1,
+        rank, x.sizes());
+  check(x.size(has_batch ? 1 : 0) == options.num_features(), "nn::{}: expected {} channels, got an input {}", name(),
+        options.num_features(), x.sizes());
+  bool by_input = is_training() || !running_mean.defined();
+  Tensor y = instance_norm({has_batch ? x.tensor() : x.tensor().unsqueeze(0), x.where()}, running_mean, running_var,
+                           weight, bias, by_input, options.momentum(), options.eps());
+  return has_batch ? y : y.squeeze(0);
+}
+
+std::string InstanceNormBase::extra_repr() const {
+  return format("{}, eps={}, momentum={}, affine={}, track_running_stats={}", options.num_features(), options.eps(),
+                options.momentum(), options.affine(), options.track_running_stats());
+}
+
+Tensor LocalResponseNormImpl::forward(const TensorArg& x) {
+  return local_response_norm(x, options.size(), options.alpha(), options.beta(), options.k());
+}
+std::string LocalResponseNormImpl::extra_repr() const {
+  return format("{}, alpha={}, beta={}, k={}", options.size(), options.alpha(), options.beta(), options.k());
+}
+
+// --- dropouts
+
+DropoutBase::DropoutBase(double p) : p(p) { check(p >= 0 && p <= 1, "nn::Dropout: {} is no probability", p); }
+std::string DropoutBase::extra_repr() const { return format("p={}", p); }
+
 Tensor DropoutImpl::forward(const TensorArg& x) { return dropout(x, p, is_training()); }
-std::string DropoutImpl::extra_repr() const { return format("p={}", p); }
+Tensor Dropout1dImpl::forward(const TensorArg& x) { return functional::dropout1d(x, p, is_training()); }
+Tensor Dropout2dImpl::forward(const TensorArg& x) { return functional::dropout2d(x, p, is_training()); }
+Tensor Dropout3dImpl::forward(const TensorArg& x) { return functional::dropout3d(x, p, is_training()); }
+Tensor AlphaDropoutImpl::forward(const TensorArg& x) { return alpha_dropout(x, p, is_training()); }
+Tensor FeatureAlphaDropoutImpl::forward(const TensorArg& x) { return feature_alpha_dropout(x, p, is_training()); }
+
+namespace functional {
+
+static Tensor dropout_channels(const char* op, const TensorArg& x, double p, bool training, int64_t spatial) {
+  UserPosition here(x.where());
+  check(x.dim() == spatial + 1 || x.dim() == spatial + 2, "{}: expected an input of {} or {} dimensions, got {}", op,
+        spatial + 1, spatial + 2, x.sizes());
+  if (x.dim() == spatial + 2) return feature_dropout(x, p, training);
+  return feature_dropout({x.tensor().unsqueeze(0), x.where()}, p, training).squeeze(0);
+}
+
+Tensor dropout1d(const TensorArg& x, double p, bool training) {
+  return dropout_channels("dropout1d", x, p, training, 1);
+}
+Tensor dropout2d(const TensorArg& x, double p, bool training) {
+  return dropout_channels("dropout2d", x, p, training, 2);
+}
+Tensor dropout3d(const TensorArg& x, double p, bool training) {
+  return dropout_channels("dropout3d", x, p, training, 3);
+}
+
+}  // namespace functional
 
 }  // namespace sinter::nn

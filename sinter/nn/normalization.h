@@ -1,10 +1,12 @@
 #pragma once
-// Normalisation layers, and Dropout.
+// Normalisation layers and dropouts.
 #include <optional>
 
 #include "sinter/base/api.h"
 #include "sinter/base/fields.h"
 #include "sinter/nn/module.h"
+#include "sinter/ops/creation.h"
+#include "sinter/ops/norm.h"
 
 namespace sinter SINTER_API {
 namespace nn {
@@ -117,15 +119,117 @@ struct GroupNormImpl : Module {
 };
 SINTER_MODULE(GroupNorm);
 
-// While training: zero with probability p, the rest scaled by 1 / (1 - p).
-struct DropoutImpl : Module {
-  double p;
+struct InstanceNormOptions {
+  InstanceNormOptions(int64_t num_features) : num_features_(num_features) {}
+  SINTER_OPTION(int64_t, num_features);
+  SINTER_OPTION(double, eps) = 1e-5;
+  SINTER_OPTION(double, momentum) = 0.1;
+  SINTER_OPTION(bool, affine) = false;
+  SINTER_OPTION(bool, track_running_stats) = false;
+};
+using InstanceNorm1dOptions = InstanceNormOptions;
+using InstanceNorm2dOptions = InstanceNormOptions;
+using InstanceNorm3dOptions = InstanceNormOptions;
 
-  explicit DropoutImpl(double p = 0.5);
+// Over each channel of each sample; by the running statistics, where they are tracked, when not training.
+struct InstanceNormBase : Module {
+  InstanceNormOptions options;
+  Tensor weight, bias, running_mean, running_var, num_batches_tracked;
+
+  explicit InstanceNormBase(const InstanceNormOptions& options);
+  void reset_parameters();
+  void reset_running_stats();
+  std::string extra_repr() const override;
+
+ protected:
+  // The batch may be left out.
+  Tensor normalize(const TensorArg& x, int64_t rank);
+};
+struct InstanceNorm1dImpl : InstanceNormBase {
+  using InstanceNormBase::InstanceNormBase;
+  Tensor forward(const TensorArg& x) { return normalize(x, 3); }
+};
+SINTER_MODULE(InstanceNorm1d);
+struct InstanceNorm2dImpl : InstanceNormBase {
+  using InstanceNormBase::InstanceNormBase;
+  Tensor forward(const TensorArg& x) { return normalize(x, 4); }
+};
+SINTER_MODULE(InstanceNorm2d);
+struct InstanceNorm3dImpl : InstanceNormBase {
+  using InstanceNormBase::InstanceNormBase;
+  Tensor forward(const TensorArg& x) { return normalize(x, 5); }
+};
+SINTER_MODULE(InstanceNorm3d);
+
+struct LocalResponseNormOptions {
+  LocalResponseNormOptions(int64_t size) : size_(size) {}
+  SINTER_OPTION(int64_t, size);
+  SINTER_OPTION(double, alpha) = 1e-4;
+  SINTER_OPTION(double, beta) = 0.75;
+  SINTER_OPTION(double, k) = 1;
+};
+// By the squares of neighbouring channels.
+struct LocalResponseNormImpl : Module {
+  LocalResponseNormOptions options;
+  explicit LocalResponseNormImpl(const LocalResponseNormOptions& options) : options(options) {}
   Tensor forward(const TensorArg& x);
   std::string extra_repr() const override;
 };
+SINTER_MODULE(LocalResponseNorm);
+
+// --- dropouts: layers that do something while training only
+
+struct DropoutBase : Module {
+  double p;
+  explicit DropoutBase(double p = 0.5);
+  std::string extra_repr() const override;
+};
+
+// Zero with probability p, the rest scaled by 1 / (1 - p).
+struct DropoutImpl : DropoutBase {
+  using DropoutBase::DropoutBase;
+  Tensor forward(const TensorArg& x);
+};
 SINTER_MODULE(Dropout);
+// The same for whole channels, of [n, c, l], [n, c, h, w] or [n, c, d, h, w]; n may be left out.
+struct Dropout1dImpl : DropoutBase {
+  using DropoutBase::DropoutBase;
+  Tensor forward(const TensorArg& x);
+};
+SINTER_MODULE(Dropout1d);
+struct Dropout2dImpl : DropoutBase {
+  using DropoutBase::DropoutBase;
+  Tensor forward(const TensorArg& x);
+};
+SINTER_MODULE(Dropout2d);
+struct Dropout3dImpl : DropoutBase {
+  using DropoutBase::DropoutBase;
+  Tensor forward(const TensorArg& x);
+};
+SINTER_MODULE(Dropout3d);
+// For selu: mean and variance stay.
+struct AlphaDropoutImpl : DropoutBase {
+  using DropoutBase::DropoutBase;
+  Tensor forward(const TensorArg& x);
+};
+SINTER_MODULE(AlphaDropout);
+struct FeatureAlphaDropoutImpl : DropoutBase {
+  using DropoutBase::DropoutBase;
+  Tensor forward(const TensorArg& x);
+};
+SINTER_MODULE(FeatureAlphaDropout);
+
+namespace functional {
+
+using sinter::batch_norm, sinter::group_norm, sinter::instance_norm, sinter::layer_norm, sinter::local_response_norm,
+    sinter::normalize, sinter::rms_norm;
+using sinter::alpha_dropout, sinter::dropout, sinter::feature_alpha_dropout;
+// Whole channels of an input with 1, 2 or 3 spatial dimensions; the batch may be left out.
+Tensor dropout1d(const TensorArg& x, double p = 0.5, bool training = true);
+Tensor dropout2d(const TensorArg& x, double p = 0.5, bool training = true);
+Tensor dropout3d(const TensorArg& x, double p = 0.5, bool training = true);
+
+}  // namespace functional
 
 }  // namespace nn
 }  // namespace sinter

@@ -11,7 +11,7 @@
 #include "sinter/capture/compiler.h"
 #include "sinter/io/safetensors.h"
 #include "sinter/models/models.h"
-#include "sinter/nn/call.h"
+#include "sinter/nn/module.h"
 #include "sinter/ops/creation.h"
 #include "sinter/ops/pointwise.h"
 #include "sinter/ops/reduce.h"

@@ -9,7 +9,7 @@
 #include "sinter/generate/text_generator.h"
 #include "sinter/io/safetensors.h"
 #include "sinter/models/models.h"
-#include "sinter/nn/call.h"
+#include "sinter/nn/module.h"
 #include "sinter/ops/pointwise.h"
 #include "sinter/ops/reduce.h"
 #include "sinter/ops/view.h"

@@ -5,7 +5,7 @@
 #include "sinter/base/format.h"
 #include "sinter/generate/text_generator.h"
 #include "sinter/models/models.h"
-#include "sinter/nn/call.h"
+#include "sinter/nn/module.h"
 #include "sinter/ops/creation.h"
 #include "sinter/sinter.h"
 
