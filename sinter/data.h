@@ -6,6 +6,7 @@
 #include "sinter/data/image.h"
 #include "sinter/data/image_folder.h"
 #include "sinter/data/npy.h"
+#include "sinter/data/pt.h"
 #include "sinter/data/random.h"
 #include "sinter/data/sampler.h"
 #include "sinter/data/tokens.h"

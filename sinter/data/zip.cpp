@@ -71,7 +71,7 @@ void append(std::string& out, T value) {
 
 // --- reading ---------------------------------------------------------------------------------------------------------
 
-void ZipReader::damaged(const char* what) const { throw_error(format("npz: '{}' is damaged: {}", name_, what)); }
+void ZipReader::damaged(const char* what) const { throw_error(format("{}: '{}' is damaged: {}", format_, name_, what)); }
 
 std::string_view ZipReader::piece(uint64_t at, uint64_t size) const {
   if (at > bytes_.size() || size > bytes_.size() - at) damaged("it is cut short");
@@ -92,10 +92,11 @@ uint64_t ZipReader::find_end() const {
     for (uint64_t at = last + 1; at-- > first;)
       if (number<uint32_t>(at) == kEnd && number<uint16_t>(at + 20) == bytes_.size() - at - kEndSize) return at;
   }
-  throw_error(format("npz: '{}' is not a ZIP archive", name_));
+  throw_error(sinter::format("{}: '{}' is not a ZIP archive", format_, name_));
 }
 
-ZipReader::ZipReader(std::string_view bytes, std::string name) : bytes_(bytes), name_(std::move(name)) {
+ZipReader::ZipReader(std::string_view bytes, std::string name, const char* format)
+    : bytes_(bytes), name_(std::move(name)), format_(format) {
   const uint64_t end = find_end();
   uint64_t count = number<uint16_t>(end + 10), size = number<uint32_t>(end + 12), at = number<uint32_t>(end + 16);
   if (end >= kLocatorSize && number<uint32_t>(end - kLocatorSize) == kLargeEndLocator) {
@@ -141,8 +142,8 @@ ZipEntry ZipReader::read_entry(uint64_t& at) const {
                  .stored_size = number<uint32_t>(at + 20),
                  .size = number<uint32_t>(at + 24),
                  .header = number<uint32_t>(at + 42)};
-  check(!(flags & kEncrypted), "npz: '{}' in '{}' is encrypted", entry.name, name_);
-  check(method == kStored || method == kDeflated, "npz: '{}' in '{}' is compressed by the unknown method {}",
+  check(!(flags & kEncrypted), "{}: '{}' in '{}' is encrypted", format_, entry.name, name_);
+  check(method == kStored || method == kDeflated, "{}: '{}' in '{}' is compressed by the unknown method {}", format_,
         entry.name, name_, method);
   read_large_sizes(entry, piece(at + kDirectoryEntrySize + name_size, extra_size));
   at += kDirectoryEntrySize + name_size + extra_size + number<uint16_t>(at + 32);

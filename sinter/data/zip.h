@@ -1,5 +1,5 @@
 #pragma once
-// ZIP archives, as far as NumPy writes them: entries stored or deflated, ZIP64 when reading.
+// ZIP archives, as far as NumPy and PyTorch write them: entries stored or deflated, ZIP64 when reading.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -19,8 +19,8 @@ struct ZipEntry {
 
 class ZipReader {
  public:
-  // An archive in memory, which must outlive this; `name` stands for it in errors.
-  ZipReader(std::string_view bytes, std::string name);
+  // An archive in memory, which must outlive this; `name` and the format stand for it in errors.
+  ZipReader(std::string_view bytes, std::string name, const char* format = "npz");
   const std::vector<ZipEntry>& entries() const { return entries_; }
   // The contents of an entry, checked against their checksum.
   std::string read(const ZipEntry& entry) const;
@@ -36,6 +36,7 @@ class ZipReader {
 
   std::string_view bytes_;
   std::string name_;
+  const char* format_;
   std::vector<ZipEntry> entries_;
 };
 
