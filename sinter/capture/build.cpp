@@ -8,8 +8,8 @@
 #include "sinter/engine/bisect/witness.h"
 #include "sinter/engine/cost.h"
 #include "sinter/engine/executable/background.h"
-#include "sinter/engine/executable/checking.h"
 #include "sinter/engine/executable/ready_graph.h"
+#include "sinter/engine/referee/checking.h"
 #include "sinter/graph/rewrite.h"
 #include "sinter/passes/partition.h"
 

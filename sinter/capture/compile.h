@@ -113,7 +113,7 @@ struct BoundMember {
 
 namespace capture {
 
-// Modules are compiled by the functions of nn/call.h.
+// Modules are compiled by the functions of nn/module.h.
 template <class F>
 concept FunctionObject = std::is_class_v<F> && !requires(F& f) { f.is_training(); } && !requires(F& f) { f.use_count(); };
 
@@ -138,6 +138,14 @@ auto compile(R (*f)(P...), const CompileOptions& options = {}, Where where = Whe
   UserPosition here(where, "compile");
   using Pointer = R (*)(P...);
   return capture::Compiled<Pointer, P...>(std::make_shared<Pointer>(f), capture::Function::make(options, to_string(where)));
+}
+
+// compile(&Model::step) alone.
+template <class R, class C>
+  requires std::is_function_v<R>
+auto compile(R C::*, const CompileOptions& = {}, Where = Where::current()) {
+  static_assert(sinter::detail::never<R>, "compile: a member function needs its object: compile(&Model::step, &model)");
+  return std::function<R>();
 }
 
 // compile(&Model::step, &model)

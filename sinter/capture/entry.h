@@ -85,6 +85,7 @@ class Guards {
     Device device;
     IntList sizes, strides;
     bool requires_grad, needs_grad;
+    uint32_t hooks;  // autograd::hooks_version
   };
   std::vector<Captured> captured_;
   std::vector<std::pair<IntrusivePtr<HostState>, uint64_t>> states_;

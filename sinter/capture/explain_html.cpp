@@ -8,6 +8,7 @@
 #include "sinter/base/log.h"
 #include "sinter/base/table.h"
 #include "sinter/base/xml.h"
+#include "sinter/capture/activations_html.h"
 #include "sinter/capture/plan_html.h"
 #include "sinter_embedded.h"
 
@@ -260,6 +261,7 @@ class Page {
       content += plans_.write({title, program.graphs[g], program.plans[g], program.reports[g].get()});
       if (auto* backward = program.backward_reports[g].get())
         content += plans_.write({title + ", backward", program.backward_graphs[g], program.plans[g], backward});
+      content += activations_html(program.activations[g]);
     }
     std::string summary = format("<h3>Program {}</h3> <span class=\"quiet\">{}, {}, {}</span>", p,
                                  counted(program.graphs.size(), "graph"), counted(size_t(program.ops), "op"),

@@ -45,7 +45,7 @@ void Guards::complete(const SizeTable& sizes) {
 void Guards::add_captured(const Tensor& tensor, const std::string& name) {
   const TensorImpl& impl = tensor.impl();
   captured_.push_back({tensor, name, impl.dtype, impl.device, impl.sizes, impl.strides, impl.requires_grad,
-                       autograd::needs_gradient(tensor)});
+                       autograd::needs_gradient(tensor), autograd::hooks_version(impl)});
 }
 
 void Guards::add_state(const IntrusivePtr<HostState>& state, uint64_t fingerprint) {
@@ -119,7 +119,8 @@ bool Guards::match_state() const {
     for (auto& c : captured_) {
       const TensorImpl& impl = c.tensor.impl();
       if (impl.dtype != c.dtype || !(impl.device == c.device) || impl.sizes != c.sizes || impl.strides != c.strides ||
-          impl.requires_grad != c.requires_grad || autograd::needs_gradient(c.tensor) != c.needs_grad)
+          impl.requires_grad != c.requires_grad || autograd::needs_gradient(c.tensor) != c.needs_grad ||
+          autograd::hooks_version(impl) != c.hooks)
         return false;
     }
     geometry_clock_.store(geometry, std::memory_order_relaxed);
@@ -232,6 +233,9 @@ Guard Guards::failure(const Signature& signature, const std::vector<Word>& words
                  tensor_text(impl.dtype, impl.device, impl.sizes, impl.strides, autograd::needs_gradient(c.tensor))),
           {}};
   }
+  for (auto& c : captured_)
+    if (autograd::hooks_version(c.tensor.impl()) != c.hooks)
+      return {format("the captured tensor '{}' has other hooks", c.name), {}};
   for (auto& [state, stamp] : states_)
     if (state->fingerprint() != std::optional<uint64_t>(stamp)) return {format("{} has changed", state->name()), {}};
   if (std::string grads = grad_failure(invocation); !grads.empty()) return {grads, {}};

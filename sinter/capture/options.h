@@ -18,6 +18,15 @@ Mode parse_mode(std::string_view text);
 // Whether kernels are chosen by the clock.
 inline bool tunes(Mode mode) { return mode == Mode::kMaxAutotune || mode == Mode::kMaxAutotuneNoCudagraphs; }
 
+// A mode, or its name: .mode = Mode::kMaxAutotune, .mode = "max-autotune".
+struct ModeOption {
+  Mode mode;
+  ModeOption(Mode mode) : mode(mode) {}
+  ModeOption(const char* name) : mode(parse_mode(name)) {}
+  ModeOption(const std::string& name) : mode(parse_mode(name)) {}
+  operator Mode() const { return mode; }
+};
+
 // Which sizes are symbolic: those seen with a second value, all from the start, none.
 enum class Dynamic : uint8_t { kAuto, kTrue, kFalse };
 inline constexpr Dynamic kAuto = Dynamic::kAuto;
@@ -30,7 +39,7 @@ struct Fingerprint;
 }
 
 struct CompileOptions {
-  Mode mode = Mode::kDefault;  // SINTER_MODE in the environment stands in for the default
+  ModeOption mode = Mode::kDefault;  // SINTER_MODE in the environment stands in for the default
   bool fullgraph = false;      // a break is an Error
   Dynamic dynamic = Dynamic::kAuto;
   std::string backend = "sinter";

@@ -23,7 +23,8 @@ int64_t properties(const Tensor& tensor, bool grad_enabled) {
   // Into a leaf a backward() inside writes; through a history it goes on.
   bool has_history = grad_enabled && !is_leaf && impl.autograd && autograd::needs_gradient(tensor);
   return 1 | int64_t(impl.sizes.size()) << 1 | int64_t(impl.dtype) << 8 | int64_t(impl.device.type) << 16 |
-         int64_t(impl.device.index) << 24 | int64_t(is_leaf || has_history) << 40 | int64_t(has_history) << 41;
+         int64_t(impl.device.index) << 24 | int64_t(is_leaf || has_history) << 40 | int64_t(has_history) << 41 |
+         (is_leaf ? int64_t(autograd::hooks_version(impl) & 0xfffff) << 42 : 0);
 }
 
 // Dense tensors are told by the order of their dimensions, four bits each; others by their strides.
@@ -133,7 +134,7 @@ class Describer final : public LeafVisitor {
 void sign(const Invocation& invocation, Signature& out) {
   bool grad_enabled = autograd::grad_enabled();
   out.push_back(int64_t(invocation.tensors.size() << 16 | invocation.words.size()));
-  out.push_back(grad_enabled);
+  out.push_back(int64_t(grad_enabled) | int64_t(autograd::AnomalyMode::is_enabled()) << 1);
   out.push_back(sharing(invocation));
   out.push_back(invocation.types);
   out.push_back(invocation.state);
@@ -177,11 +178,12 @@ std::string exact_text(LeafKind kind, int64_t bits) {
 
 std::string word_text(const Word& word, int64_t value) {
   if (!word.text.empty()) return word.text;
-  if (word.kind == Word::Kind::kFlag) return value ? "true" : "false";
+  if (word.kind == Word::Kind::kFlag) return std::string(value & 1 ? "true" : "false") + (value & 2 ? ", looking for NaN" : "");
   if (word.kind == Word::Kind::kProperties) {
     if (value == 0) return "undefined";
     std::string text = format("{}, rank {}, {}", DType(value >> 8 & 0xff), value >> 1 & 0x7f,
                               Device(DeviceType(value >> 16 & 0xff), int(value >> 24 & 0xff)));
+    if (value >> 42) text += format(", hooks #{}", value >> 42);
     return value >> 41 & 1 ? text + ", has a history" : value >> 40 & 1 ? text + ", requires grad" : text;
   }
   if (word.kind == Word::Kind::kCounts) return format("{} tensors and {} numbers", value >> 16, value & 0xffff);
