@@ -1,4 +1,4 @@
-# make run | test | gpu | fuzz | pairs | neon | install PREFIX=... | asan | tsan | bench | clean
+# make run | test | gpu | fuzz | pairs | neon | install PREFIX=... | deb | reference | asan | tsan | bench | clean
 # JOBS=N limits the parallel compilations; SINTER_SKIP_SETUP=1 installs no packages.
 JOBS ?= $(shell nproc)
 TEST_JOBS ?= 2
@@ -13,7 +13,7 @@ cases = awk '/^\[  PASSED  \]/ { n += $$4 } END { print n + 0 " test cases passe
 pairs = awk '/^(pairs|chains): [1-9]/ { kind = $$1; n = $$2; sub(/.* ran on /, ""); sub(/, .*/, ""); total[kind " on " $$0] += n } \
 	END { for (which in total) print which ": " total[which] }' $(1)/Testing/Temporary/LastTest.log | sort
 
-.PHONY: run test gpu fuzz pairs neon build install asan tsan bench clean setup
+.PHONY: run test gpu fuzz pairs neon build install deb reference asan tsan bench clean setup
 
 # The bundled model in every mode, eager against compiled.
 run: build
@@ -59,6 +59,17 @@ neon: setup
 
 install: build
 	cmake --install build --prefix "$(PREFIX)"
+
+# build/package/sinter_VERSION_ARCHITECTURE.deb; scripts/check_deb.sh tries it.
+deb: build
+	cpack --config build/CPackConfig.cmake -G DEB -B build/package
+
+# docs/reference, from the public headers and the registry.
+reference: setup
+	$(call configure,release)
+	$(call build,build) --target sinter_cli
+	rm -rf docs/reference
+	build/bin/sinter ops --reference docs/reference
 
 asan: setup
 	$(call configure,asan)

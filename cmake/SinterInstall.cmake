@@ -1,4 +1,5 @@
-# The CMake package: find_package(sinter) gives the target sinter::sinter.
+# The library with its headers, found by find_package(sinter), which gives the target sinter::sinter, and by pkg-config; and the
+# documents.
 include(CMakePackageConfigHelpers)
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/sinter")
 
@@ -21,3 +22,18 @@ configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/sinterConfig.cmake.in
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/sinterConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
 install(FILES "${PROJECT_BINARY_DIR}/sinterConfig.cmake" "${PROJECT_BINARY_DIR}/sinterConfigVersion.cmake"
   DESTINATION "${package_dir}")
+
+# Relative to the file itself, so that the installation may be moved.
+file(RELATIVE_PATH up_to_prefix "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
+string(REGEX REPLACE "/$" "" up_to_prefix "${up_to_prefix}")
+set(private_libs "-pthread")
+if(CMAKE_DL_LIBS)
+  string(APPEND private_libs " -l${CMAKE_DL_LIBS}")
+endif()
+configure_file("${PROJECT_SOURCE_DIR}/cmake/sinter.pc.in" "${PROJECT_BINARY_DIR}/sinter.pc" @ONLY)
+install(FILES "${PROJECT_BINARY_DIR}/sinter.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+
+install(FILES "${PROJECT_SOURCE_DIR}/README.md" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDIR}" RENAME copyright)
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/docs" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/examples" DESTINATION "${CMAKE_INSTALL_DOCDIR}" FILES_MATCHING PATTERN "*.cpp")

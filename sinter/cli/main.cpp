@@ -6,6 +6,7 @@
 #include "sinter/base/error.h"
 #include "sinter/cli/bench.h"
 #include "sinter/cli/commands.h"
+#include "sinter/cli/functions.h"
 
 namespace {
 
@@ -13,16 +14,28 @@ using namespace sinter;
 
 constexpr int kRuntimeError = 1, kUsageError = 2;
 
-void add_ops(CLI::App& app, std::string& name, bool& json) {
-  auto* ops = app.add_subcommand("ops", "List every op, or describe one");
-  ops->add_option("NAME", name, "Only this op: its operands, gradient, tolerance, body and test samples");
-  ops->add_flag("--json", json, "Print JSON instead of a table");
+struct OpsOptions {
+  std::string name, reference;
+  bool json = false;
+};
+
+void add_ops(CLI::App& app, OpsOptions& options) {
+  auto* ops = app.add_subcommand("ops", "List every op, or describe one, or a function");
+  ops->add_option("NAME", options.name,
+                  "Only this op: its operands, gradient, tolerance, body and test samples; and functions of this name");
+  ops->add_flag("--json", options.json, "Print JSON instead of a table");
+  ops->add_option("--reference", options.reference, "Write the reference of all functions, a page for each header, into a folder");
   ops->footer(
       "Examples:\n"
       "  sinter ops            every op with its kind and whether it has a gradient\n"
-      "  sinter ops gelu       one op\n"
-      "Functions made of other ops (softmax, layer_norm, ...) have no entry: they are plain C++.");
-  ops->callback([&] { name.empty() ? cli::list_ops(json) : cli::describe_op(name, json); });
+      "  sinter ops gelu       one op, and the declarations of its functions\n"
+      "  sinter ops hstack     a function that is made of other ops");
+  ops->callback([&] {
+    if (!options.reference.empty())
+      cli::write_reference(options.reference);
+    else
+      options.name.empty() ? cli::list_ops(options.json) : cli::describe_op(options.name, options.json);
+  });
 }
 
 void add_show(CLI::App& app, cli::ShowOptions& options, std::string& dtype) {
@@ -79,8 +92,9 @@ int run(int argc, char** argv) {
       "`sinter COMMAND --help` shows more. Exit codes: 0 success, 1 an error while running, 2 a wrong command line.");
   cli::BenchOptions bench;
   cli::ShowOptions show;
-  std::string op_name, dtype = "f32", info_model;
-  bool ops_json = false, info_json = false;
+  OpsOptions ops;
+  std::string dtype = "f32", info_model;
+  bool info_json = false;
   cli::add_generate(app);
   cli::add_chat(app);
   cli::add_forward(app);
@@ -94,7 +108,7 @@ int run(int argc, char** argv) {
   cli::add_demo(app);
   add_info(app, info_model, info_json);
   cli::add_cache(app);
-  add_ops(app, op_name, ops_json);
+  add_ops(app, ops);
   add_show(app, show, dtype);
   cli::add_bench(app, bench);
   try {

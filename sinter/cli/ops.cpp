@@ -7,6 +7,7 @@
 #include "sinter/base/error.h"
 #include "sinter/base/table.h"
 #include "sinter/cli/commands.h"
+#include "sinter/cli/functions.h"
 #include "sinter/cli/op_lookup.h"
 
 namespace sinter::cli {
@@ -70,6 +71,10 @@ std::string gradient_of(const Op& op) {
   return op.grad ? "yes" : op.no_grad_reason.empty() ? "no" : "no: " + std::string(op.no_grad_reason);
 }
 
+std::string tolerance_of(const Op& op) {
+  return format("{} ulp{}", op.tolerance.ulp, op.tolerance.absolute ? format(" + {}", op.tolerance.absolute) : std::string());
+}
+
 nlohmann::json json_of(const Op& op) {
   nlohmann::json out = {{"name", op.name},
                         {"kind", text_of(op.kind)},
@@ -83,6 +88,11 @@ nlohmann::json json_of(const Op& op) {
   for (auto& sample : op.samples) samples.push_back(sample);
   out["samples"] = samples;
   return out;
+}
+
+nlohmann::json json_of(const PublicFunction& f) {
+  return {{"name", f.name},         {"header", f.header},         {"comment", comment_of(f)},
+          {"signature", f.signature}, {"method", f.is_method}, {"in_place", f.in_place}};
 }
 
 std::vector<const Op*> sorted_ops() {
@@ -109,19 +119,83 @@ size_t edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
+// An Error that proposes what `name` may have been meant to be.
+[[noreturn]] void refuse(const char* what, const std::string& name, const std::vector<std::string_view>& known) {
+  std::string_view nearest;
+  size_t distance = 3;
+  for (auto other : known) {
+    size_t d = edit_distance(name, other);
+    if (d < distance) nearest = other, distance = d;
+  }
+  check(!nearest.empty(), "no {} is called '{}'; `sinter ops` lists them", what, name);
+  throw_error(format("no {} is called '{}'; did you mean '{}'?", what, name, nearest));
+}
+
+const Op* listed_op(const std::string& name) {
+  for (auto* op : sorted_ops())
+    if (op->name == name) return op;
+  return nullptr;
+}
+
+std::vector<std::string_view> op_names() {
+  std::vector<std::string_view> names;
+  for (auto* op : sorted_ops()) names.push_back(op->name);
+  return names;
+}
+
+void print_facts(const Op& op) {
+  auto line = [](std::string_view label, std::string_view text) {
+    std::cout << label << std::string(12 - label.size(), ' ') << text << "\n";
+  };
+  line("op", op.name);
+  line("kind", text_of(op.kind));
+  line("operands", arity_of(op));
+  line("gradient", gradient_of(op));
+  line("tolerance", tolerance_of(op));
+  if (op.random) line("random", "never merged with an equal one, never dropped");
+  if (op.pointwise) {
+    line("types", text_of(op.pointwise->typing));
+    line("body", format("({}) -> {}", op.pointwise->params, op.pointwise->text));
+  }
+  for (size_t i = 0; i < op.samples.size(); ++i) line(i ? "" : "samples", op.samples[i]);
+  std::cout << "\n`sinter show " << op.name << "` prints its way to a kernel\n";
+}
+
+std::string indented(std::string_view text, std::string_view indent) {
+  std::string out(indent);
+  for (char c : text) {
+    out += c;
+    if (c == '\n') out += indent;
+  }
+  return out;
+}
+
+// As the header has it; a comment that several share is printed once.
+void print_declarations(const std::vector<const PublicFunction*>& functions) {
+  std::string_view header, comment;
+  for (auto* f : functions) {
+    if (header != f->header) {
+      header = f->header, comment = {};
+      std::cout << "\n#include <" << header << ">\n";
+    }
+    if (comment != comment_of(*f)) {
+      comment = comment_of(*f);
+      std::cout << indented(comment, "  // ") << "\n";
+    }
+    const char* note = f->in_place ? "  // method, also in place" : f->is_method ? "  // method" : "";
+    std::cout << indented(f->signature, "  ") << ";" << note << "\n";
+  }
+}
+
 }  // namespace
 
 const Op& op_named(const std::string& name) {
-  auto ops = sorted_ops();
-  const Op* nearest = nullptr;
-  size_t distance = 3;
-  for (auto* op : ops) {
-    if (op->name == name) return *op;
-    size_t d = edit_distance(name, op->name);
-    if (d < distance) nearest = op, distance = d;
-  }
-  check(nearest, "no op is called '{}'; `sinter ops` lists them", name);
-  throw_error(format("no op is called '{}'; did you mean '{}'?", name, nearest->name));
+  if (auto* op = listed_op(name)) return *op;
+  refuse("op", name, op_names());
+}
+
+std::string summary_of(const Op& op) {
+  return format("{} op; gradient: {}; tolerance: {}", text_of(op.kind), gradient_of(op), tolerance_of(op));
 }
 
 void list_ops(bool json) {
@@ -142,27 +216,22 @@ void list_ops(bool json) {
 }
 
 void describe_op(const std::string& name, bool json) {
-  const Op& op = op_named(name);
+  const Op* op = listed_op(name);
+  auto functions = functions_named(name);
+  if (!op && functions.empty()) {
+    auto known = op_names();
+    for (auto& f : public_functions()) known.push_back(f.name);
+    refuse("op or function", name, known);
+  }
   if (json) {
-    std::cout << json_of(op).dump(2) << "\n";
+    nlohmann::json out = op ? json_of(*op) : nlohmann::json{{"name", name}};
+    out["functions"] = nlohmann::json::array();
+    for (auto* f : functions) out["functions"].push_back(json_of(*f));
+    std::cout << out.dump(2) << "\n";
     return;
   }
-  auto line = [](std::string_view label, std::string_view text) {
-    std::cout << label << std::string(12 - label.size(), ' ') << text << "\n";
-  };
-  line("op", op.name);
-  line("kind", text_of(op.kind));
-  line("operands", arity_of(op));
-  line("gradient", gradient_of(op));
-  line("tolerance", format("{} ulp{}", op.tolerance.ulp,
-                           op.tolerance.absolute ? format(" + {}", op.tolerance.absolute) : std::string()));
-  if (op.random) line("random", "never merged with an equal one, never dropped");
-  if (op.pointwise) {
-    line("types", text_of(op.pointwise->typing));
-    line("body", format("({}) -> {}", op.pointwise->params, op.pointwise->text));
-  }
-  for (size_t i = 0; i < op.samples.size(); ++i) line(i ? "" : "samples", op.samples[i]);
-  std::cout << "\n`sinter show " << op.name << "` prints its way to a kernel\n";
+  if (op) print_facts(*op);
+  print_declarations(functions);
 }
 
 }  // namespace sinter::cli

@@ -89,6 +89,21 @@ TEST(Cli, OpsDescribesOneOp) {
   EXPECT_EQ(nlohmann::json::parse(run_command("ops sum --json").out)["kind"], "reduce");
 }
 
+TEST(Cli, OpsPrintsTheDeclarationsOfFunctions) {
+  auto op = run_command("ops tanh").out;
+  for (auto part : {"#include <sinter/ops/pointwise.h>", "// Hyperbolic tangent.", "Tensor tanh(const TensorArg& x);  // method, also in place"})
+    EXPECT_TRUE(contains(op, part)) << op;
+  // No op of its own, and under the comment of another function.
+  auto function = run_command("ops vstack").out;
+  EXPECT_TRUE(contains(function, "Tensor vstack(const TensorList& tensors);")) << function;
+  EXPECT_TRUE(contains(function, "// Side by side, one below the other")) << function;
+  EXPECT_TRUE(contains(run_command("ops solve").out, "Tensor linalg::solve(const TensorArg& A"));
+  EXPECT_TRUE(contains(run_command("ops hstak").err, "did you mean 'hstack'?"));
+  auto described = nlohmann::json::parse(run_command("ops where --json").out);
+  EXPECT_EQ(described["functions"].size(), 2u);
+  EXPECT_EQ(described["functions"][1]["comment"], "The positions where it holds, one tensor per dimension.");
+}
+
 TEST(Cli, ShowPrintsAGraphThatParses) {
   auto result = run_command("show sum --on 'x[64, 1000] | dims=[1]' --stage graph --dtype bf16");
   ASSERT_EQ(result.code, 0) << result.err;

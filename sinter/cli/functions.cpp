@@ -1,0 +1,20 @@
+#include "sinter/cli/functions.h"
+
+namespace sinter::cli {
+
+std::string_view comment_of(const PublicFunction& function) {
+  auto* f = &function;
+  while (f->follows && !*f->comment) --f;
+  return f->comment;
+}
+
+std::vector<const PublicFunction*> functions_named(std::string_view name) {
+  std::vector<const PublicFunction*> out;
+  for (auto& f : public_functions()) {
+    std::string_view full = f.name, last = full.substr(full.rfind(':') + 1);
+    if (full == name || last == name) out.push_back(&f);
+  }
+  return out;
+}
+
+}  // namespace sinter::cli
