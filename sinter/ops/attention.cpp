@@ -310,6 +310,7 @@ bool is_attention(const Op& op) {
 // Whether a gradient is wanted that the op has: none is added up over leading dimensions.
 static bool keeps_logarithms(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask, bool enable_gqa) {
   if (!q.requires_grad() && !k.requires_grad() && !v.requires_grad() && !(mask.defined() && mask.requires_grad())) return false;
+  if (q.dim() < 2 || k.dim() < 2 || v.dim() < 2) return false;
   auto leads = [&](const Tensor& t) { return with_tail(t.sizes(), enable_gqa && t.dim() > 2 ? 3 : 2, {}); };
   return leads(q).same_as(leads(k)) && leads(k).same_as(leads(v));
 }

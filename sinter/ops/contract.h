@@ -85,6 +85,7 @@ inline void check_available(const Device& device) {
 
 // All sizes but the last `count`, followed by `tail`.
 inline Shape with_tail(const Shape& shape, int64_t count, const Shape& tail) {
+  check(count <= shape.rank(), "{} has no {} dimensions to replace", shape, count);
   Shape out(shape.begin(), shape.end() - count);
   out.append(tail);
   return out;

@@ -214,6 +214,9 @@ Tensor tensordot(const TensorArg& a_arg, const TensorArg& b_arg, const IntList& 
   const Tensor &a = tensor_operand("tensordot", a_arg), &b = tensor_operand("tensordot", b_arg);
   check(dims_a.size() == dims_b.size(), "tensordot: {} dims of the first operand, {} of the second", dims_a.size(),
         dims_b.size());
+  // wrap_dim lets dimension 0 of a single number pass.
+  check(dims_a.empty() || (a.dim() > 0 && b.dim() > 0), "tensordot: shapes {} and {} have no dimensions {} and {}", a.sizes(),
+        b.sizes(), dims_a, dims_b);
   Dim inner = 1;
   std::vector<bool> paired_a(size_t(a.dim())), paired_b(size_t(b.dim()));
   IntList wrapped_a, wrapped_b;

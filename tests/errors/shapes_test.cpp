@@ -212,6 +212,9 @@ TEST(Shapes, Attention) {
   EXPECT_ERROR(scaled_dot_product_attention(q, ones({2, 3, 6, 16}), ones({2, 3, 6, 32}), {}, 0, false, {}, true), "scaled_dot_product_attention", "4", "3");
   EXPECT_ERROR(scaled_dot_product_attention(q, k, v, ones({8, 6}), 0, true), "scaled_dot_product_attention", "causal");
   EXPECT_ERROR(scaled_dot_product_attention(ones({4}), ones({4}), ones({4})), "scaled_dot_product_attention", "[4]");
+  Tensor leaf = ones({4}).requires_grad_(), point = ones({}).requires_grad_();
+  EXPECT_ERROR(scaled_dot_product_attention(leaf, leaf, leaf), "scaled_dot_product_attention", "[4]");
+  EXPECT_ERROR(scaled_dot_product_attention(q, k, point), "scaled_dot_product_attention", "[]");
 }
 
 TEST(Shapes, Others) {

@@ -571,6 +571,29 @@ TEST_P(Composites, RefereeAgreesWithPyTorch) {
   expect_agreement(GetParam().name, c, got);
 }
 
+// Operands of any rank give a result or an Error, never a crash: what a formula asks of sizes comes after its checks.
+TEST_P(Composites, OperandsOfOtherRanksAreTakenOrRefused) {
+  Case c(GetParam().name);
+  for (size_t changed = 0; changed <= c.inputs.size(); ++changed)
+    for (int64_t rank : {0, 1, 2, 3, 6}) {
+      SCOPED_TRACE(format("operand {}, rank {}", changed, rank));
+      GraphTracer tracer;
+      TracerScope scope(&tracer);
+      TensorList inputs;
+      for (size_t i = 0; i < c.inputs.size(); ++i) {
+        bool all = changed == c.inputs.size();
+        Shape shape = all || i == changed ? Shape(std::vector<Dim>(size_t(rank), 2)) : c.inputs[i].sizes();
+        inputs.push_back(tracer.add_input({.dtype = c.inputs[i].dtype(), .shape = shape, .device = {}}));
+        if (c.moving[i]) inputs[i].requires_grad_();
+      }
+      try {
+        for (auto& t : GetParam().run(inputs)) EXPECT_TRUE(t.defined());
+      } catch (const Error& e) {
+        EXPECT_STRNE(e.what(), "");
+      }
+    }
+}
+
 TEST(CompositeRecording, HasTheSameCases) {
   std::istringstream in(recording().metadata().at("cases"));
   std::vector<std::string> recorded(std::istream_iterator<std::string>(in), {}), here;
