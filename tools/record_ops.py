@@ -507,6 +507,11 @@ OPS |= {
     "linalg_inv_ex": lambda x, a: torch.linalg.inv_ex(x[0]),
     "_linalg_det": lambda x, a: (torch.linalg.det(x[0]), *torch.linalg.lu_factor_ex(x[0])[:2]),
     "_linalg_slogdet": lambda x, a: (*torch.linalg.slogdet(x[0]), *torch.linalg.lu_factor_ex(x[0])[:2]),
+    # Fourier transforms: complex numbers are pairs in the last dimension
+    "_fft_c2c": lambda x, a: torch.view_as_real(
+        aten._fft_c2c(torch.view_as_complex(x[0]), a["dims"], a.get("norm", 0), a.get("forward", True))),
+    "_fft_r2c": lambda x, a: torch.view_as_real(aten._fft_r2c(x[0], a["dims"], a.get("norm", 0), a.get("onesided", True))),
+    "_fft_c2r": lambda x, a: aten._fft_c2r(torch.view_as_complex(x[0]), a["dims"], a.get("norm", 0), a["last_size"]),
     "linalg_pinv": lambda x, a: torch.linalg.pinv(x[0], atol=a.get("atol"), rtol=a.get("rtol")),
 }
 

@@ -8,6 +8,7 @@
 #include "sinter/ops/contract.h"
 #include "sinter/ops/creation.h"
 #include "sinter/ops/define.h"
+#include "sinter/ops/fourier.h"
 #include "sinter/ops/known_ops.h"
 #include "sinter/ops/matmul.h"
 #include "sinter/ops/search.h"
@@ -137,6 +138,14 @@ TensorList next_dim(const BatchCall& c) {
 }
 TensorList as_it_is(const BatchCall& c) { return run(c.op, c.operands, c.attrs); }
 
+// Of attributes that count all their dimensions from the front.
+template <class A>
+TensorList next_dims(const BatchCall& c) {
+  auto attrs = c.attrs.as<A>();
+  for (auto& d : attrs.dims) ++d;
+  return run(c.op, c.operands, attrs);
+}
+
 // A single number is sorted as a row of one.
 template <class A>
 TensorList sort_rule(const BatchCall& c) {
@@ -218,6 +227,9 @@ const std::map<const Op*, Rule>& own_rules() {
                                   {&convolution_weight_grad_op(), weight_grad_rule},
                                   {find_op("sort"), sort_rule<SortAttrs>},
                                   {find_op("topk"), sort_rule<TopkAttrs>},
+                                  {find_op("_fft_c2c"), next_dims<ComplexToComplexAttrs>},
+                                  {find_op("_fft_r2c"), next_dims<RealToComplexAttrs>},
+                                  {find_op("_fft_c2r"), next_dims<ComplexToRealAttrs>},
                                   {find_op("to_device"), as_it_is}};
     for (auto* op : all_ops())
       if (is_attention(*op)) out[op] = attention_rule;

@@ -33,5 +33,6 @@ OpFamily fused_ops();
 OpFamily factorization_ops();
 OpFamily linear_system_ops();
 OpFamily pseudo_inverse_ops();
+OpFamily fourier_ops();
 
 }  // namespace sinter

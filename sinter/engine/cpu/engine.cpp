@@ -32,7 +32,8 @@ class CpuEngine final : public DeviceEngine {
   }
 
   std::vector<OpKernel> op_kernels() const override {
-    return joined({eager::product_kernels_of_cpu(), eager::attention_kernels_of_cpu(), eager::convolution_kernels_of_cpu()});
+    return joined({eager::product_kernels_of_cpu(), eager::attention_kernels_of_cpu(), eager::convolution_kernels_of_cpu(),
+                   eager::fourier_kernels_of_cpu()});
   }
 
   std::unique_ptr<CompiledStep> make_step(const FusedAttrs& attrs, std::span<const TensorImpl* const> inputs,

@@ -17,12 +17,12 @@ TensorList as_tensors(std::span<const TensorArg> inputs) {
   return tensors;
 }
 
-// What a function that reads host memory makes of operands that lie elsewhere.
+// What an op that reads host memory makes of operands that lie elsewhere.
 TensorList run_on_host(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, Device device) {
   log(LogTopic::kPerf, "{}: runs on the host; its operands are copied there from {}, its results back", op.name, device);
-  TensorList tensors = as_tensors(inputs);
-  for (auto& t : tensors) t = t.to(Device());
-  TensorList results = op.run_cpu(tensors, attrs);
+  std::vector<TensorArg> on_host;
+  for (auto& t : as_tensors(inputs)) on_host.emplace_back(t.to(Device()));
+  TensorList results = execute(op, on_host, attrs);
   for (auto& t : results) t = t.to(device);
   return results;
 }
@@ -59,12 +59,12 @@ TensorList execute(const Op& op, std::span<const TensorArg> inputs, const Attrs&
       runtime::warn_refused(refusal, format("{} runs by its own loops, or on the host", op.name));
     }
   }
-  if (op.run_cpu) {
+  const bool moves = op.reads_host_memory && !device.is_cpu();
+  if (moves || op.run_cpu) {
     auto types = operand_types(inputs);
     op.infer(OpCall{op, types, attrs});  // refuses operands that do not fit
     NoGradGuard no_history;
-    if (op.reads_host_memory && !device.is_cpu()) return run_on_host(op, inputs, attrs, device);
-    return op.run_cpu(as_tensors(inputs), attrs);
+    return moves ? run_on_host(op, inputs, attrs, device) : op.run_cpu(as_tensors(inputs), attrs);
   }
   switch (op.kind) {
     case OpKind::kComposite: {

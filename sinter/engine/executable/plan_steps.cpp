@@ -16,7 +16,7 @@ void Planner::add_computed(const Node& node, Step& step) {
     add_fused(node, step);
   else if (node.op->kind == OpKind::kPointwise)
     add_pointwise(node, step);
-  else if (node.op->run_cpu)
+  else if (node.op->run_cpu || node.op->kind == OpKind::kOpaque)
     add_opaque(node, step);
   else
     add_kernel(node, step);
