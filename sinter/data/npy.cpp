@@ -262,7 +262,7 @@ NamedTensors load_npz(const std::string& path) {
   NamedTensors out;
   for (auto& entry : archive.entries()) {
     const std::string name = format("{}' in '{}", entry.name, path);
-    const std::string bytes = archive.read(entry);
+    const std::string bytes = unpacked(archive, entry);
     const Header header = read_header(bytes, name);
     std::string key = entry.name.ends_with(".npy") ? entry.name.substr(0, entry.name.size() - 4) : entry.name;
     out.emplace_back(std::move(key), copy_elements(header, std::string_view(bytes).substr(header.end), name));

@@ -58,8 +58,8 @@ class PtReader {
     }
     check(program_entry_ != nullptr, "load_pt: '{}' holds no data.pkl; is it a file of torch.save?", path);
     if (auto order = entries_.find(root_ + "byteorder"); order != entries_.end())
-      check(archive_.read(*order->second) == "little", "load_pt: '{}' was written by a big-endian machine", path);
-    program_ = archive_.read(*program_entry_);
+      check(unpacked(archive_, *order->second) == "little", "load_pt: '{}' was written by a big-endian machine", path);
+    program_ = unpacked(archive_, *program_entry_);
   }
 
   PtValue read() {
@@ -219,7 +219,7 @@ void PtReader::find_storage() {
   if (fresh) {
     auto entry = entries_.find(root_ + "data/" + items[2]->text);
     require(entry != entries_.end(), "the memory of a tensor is missing");
-    std::string contents = archive_.read(*entry->second);
+    std::string contents = unpacked(archive_, *entry->second);
     require(uint64_t(items[4]->integer) <= contents.size() &&
                 uint64_t(items[4]->integer) * uint64_t(item_size(type->dtype)) == contents.size(),
             "the memory of a tensor has another size than it says");

@@ -1,44 +1,17 @@
 #pragma once
-// ZIP archives, as far as NumPy and PyTorch write them: entries stored or deflated, ZIP64 when reading.
+// ZIP archives, as far as NumPy and PyTorch write them: entries unpacked, and archives written.
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "sinter/io/file.h"
+#include "sinter/io/zip.h"
 
 namespace sinter::data {
 
-struct ZipEntry {
-  std::string name;
-  bool deflated = false;
-  uint32_t checksum = 0;
-  uint64_t stored_size = 0, size = 0;  // in the archive, and of the contents
-  uint64_t header = 0;                 // where its own header is
-};
-
-class ZipReader {
- public:
-  // An archive in memory, which must outlive this; `name` and the format stand for it in errors.
-  ZipReader(std::string_view bytes, std::string name, const char* format = "npz");
-  const std::vector<ZipEntry>& entries() const { return entries_; }
-  // The contents of an entry, checked against their checksum.
-  std::string read(const ZipEntry& entry) const;
-
- private:
-  template <class T>
-  T number(uint64_t at) const;
-  std::string_view piece(uint64_t at, uint64_t size) const;
-  uint64_t find_end() const;
-  ZipEntry read_entry(uint64_t& at) const;
-  void read_large_sizes(ZipEntry& entry, std::string_view extra) const;
-  [[noreturn]] void damaged(const char* what) const;
-
-  std::string_view bytes_;
-  std::string name_;
-  const char* format_;
-  std::vector<ZipEntry> entries_;
-};
+// The contents of an entry, checked against their checksum.
+std::string unpacked(const ZipReader& archive, const ZipEntry& entry);
 
 class ZipWriter {
  public:
