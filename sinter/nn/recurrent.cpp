@@ -4,6 +4,7 @@
 
 #include "sinter/base/error.h"
 #include "sinter/nn/init.h"
+#include "sinter/nn/recurrent_steps.h"
 #include "sinter/ops/creation.h"
 #include "sinter/ops/matmul.h"
 #include "sinter/ops/pointwise.h"
@@ -13,29 +14,35 @@ namespace sinter::nn {
 
 // --- one step; `input` is the input times its weights
 
-static Tensor rnn_step(const Tensor& input, const Tensor& h, const RecurrentWeights& w, bool is_relu) {
+static bool is_relu(const std::string& layer, const std::string& nonlinearity) {
+  check(nonlinearity == "tanh" || nonlinearity == "relu",
+        "nn::{}: nonlinearity \"{}\" is neither \"tanh\" nor \"relu\"", layer, nonlinearity);
+  return nonlinearity == "relu";
+}
+
+static Tensor plain_step(const Tensor& input, const Tensor& h, const RecurrentWeights& w, bool is_relu) {
   Tensor sum = input + linear(h, w.hh, w.bias_hh);
   return is_relu ? relu(sum) : tanh(sum);
 }
 
-static TensorList lstm_step(const Tensor& input, const Tensor& h, const Tensor& c, const RecurrentWeights& w) {
-  TensorList gates = (input + linear(h, w.hh, w.bias_hh)).chunk(4, -1);
-  Tensor cell = sigmoid(gates[1]) * c + sigmoid(gates[0]) * tanh(gates[2]);
+TensorList rnn_step(const Tensor& input, const TensorList& states, const RecurrentWeights& w,
+                    const RecurrentOptions& options) {
+  return {plain_step(input, states[0], w, is_relu("RNN", options.nonlinearity()))};
+}
+
+TensorList lstm_step(const Tensor& input, const TensorList& states, const RecurrentWeights& w,
+                     const RecurrentOptions&) {
+  TensorList gates = (input + linear(states[0], w.hh, w.bias_hh)).chunk(4, -1);
+  Tensor cell = sigmoid(gates[1]) * states[1] + sigmoid(gates[0]) * tanh(gates[2]);
   Tensor result = sigmoid(gates[3]) * tanh(cell);
   return {w.hr.defined() ? linear(result, w.hr) : result, cell};
 }
 
-static Tensor gru_step(const Tensor& input, const Tensor& h, const RecurrentWeights& w) {
-  TensorList in = input.chunk(3, -1), own = linear(h, w.hh, w.bias_hh).chunk(3, -1);
+TensorList gru_step(const Tensor& input, const TensorList& states, const RecurrentWeights& w, const RecurrentOptions&) {
+  TensorList in = input.chunk(3, -1), own = linear(states[0], w.hh, w.bias_hh).chunk(3, -1);
   Tensor reset = sigmoid(in[0] + own[0]), update = sigmoid(in[1] + own[1]);
   Tensor fresh = tanh(in[2] + reset * own[2]);
-  return (h - fresh) * update + fresh;
-}
-
-static bool is_relu(const Module& module, const std::string& nonlinearity) {
-  check(nonlinearity == "tanh" || nonlinearity == "relu",
-        "nn::{}: nonlinearity \"{}\" is neither \"tanh\" nor \"relu\"", module.name(), nonlinearity);
-  return nonlinearity == "relu";
+  return {(states[0] - fresh) * update + fresh};
 }
 
 static void fill_uniformly(const Module& module, int64_t hidden_size) {
@@ -75,12 +82,13 @@ RecurrentImpl::RecurrentImpl(const RecurrentOptions& given, int64_t gates) : opt
 
 void RecurrentImpl::reset_parameters() { fill_uniformly(*this, options.hidden_size()); }
 
-TensorList RecurrentImpl::walk(const Tensor& x, const TensorList& states, const RecurrentWeights& w,
-                               bool reverse) const {
+// One direction of one layer over all positions: its results, and behind them the states.
+static TensorList walk(RecurrentStep step, const RecurrentOptions& options, const Tensor& x, const TensorList& states,
+                       const RecurrentWeights& w, bool reverse) {
   TensorList inputs = linear(x, w.ih, w.bias_ih).unbind(0), outputs(inputs.size()), now = states;
   for (size_t i = 0; i < inputs.size(); ++i) {
     size_t at = reverse ? inputs.size() - 1 - i : i;
-    now = step(inputs[at], now, w);
+    now = step(inputs[at], now, w, options);
     outputs[at] = now[0];
   }
   TensorList results{stack(outputs)};
@@ -88,15 +96,17 @@ TensorList RecurrentImpl::walk(const Tensor& x, const TensorList& states, const 
   return results;
 }
 
-TensorList RecurrentImpl::run(const TensorArg& arg, TensorList states) {
+TensorList run_recurrent(const std::string& name, RecurrentStep step, const RecurrentOptions& options,
+                         const std::vector<RecurrentWeights>& weights, bool training, const TensorArg& arg,
+                         TensorList states) {
   UserPosition here(arg.where());
   Tensor x = arg.tensor();
-  check(x.dim() == 2 || x.dim() == 3, "nn::{}: expected [l, n, {}] or [l, {}], got {}", name(), options.input_size(),
+  check(x.dim() == 2 || x.dim() == 3, "nn::{}: expected [l, n, {}] or [l, {}], got {}", name, options.input_size(),
         options.input_size(), x.sizes());
   bool is_batched = x.dim() == 3, swaps = is_batched && options.batch_first();
   if (!is_batched) x = x.unsqueeze(1);
   if (swaps) x = x.transpose(0, 1);
-  check(x.size(2) == options.input_size() && x.size(0) > 0, "nn::{}: expected positions of {} features, got {}", name(),
+  check(x.size(2) == options.input_size() && x.size(0) > 0, "nn::{}: expected positions of {} features, got {}", name,
         options.input_size(), arg.sizes());
   int64_t directions = options.bidirectional() ? 2 : 1;
   for (size_t s = 0; s < states.size(); ++s) {
@@ -104,17 +114,17 @@ TensorList RecurrentImpl::run(const TensorArg& arg, TensorList states) {
     Shape expected{Dim(int64_t(weights.size())), x.size(1), Dim(size)};
     if (!states[s].defined()) states[s] = zeros(expected, x.options());
     if (!is_batched && states[s].dim() == 2) states[s] = states[s].unsqueeze(1);
-    check(states[s].sizes().same_as(expected), "nn::{}: a state is {} and not {}", name(), states[s].sizes(), expected);
+    check(states[s].sizes().same_as(expected), "nn::{}: a state is {} and not {}", name, states[s].sizes(), expected);
   }
 
   std::vector<TensorList> after(states.size());
   for (size_t first = 0; first < weights.size(); first += size_t(directions)) {
-    if (first > 0 && options.dropout() > 0) x = dropout(x, options.dropout(), is_training());
+    if (first > 0 && options.dropout() > 0) x = dropout(x, options.dropout(), training);
     TensorList sides;
     for (size_t i = first; i < first + size_t(directions); ++i) {
       TensorList own;
       for (auto& state : states) own.push_back(state.select(0, int64_t(i)));
-      TensorList side = walk(x, own, weights[i], i > first);
+      TensorList side = walk(step, options, x, own, weights[i], i > first);
       sides.push_back(side[0]);
       for (size_t s = 0; s < states.size(); ++s) after[s].push_back(side[s + 1]);
     }
@@ -139,31 +149,23 @@ std::string RecurrentImpl::extra_repr() const {
 RNNImpl::RNNImpl(const RNNOptions& options) : RecurrentImpl(options, 1) {
   check(options.proj_size() == 0, "nn::RNN: proj_size is for an LSTM");
 }
-TensorList RNNImpl::step(const Tensor& input, const TensorList& states, const RecurrentWeights& w) const {
-  return {rnn_step(input, states[0], w, is_relu(*this, options.nonlinearity()))};
-}
 std::tuple<Tensor, Tensor> RNNImpl::forward(const TensorArg& x, const Tensor& h_0) {
-  TensorList results = run(x, {h_0});
+  TensorList results = run_recurrent(name(), rnn_step, options, weights, is_training(), x, {h_0});
   return {results[0], results[1]};
 }
 
 LSTMImpl::LSTMImpl(const LSTMOptions& options) : RecurrentImpl(options, 4) {}
-TensorList LSTMImpl::step(const Tensor& input, const TensorList& states, const RecurrentWeights& w) const {
-  return lstm_step(input, states[0], states[1], w);
-}
 std::tuple<Tensor, LSTMImpl::State> LSTMImpl::forward(const TensorArg& x, const State& state) {
-  TensorList results = run(x, {std::get<0>(state), std::get<1>(state)});
+  TensorList results =
+      run_recurrent(name(), lstm_step, options, weights, is_training(), x, {std::get<0>(state), std::get<1>(state)});
   return {results[0], {results[1], results[2]}};
 }
 
 GRUImpl::GRUImpl(const GRUOptions& options) : RecurrentImpl(options, 3) {
   check(options.proj_size() == 0, "nn::GRU: proj_size is for an LSTM");
 }
-TensorList GRUImpl::step(const Tensor& input, const TensorList& states, const RecurrentWeights& w) const {
-  return {gru_step(input, states[0], w)};
-}
 std::tuple<Tensor, Tensor> GRUImpl::forward(const TensorArg& x, const Tensor& h_0) {
-  TensorList results = run(x, {h_0});
+  TensorList results = run_recurrent(name(), gru_step, options, weights, is_training(), x, {h_0});
   return {results[0], results[1]};
 }
 
@@ -203,21 +205,23 @@ std::string RecurrentCellImpl::extra_repr() const {
 Tensor RNNCellImpl::forward(const TensorArg& x, const Tensor& h) {
   UserPosition here(x.where());
   Tensor input = input_of(x);
-  return rnn_step(input, or_zeros(h, input), weights, is_relu(*this, options.nonlinearity()));
+  return plain_step(input, or_zeros(h, input), weights, is_relu(name(), options.nonlinearity()));
 }
 
 LSTMCellImpl::State LSTMCellImpl::forward(const TensorArg& x, const State& state) {
   UserPosition here(x.where());
   Tensor input = input_of(x);
+  const RecurrentOptions sizes(options.input_size(), options.hidden_size());
   TensorList after =
-      lstm_step(input, or_zeros(std::get<0>(state), input), or_zeros(std::get<1>(state), input), weights);
+      lstm_step(input, {or_zeros(std::get<0>(state), input), or_zeros(std::get<1>(state), input)}, weights, sizes);
   return {after[0], after[1]};
 }
 
 Tensor GRUCellImpl::forward(const TensorArg& x, const Tensor& h) {
   UserPosition here(x.where());
   Tensor input = input_of(x);
-  return gru_step(input, or_zeros(h, input), weights);
+  return gru_step(input, {or_zeros(h, input)}, weights,
+                  RecurrentOptions(options.input_size(), options.hidden_size()))[0];
 }
 
 }  // namespace sinter::nn

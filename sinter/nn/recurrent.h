@@ -48,13 +48,6 @@ struct RecurrentImpl : Module {
 
  protected:
   RecurrentImpl(const RecurrentOptions& options, int64_t gates);
-  // The results, and behind them the states.
-  TensorList run(const TensorArg& x, TensorList states);
-
- private:
-  // The states after a step; `input` is already multiplied by the input's weights.
-  virtual TensorList step(const Tensor& input, const TensorList& states, const RecurrentWeights& weights) const = 0;
-  TensorList walk(const Tensor& x, const TensorList& states, const RecurrentWeights& weights, bool reverse) const;
 };
 
 // h = tanh(W x + b + U h + c).
@@ -62,9 +55,6 @@ struct RNNImpl : RecurrentImpl {
   RNNImpl(int64_t input_size, int64_t hidden_size) : RNNImpl(RNNOptions(input_size, hidden_size)) {}
   explicit RNNImpl(const RNNOptions& options);
   std::tuple<Tensor, Tensor> forward(const TensorArg& x, const Tensor& h_0 = {});
-
- private:
-  TensorList step(const Tensor& input, const TensorList& states, const RecurrentWeights& weights) const override;
 };
 SINTER_MODULE(RNN);
 
@@ -74,9 +64,6 @@ struct LSTMImpl : RecurrentImpl {
   LSTMImpl(int64_t input_size, int64_t hidden_size) : LSTMImpl(LSTMOptions(input_size, hidden_size)) {}
   explicit LSTMImpl(const LSTMOptions& options);
   std::tuple<Tensor, State> forward(const TensorArg& x, const State& state = {});
-
- private:
-  TensorList step(const Tensor& input, const TensorList& states, const RecurrentWeights& weights) const override;
 };
 SINTER_MODULE(LSTM);
 
@@ -85,9 +72,6 @@ struct GRUImpl : RecurrentImpl {
   GRUImpl(int64_t input_size, int64_t hidden_size) : GRUImpl(GRUOptions(input_size, hidden_size)) {}
   explicit GRUImpl(const GRUOptions& options);
   std::tuple<Tensor, Tensor> forward(const TensorArg& x, const Tensor& h_0 = {});
-
- private:
-  TensorList step(const Tensor& input, const TensorList& states, const RecurrentWeights& weights) const override;
 };
 SINTER_MODULE(GRU);
 
@@ -141,4 +125,4 @@ struct GRUCellImpl : RecurrentCellImpl {
 SINTER_MODULE(GRUCell);
 
 }  // namespace nn
-}  // namespace sinter
+}  // namespace SINTER_API
