@@ -25,9 +25,10 @@ nn:       base tensor ops autograd capture engine io
 optim:    base tensor ops autograd capture engine io nn
 models:   base tensor ops autograd capture engine io nn optim
 train:    base tensor ops autograd capture engine io data nn optim models
+interop:  base tensor ops autograd capture engine io nn
 generate: base tensor ops autograd capture engine io nn optim models
 package:  base tensor ops autograd capture engine io nn optim models generate runtime
-cli:      base tensor graph ops autograd passes loops codegen runtime capture engine io nn optim models train generate package sinter.h
+cli:      base tensor graph ops autograd passes loops codegen runtime capture engine io nn optim models train generate package interop sinter.h
 '
 
 # Parts of engine, and those of them that they may not include: a step knows no device, devices do not know each other, and

@@ -1,0 +1,104 @@
+// Reading and writing through tensors of indices.
+#include "sinter/base/error.h"
+#include "sinter/interop/aten/table.h"
+#include "sinter/ops/creation.h"
+#include "sinter/ops/pointwise.h"
+#include "sinter/ops/view.h"
+
+namespace sinter::interop {
+
+namespace {
+
+using Indices = const std::vector<TensorIndex>&;
+
+constexpr EmbeddingBagMode kBagModes[] = {EmbeddingBagMode::kSum, EmbeddingBagMode::kMean, EmbeddingBagMode::kMax};
+
+// The bags, and what only gradients need of them.
+std::tuple<Tensor, Tensor, Tensor, Tensor> bags_of(In weight, In indices, const Tensor& offsets, Unset, Int mode,
+                                                   Ignored, const Tensor& weights, bool include_last_offset,
+                                                   MaybeInt padding_idx) {
+  check(mode >= 0 && mode < std::ssize(kBagModes), "embedding_bag: there is no mode {}", mode);
+  if (padding_idx && *padding_idx < 0) padding_idx.reset();
+  Tensor bags = embedding_bag(weight, indices, offsets, kBagModes[mode], weights, include_last_offset, padding_idx);
+  Tensor none = empty({0}, kInt64);
+  return {bags, none, none, none};
+}
+
+Tensor scatter_reduced(In x, Int dim, In index, In source, Text reduce, bool include_self) {
+  return scatter_reduce(x, dim, index, source, reduce, include_self);
+}
+
+}  // namespace
+
+std::span<const Function> indexing_functions() {
+  static const Function kList[] = {
+      {"embedding(Tensor weight, Tensor indices, SymInt padding_idx=-1, bool scale_grad_by_freq=False, bool "
+       "sparse=False) -> Tensor",
+       [](In weight, In indices, Int padding_idx, Unset, Ignored) { return embedding(weight, indices, padding_idx); }},
+      {"embedding_dense_backward(Tensor grad_output, Tensor indices, SymInt num_weights, SymInt padding_idx, bool "
+       "scale_grad_by_freq) -> Tensor",
+       [](In grad, In indices, const Dim& count, Int padding_idx, Unset) {
+         return embedding_dense_backward(grad, indices, count, padding_idx);
+       }},
+      {"embedding_bag.padding_idx(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq, int mode, "
+       "bool sparse, Tensor? per_sample_weights, bool include_last_offset, int? padding_idx) -> (Tensor, Tensor, "
+       "Tensor, Tensor)",
+       bags_of},
+      {"_embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool "
+       "sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int padding_idx=-1) -> (Tensor, "
+       "Tensor, Tensor, Tensor)",
+       [](In weight, In indices, const Tensor& offsets, Unset scaled, Int mode, Ignored sparse, const Tensor& weights,
+          bool last, Int padding_idx) {
+         return bags_of(weight, indices, offsets, scaled, mode, sparse, weights, last, padding_idx);
+       }},
+      {"embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool "
+       "sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False) -> (Tensor, Tensor, Tensor, "
+       "Tensor)",
+       [](In weight, In indices, const Tensor& offsets, Unset scaled, Int mode, Ignored sparse, const Tensor& weights,
+          bool last) { return bags_of(weight, indices, offsets, scaled, mode, sparse, weights, last, std::nullopt); }},
+      {"index.Tensor(Tensor self, Tensor?[] indices) -> Tensor",
+       [](In x, Indices indices) { return index(x, indices); }},
+      {"_unsafe_index.Tensor(Tensor self, Tensor?[] indices) -> Tensor",
+       [](In x, Indices indices) { return index(x, indices); }},
+      {"index_select(Tensor self, int dim, Tensor index) -> Tensor", index_select},
+      {"gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
+       [](In x, Int dim, In index, Ignored) { return gather(x, dim, index); }},
+      {"take(Tensor self, Tensor index) -> Tensor", take},
+      {"take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor", take_along_dim},
+      {"masked_select(Tensor self, Tensor mask) -> Tensor", masked_select},
+
+      // --- writing
+      {"index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",
+       [](In x, Indices indices, In values, bool accumulate) { return index_put(x, indices, values, accumulate); }},
+      {"_unsafe_index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",
+       [](In x, Indices indices, In values, bool accumulate) { return index_put(x, indices, values, accumulate); }},
+      {"index_put_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor(a!)",
+       [](const Tensor& x, Indices indices, In values, bool accumulate) {
+         return x.index_put_(indices, values, accumulate);
+       }},
+      {"index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor", index_copy},
+      {"index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor", index_add},
+      {"index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor", index_fill},
+      {"index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor", index_fill},
+      {"index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> "
+       "Tensor",
+       index_reduce},
+      {"put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor", put},
+      {"scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
+       [](In x, Int dim, In index, In source) { return scatter(x, dim, index, source); }},
+      {"scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
+       [](In x, Int dim, In index, In value) { return scatter(x, dim, index, value); }},
+      {"scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor",
+       [](In x, Int dim, In index, In source, Text reduce) { return scatter(x, dim, index, source, reduce); }},
+      {"scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor",
+       [](In x, Int dim, In index, In value, Text reduce) { return scatter(x, dim, index, value, reduce); }},
+      {"scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor", scatter_add},
+      {"scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> "
+       "Tensor",
+       scatter_reduced},
+      {"masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor", masked_scatter},
+  };
+  return kList;
+}
+
+}  // namespace sinter::interop

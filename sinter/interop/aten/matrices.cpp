@@ -1,0 +1,90 @@
+// Matrix products, attention and distances.
+#include "sinter/base/error.h"
+#include "sinter/interop/aten/table.h"
+#include "sinter/ops/creation.h"
+#include "sinter/ops/linalg.h"
+#include "sinter/ops/matmul.h"
+#include "sinter/ops/pointwise.h"
+#include "sinter/ops/view.h"
+
+namespace sinter::interop {
+
+namespace {
+
+// Products of rows that are sorted by group, each group with a matrix of its own: rows before ends[0] with weight[0], those up to
+// ends[1] with weight[1], …; rows behind all ends are zeros. Every group multiplies all rows, since only the data knows which are
+// its own: the work of a dense layer for each group, and no more memory than one.
+Tensor grouped_product(const Tensor& x, const Tensor& weight, const Tensor& ends) {
+  check(x.defined() && weight.defined() && ends.defined() && x.dim() == 2 && weight.dim() == 3 && ends.dim() == 1,
+        "grouped_mm: expected rows [n, k], weights [groups, k, m] and ends [groups]");
+  Tensor row = arange_of_size(x.size(0), TensorOptions(ends.dtype()).device(x.device())).unsqueeze(1);
+  Tensor out = zeros({x.size(0), weight.size(2)}, x.options());
+  const int64_t groups = weight.size(0);
+  for (int64_t group = 0; group < groups; ++group) {
+    Tensor belongs = row < ends.select(0, group);
+    if (group > 0) belongs = belongs & (row >= ends.select(0, group - 1));
+    out = where(belongs, mm(x, weight.select(0, group)), out);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::span<const Function> matrix_functions() {
+  static const Function kList[] = {
+      {"mm(Tensor self, Tensor mat2) -> Tensor", mm},
+      {"bmm(Tensor self, Tensor mat2) -> Tensor", bmm},
+      {"dot(Tensor self, Tensor tensor) -> Tensor", dot},
+      {"vdot(Tensor self, Tensor other) -> Tensor", vdot},
+      {"mv(Tensor self, Tensor vec) -> Tensor", mv},
+      {"outer(Tensor self, Tensor vec2) -> Tensor", outer},
+      {"ger(Tensor self, Tensor vec2) -> Tensor", ger},
+      {"matmul(Tensor self, Tensor other) -> Tensor", matmul},
+      {"inner(Tensor self, Tensor other) -> Tensor", inner},
+      {"kron(Tensor self, Tensor other) -> Tensor", kron},
+      {"addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", addmm},
+      {"baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", baddbmm},
+      {"addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor", addmv},
+      {"addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", addr},
+      {"addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", addbmm},
+      {"linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor", linear},
+      {"tensordot(Tensor self, Tensor other, int[] dims_self, int[] dims_other) -> Tensor",
+       [](In a, In b, Ints dims_a, Ints dims_b) { return tensordot(a, b, dims_a, dims_b); }},
+      {"einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor",
+       [](Text equation, const TensorList& operands, Ignored) { return einsum(equation, operands); }},
+      {"chain_matmul(Tensor[] matrices) -> Tensor", [](const TensorList& matrices) { return chain_matmul(matrices); }},
+      {"linalg_multi_dot(Tensor[] tensors) -> Tensor",
+       [](const TensorList& matrices) { return linalg::multi_dot(matrices); }},
+      {"trace(Tensor self) -> Tensor", trace},
+      {"cross(Tensor self, Tensor other, int? dim=None) -> Tensor",
+       [](In a, In b, MaybeInt dim) { return cross(a, b, dim); }},
+      {"linalg_cross(Tensor self, Tensor other, *, int dim=-1) -> Tensor",
+       [](In a, In b, Int dim) { return linalg::cross(a, b, dim); }},
+      {"linalg_vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor",
+       [](In a, In b, Int dim) { return linalg::vecdot(a, b, dim); }},
+      {"_grouped_mm(Tensor self, Tensor mat2, Tensor? offs=None, Tensor? bias=None, ScalarType? out_dtype=None) -> "
+       "Tensor",
+       [](const Tensor& x, const Tensor& weight, const Tensor& ends, Unset, MaybeType dtype) {
+         Tensor out = grouped_product(x, weight, ends);
+         return dtype ? out.to(*dtype) : out;
+       }},
+      // Experts of the transformers library.
+      {"transformers::grouped_mm_fallback.default(Tensor input, Tensor weight, Tensor offs) -> Tensor",
+       grouped_product},
+      {"scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float "
+       "dropout_p=0., bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor",
+       scaled_dot_product_attention},
+
+      // --- distances
+      {"cdist(Tensor x1, Tensor x2, float p=2., int? compute_mode=None) -> Tensor", cdist},
+      {"_cdist_forward(Tensor x1, Tensor x2, float p, int? compute_mode) -> Tensor", cdist},
+      {"pdist(Tensor self, float p=2.) -> Tensor", pdist},
+      {"_pdist_forward(Tensor self, float p=2.) -> Tensor", pdist},
+      {"dist(Tensor self, Tensor other, Scalar p=2) -> Tensor", dist},
+      {"renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor", renorm},
+      {"_euclidean_dist(Tensor x1, Tensor x2) -> Tensor", [](In a, In b) { return cdist(a, b, 2); }},
+  };
+  return kList;
+}
+
+}  // namespace sinter::interop

@@ -1,0 +1,14 @@
+#pragma once
+// What a file tells of a tensor, from JSON. For .cpp files only.
+#include "sinter/interop/json_api.h"
+#include "sinter/interop/program.h"
+
+namespace sinter::interop {
+
+constexpr size_t kMostRank = 64;
+
+TensorInfo read_tensor_info(const JsonFile& file, const nlohmann::json& meta);
+// {"as_int": 3} or {"as_expr": {"expr_str": …}}.
+Expression read_size(const JsonFile& file, const nlohmann::json& size);
+
+}  // namespace sinter::interop

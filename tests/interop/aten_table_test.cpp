@@ -1,0 +1,158 @@
+// The table of ATen's functions: every line says what PyTorch says (tests/data/recorded/aten_schemas.txt, by
+// tools/record_aten_schemas.py), and takes arguments as PyTorch does.
+#include "sinter/interop/aten/table.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <iostream>
+#include <set>
+
+#include "sinter/graph/graph.h"
+#include "sinter/ops/creation.h"
+#include "sinter/ops/pointwise.h"
+#include "sinter/ops/reduce.h"
+#include "sinter/ops/registry.h"
+#include "sinter/ops/view.h"
+#include "tests/support/error_of.h"
+
+namespace sinter::interop {
+namespace {
+
+std::set<std::string> recorded_schemas() {
+  std::ifstream file(SINTER_TEST_DATA "/recorded/aten_schemas.txt");
+  std::set<std::string> out;
+  for (std::string line; std::getline(file, line);) out.insert(line);
+  return out;
+}
+
+// Calls a function with the first arguments given and defaults for the rest.
+ValueList call(const std::string& name, ValueList arguments) {
+  auto callee = find_callee(name);
+  EXPECT_TRUE(callee.has_value()) << name;
+  for (size_t i = arguments.size(); i < callee->schema->parameters.size(); ++i)
+    arguments.push_back(callee->schema->parameters[i].standard.value());
+  return (*callee)(arguments);
+}
+
+Tensor tensor_of(const ValueList& results) { return results.at(0).as<Tensor>(); }
+
+TEST(AtenTable, SaysWhatPyTorchSays) {
+  const auto recorded = recorded_schemas();
+  ASSERT_GT(recorded.size(), 400u);
+  for (auto* function : all_functions()) {
+    const std::string schema(function->schema());
+    if (schema.find("::") == std::string::npos) {
+      EXPECT_TRUE(recorded.contains(schema)) << schema;
+    }
+  }
+}
+
+// For tools/record_aten_schemas.py.
+TEST(AtenTable, ListsItsNames) {
+  std::set<std::string> names;
+  for (auto* function : all_functions()) {
+    const std::string name = parse_schema(function->schema()).name;
+    EXPECT_TRUE(names.insert(name).second) << name;
+    std::cout << name << "\n";
+  }
+}
+
+// Each function of PyTorch's core set that Sinter has at all.
+TEST(AtenTable, HasTheCoreSet) {
+  std::ifstream file(SINTER_TEST_DATA "/core_aten.txt");
+  ASSERT_TRUE(file);
+  int count = 0;
+  for (std::string line; std::getline(file, line);) {
+    const size_t colon = line.find(':');
+    const std::string name = line.substr(0, colon);
+    if (!unavailable_reason(name).empty()) continue;
+    for (size_t at = colon + 2; at < line.size() && at != std::string::npos + 2;) {
+      const size_t comma = line.find(", ", at);
+      const std::string overload = line.substr(at, comma == std::string::npos ? comma : comma - at);
+      if (overload != "out") {
+        EXPECT_TRUE(find_callee("aten." + name + "." + overload)) << name << "." << overload;
+      }
+      ++count;
+      at = comma == std::string::npos ? line.size() : comma + 2;
+    }
+  }
+  EXPECT_GT(count, 180);
+}
+
+TEST(AtenTable, FillsInDefaults) {
+  EXPECT_EQ(tensor_of(call("aten.add.Tensor", {{ones({2})}, {Dim(3)}})).to_vector<float>(), (std::vector<float>{4, 4}));
+  EXPECT_EQ(tensor_of(call("aten.arange.default", {{Dim(3)}})).dtype(), kInt64);
+  EXPECT_EQ(tensor_of(call("aten.arange.default", {{Scalar(2.5)}})).dtype(), kFloat32);
+  EXPECT_EQ(tensor_of(call("aten.randperm.default", {{Dim(3)}})).dtype(), kInt64);
+  EXPECT_EQ(call("aten.var.correction", {{arange(5).to(kFloat32)}}).at(0).as<Tensor>().item<float>(), 2.5f);
+}
+
+TEST(AtenTable, StoresInPlaceWhatAFunctionGives) {
+  Tensor x = ones({2, 2}), row = x.select(0, 0);
+  ValueList out = call("aten.mul_.Tensor", {{row}, {Scalar(2.5)}});
+  EXPECT_TRUE(tensor_of(out).is_same(row));
+  EXPECT_EQ(x.to_vector<float>(), (std::vector<float>{2.5, 2.5, 1, 1}));
+  EXPECT_FALSE(find_callee("aten.no_such_.Tensor"));
+  EXPECT_FALSE(find_callee("aten.__and__.no_such"));
+}
+
+TEST(AtenTable, TakesGroupsWithTheirOwnMatrices) {
+  Tensor x = arange(8).to(kFloat32).view({4, 2}), weight = stack({eye(2), eye(2) * 10, eye(2) * 100});
+  Tensor out = tensor_of(call("aten._grouped_mm.default", {{x}, {weight}, {tensor({1, 1, 3}).to(kInt32)}}));
+  EXPECT_EQ(out.to_vector<float>(), (std::vector<float>{0, 1, 200, 300, 400, 500, 0, 0}));
+}
+
+TEST(AtenTable, SoftmaxOfNothingIsSafe) {
+  Tensor x = tensor({{0.f, 0.f}, {-INFINITY, -INFINITY}});
+  Tensor out = tensor_of(call("aten._safe_softmax.default", {{x}, {Dim(1)}}));
+  EXPECT_EQ(out.to_vector<float>(), (std::vector<float>{0.5, 0.5, 0, 0}));
+}
+
+TEST(AtenTable, RefusesArgumentsOfAnotherKind) {
+  EXPECT_NE(message_of([] {
+              call("aten.permute.default", {{ones({2})}, {std::string("x")}});
+            }).find("an integer was expected"),
+            std::string::npos);
+  EXPECT_NE(
+      message_of([] { call("aten.relu.default", {{std::string("x")}}); }).find("a tensor or a number was expected"),
+      std::string::npos);
+  EXPECT_NE(message_of([] {
+              call("aten.embedding.default", {{ones({2, 2})}, {tensor({0})}, {Dim(-1)}, {true}});
+            }).find("nothing but the default was expected, not True"),
+            std::string::npos);
+}
+
+TEST(AtenTable, ComputesWithNumbers) {
+  auto dim = [](const ValueList& results) { return results.at(0).as<Dim>().number(); };
+  EXPECT_EQ(dim(call("_operator.floordiv", {{Dim(-7)}, {Dim(2)}})), -4);
+  EXPECT_EQ(dim(call("_operator.mod", {{Dim(-7)}, {Dim(2)}})), 1);
+  EXPECT_EQ(dim(call("_operator.pow", {{Dim(3)}, {Dim(2)}})), 9);
+  EXPECT_EQ(dim(call("torch.sym_max", {{Dim(3)}, {Dim(5)}})), 5);
+  EXPECT_EQ(dim(call("math.ceil", {{Scalar(2.5)}})), 3);
+  EXPECT_EQ(call("_operator.truediv", {{Dim(1)}, {Dim(2)}}).at(0).as<Scalar>().to_double(), 0.5);
+  EXPECT_TRUE(call("_operator.ge", {{Dim(3)}, {Dim(3)}}).at(0).as<bool>());
+  EXPECT_NE(message_of([] {
+              call("_operator.floordiv", {{Dim(1)}, {Dim(0)}});
+            }).find("divided by 0"),
+            std::string::npos);
+}
+
+TEST(Schemas, AreParsed) {
+  const Schema schema = parse_schema(
+      "f.o(Tensor(a!) self, Tensor?[] list, int[2] size=[1, 2], *, float eps=1e-05, str mode=\"a\", "
+      "ScalarType? dtype=4) -> (Tensor(a!), Tensor)");
+  EXPECT_EQ(schema.name, "aten.f.o");
+  ASSERT_EQ(schema.parameters.size(), 6u);
+  EXPECT_EQ(schema.parameters[0].name, "self");
+  EXPECT_EQ(schema.parameters[1].type, "Tensor?[]");
+  EXPECT_EQ(schema.parameters[2].standard->as<ValueList>().size(), 2u);
+  EXPECT_EQ(schema.parameters[3].standard->as<Scalar>().to_double(), 1e-5);
+  EXPECT_EQ(schema.parameters[4].standard->as<std::string>(), "a");
+  EXPECT_EQ(schema.parameters[5].standard->as<DType>(), kInt64);
+  EXPECT_NE(message_of([] { parse_schema("f(Tensor"); }).find("is no schema"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace sinter::interop
