@@ -277,6 +277,9 @@ TensorList start_gradients(const char* op, const TensorList& outputs, const std:
       check(output.numel().same_as(1),
             "{}: output {} has shape {}; only for a single element is the gradient 1, else pass one", op, i,
             output.sizes());
+      check(!is_complex(output.dtype()),
+            "{}: output {} is complex ({}), and only of a real number the gradient is 1: take abs(x) or real(x) of it, or pass a "
+            "gradient", op, i, output.dtype());
       grads.push_back(ones(output.sizes(), output.options()));
       continue;
     }

@@ -196,7 +196,7 @@ AutogradContext* detail::FunctionCall::start() {
   auto* tracer = Tracer::current();
   for (size_t i = 0; i < edges.size() && grad_enabled(); ++i) {
     const Tensor& argument = state_->arguments[i];
-    if (!argument.defined() || !is_floating(argument.dtype())) continue;
+    if (!argument.defined() || !is_differentiable(argument.dtype())) continue;
     // forward runs unrecorded, outside too.
     if (auto* batch = BatchTracer::current(); batch && batch->keeps_history(argument)) {
       TracerScope scope(batch->outer());
@@ -219,7 +219,7 @@ TensorList detail::FunctionCall::finish(TensorList outputs) {
   TensorList given = outputs;
   for (size_t i = 0; i < outputs.size(); ++i) {
     check(outputs[i].defined(), "{}: result {} of forward is undefined", state_->name, i);
-    bool flows = is_floating(outputs[i].dtype()) && !is_among(outputs[i], marks.non_differentiable);
+    bool flows = is_differentiable(outputs[i].dtype()) && !is_among(outputs[i], marks.non_differentiable);
     bool written = is_among(outputs[i], marks.dirty);
     check(!written || !outputs[i].impl().requires_grad,
           "{}: forward writes to a leaf that requires a gradient: write to its clone()", state_->name);

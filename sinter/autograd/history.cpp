@@ -1,7 +1,7 @@
 #include "sinter/autograd/history.h"
 
 #include "sinter/autograd/autograd.h"
-#include "sinter/ops/view.h"
+#include "sinter/ops/complex_call.h"
 #include "sinter/tensor/tracer.h"
 
 namespace sinter::autograd {
@@ -23,11 +23,11 @@ void refresh(TensorImpl& view) {
   if (!gradient_edge(base)) return;
   TracerScope eager(nullptr);
   EnableGradGuard recorded;
-  state.edge = gradient_edge(as_strided(base, view.sizes, view.strides, view.offset));
+  state.edge = gradient_edge(look_at_memory(base, view));
 }
 
 bool is_outdated(const TensorImpl& impl) {
-  return impl.base && impl.base->autograd && is_floating(impl.dtype) &&
+  return impl.base && impl.base->autograd && is_differentiable(impl.dtype) &&
          generation_of(*impl.base) != generation_of(impl);
 }
 
@@ -98,7 +98,7 @@ Tensor saved_form(const Tensor& tensor) {
   if (impl.traced) return without_history(tensor);
   if (auto* tracer = Tracer::current()) return tracer->present_value(tensor);
   // What cannot gain a history is kept as it is.
-  if (impl.requires_grad || !is_floating(impl.dtype)) return tensor;
+  if (impl.requires_grad || !is_differentiable(impl.dtype)) return tensor;
   auto* state = state_of(impl);
   if (!state) return detached(tensor);
   if (!state->alias.defined()) state->alias = detached(tensor);

@@ -27,7 +27,7 @@ bool same_shape(const Shape& a, const Shape& b) {
 std::vector<Edge> edges_of(std::span<const TensorArg> inputs) {
   std::vector<Edge> edges(inputs.size());
   for (size_t i = 0; i < inputs.size(); ++i)
-    if (!inputs[i].is_scalar() && is_floating(inputs[i].dtype())) edges[i] = gradient_edge(inputs[i].tensor());
+    if (!inputs[i].is_scalar() && is_differentiable(inputs[i].dtype())) edges[i] = gradient_edge(inputs[i].tensor());
   return edges;
 }
 
@@ -82,7 +82,7 @@ OpNode::OpNode(const Op& op, std::span<const TensorArg> inputs, const Attrs& att
 }
 
 const Tensor& OpNode::save_result(size_t i, const Tensor& result) {
-  bool keep_apart = is_floating(result.dtype()) || result.is_traced();
+  bool keep_apart = is_differentiable(result.dtype()) || result.is_traced();
   outputs_[i] = {keep_apart ? without_history(result) : result, version_of(result)};
   return outputs_[i].value;
 }
@@ -142,7 +142,7 @@ TensorList OpNode::backward(TensorList grads, const std::vector<bool>& needed) {
   for (size_t i = 0; i < outputs.size(); ++i) {
     auto& saved = outputs_[i];
     Edge self;
-    if (is_floating(saved.value.dtype())) self = {IntrusivePtr<Node>::share(this), nullptr, uint32_t(i)};
+    if (is_differentiable(saved.value.dtype())) self = {IntrusivePtr<Node>::share(this), nullptr, uint32_t(i)};
     outputs[i] = hand_out(saved.value, saved.version, self);
   }
   if (result_shape_ && grads[0].defined()) grads[0] = sum_to_size(grads[0], *result_shape_);
@@ -167,11 +167,11 @@ TensorList OpNode::backward(TensorList grads, const std::vector<bool>& needed) {
 
 CopySlices::CopySlices(Edge before, Edge written, const TensorImpl& base, const TensorImpl& part)
     : Node({std::move(before), std::move(written)}),
-      base_sizes_(base.sizes),
-      base_strides_(base.strides),
-      sizes_(part.sizes),
-      strides_(part.strides),
-      offset_(part.offset - base.offset),
+      base_(real_geometry(base)),
+      part_(real_geometry(part)),
+      complex_base_(is_complex(base.dtype)),
+      complex_part_(is_complex(part.dtype)),
+      offset_(part_.offset - base_.offset),
       row_major_(base.contiguous) {
   check(offset_ >= 0,
         "a view that begins before the first element of its base cannot be written in place with gradients");
@@ -187,21 +187,25 @@ TensorList CopySlices::backward(TensorList grads, const std::vector<bool>& neede
     }
     return last + 1;
   };
-  const Tensor& grad = grads[0];
-  int64_t base_span = span(base_sizes_, base_strides_), part_span = span(sizes_, strides_);
+  const Tensor grad = complex_base_ ? view_as_real(grads[0]) : grads[0];
+  int64_t base_span = span(base_.sizes, base_.strides), part_span = span(part_.sizes, part_.strides);
   bool direct = row_major_ && offset_ + part_span <= base_span;
   Tensor memory;
   if (direct)
     memory = reshape(grad.contiguous(), {-1});
   else
-    memory = as_strided_scatter(zeros({std::max(base_span, offset_ + part_span)}, grad.options()), grad, base_sizes_,
-                                base_strides_);
+    memory = as_strided_scatter(zeros({std::max(base_span, offset_ + part_span)}, grad.options()), grad, base_.sizes,
+                                base_.strides);
   TensorList out(2);
-  if (needed[1]) out[1] = as_strided(memory, sizes_, strides_, memory.storage_offset() + offset_);
+  if (needed[1]) {
+    out[1] = as_strided(memory, part_.sizes, part_.strides, memory.storage_offset() + offset_);
+    if (complex_part_) out[1] = look_at_pairs(out[1]);
+  }
   if (needed[0]) {
-    Tensor rest = as_strided_scatter(memory, zeros(Shape(sizes_), grad.options()), sizes_, strides_, offset_);
-    out[0] = direct ? reshape(rest, Shape(base_sizes_))
-                    : as_strided(rest, base_sizes_, base_strides_, rest.storage_offset());
+    Tensor rest = as_strided_scatter(memory, zeros(Shape(part_.sizes), grad.options()), part_.sizes, part_.strides, offset_);
+    out[0] = direct ? reshape(rest, Shape(base_.sizes))
+                    : as_strided(rest, base_.sizes, base_.strides, rest.storage_offset());
+    if (complex_base_) out[0] = look_at_pairs(out[0]);
   }
   return out;
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sinter/graph/op.h"
+#include "sinter/ops/complex_call.h"
 
 namespace sinter::autograd {
 
@@ -107,7 +108,8 @@ class CopySlices final : public Node {
   TensorList backward(TensorList grads, const std::vector<bool>& needed) override;
 
  private:
-  IntList base_sizes_, base_strides_, sizes_, strides_;
+  RealGeometry base_, part_;  // of complex ones as pairs
+  bool complex_base_, complex_part_;
   int64_t offset_;  // of the part from the base's first element
   bool row_major_;
 };

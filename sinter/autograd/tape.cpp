@@ -64,7 +64,7 @@ bool is_recording(std::span<const TensorArg> inputs) {
 }
 
 void record(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, std::span<const Tensor> outputs) {
-  auto floating = [](const Tensor& t) { return is_floating(t.dtype()); };
+  auto floating = [](const Tensor& t) { return is_differentiable(t.dtype()); };
   if (std::none_of(outputs.begin(), outputs.end(), floating)) return;
   auto node = make_intrusive<OpNode>(op, inputs, attrs, outputs.size());
   for (size_t i = 0; i < outputs.size(); ++i) {
@@ -102,7 +102,7 @@ void check_writable(const Op& op, const Tensor& out) {
 
 void record_into(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor& out) {
   TensorImpl& impl = out.impl();
-  if (!is_floating(impl.dtype)) return;
+  if (!is_differentiable(impl.dtype)) return;
   auto node = make_intrusive<OpNode>(op, inputs, attrs, 1, impl.buffer.get());
   if (op.kind != OpKind::kPointwise) {
     std::vector<Type> types;

@@ -30,8 +30,8 @@ const Tensor& Tensor::requires_grad_(bool requires_grad, Where where) const {
   check(is_leaf(),
         "requires_grad_: the tensor is the result of recorded ops, so whether it needs a gradient follows from them; "
         "call it on detach() instead");
-  check(!requires_grad || is_floating(dtype()),
-        "requires_grad_: a tensor of {} cannot require a gradient; only floating-point tensors can", dtype());
+  check(!requires_grad || is_differentiable(dtype()),
+        "requires_grad_: a tensor of {} cannot require a gradient; only floating-point and complex tensors can", dtype());
   if (auto* effects = HostEffects::current())
     if (effects->grad_flag_changes(impl(), requires_grad)) return *this;
   impl().requires_grad = requires_grad;

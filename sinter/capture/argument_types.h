@@ -77,7 +77,8 @@ constexpr bool holds_values() {
   using U = std::remove_cvref_t<T>;
   if constexpr (is_value<U> || HasFields<U>)
     return true;
-  else if constexpr (std::is_arithmetic_v<U> || std::is_enum_v<U> || is_text<U> || std::is_pointer_v<U> || ModuleHandle<U>)
+  else if constexpr (std::is_arithmetic_v<U> || ComplexNumber<U> || std::is_enum_v<U> || is_text<U> || std::is_pointer_v<U> ||
+                     ModuleHandle<U>)
     return false;
   else if constexpr (MapLike<U>)
     return holds_values<typename U::key_type>() || holds_values<typename U::mapped_type>();
@@ -108,6 +109,8 @@ constexpr Refusal refusal_of() {
     return is_result && std::is_same_v<U, TensorArg> ? Refusal::kArgumentOnly : Refusal::kNone;
   } else if constexpr (std::is_arithmetic_v<U> || std::is_enum_v<U>) {
     return sizeof(U) > sizeof(int64_t) ? Refusal::kWide : Refusal::kNone;
+  } else if constexpr (ComplexNumber<U>) {
+    return Refusal::kNone;
   } else if constexpr (is_text<U>) {
     return is_result && is_text_view<U> ? Refusal::kLookResult : Refusal::kNone;
   } else if constexpr (std::is_pointer_v<U>) {
@@ -156,8 +159,8 @@ constexpr bool is_capturable() {
   using U = std::remove_cv_t<T>;
   if constexpr (refusal_of<T, role>() != Refusal::kNone)
     return false;
-  else if constexpr (is_value<U> || std::is_arithmetic_v<U> || std::is_enum_v<U> || is_text<U> || std::is_pointer_v<U> ||
-                     HasFields<U> || ModuleHandle<U> || std::is_same_v<U, std::vector<bool>>)
+  else if constexpr (is_value<U> || std::is_arithmetic_v<U> || ComplexNumber<U> || std::is_enum_v<U> || is_text<U> ||
+                     std::is_pointer_v<U> || HasFields<U> || ModuleHandle<U> || std::is_same_v<U, std::vector<bool>>)
     return true;
   else if constexpr (MapLike<U>)
     return is_capturable<typename U::key_type, role>() && is_capturable<typename U::mapped_type, role>();

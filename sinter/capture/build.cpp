@@ -35,11 +35,13 @@ std::vector<Tensor> frozen_inputs(const Segment& segment, const std::vector<int>
   std::vector<Tensor> frozen;
   if (!int_option(options, "freeze")) return frozen;
   frozen.resize(segment.inputs.size());
+  TracerScope none(nullptr);
+  NoGradGuard no_history;
   for (size_t i = 0; i < segment.inputs.size(); ++i) {
     auto& input = segment.inputs[i];
     if (input.kind != InputSource::Kind::kCell || std::find(writes.begin(), writes.end(), int(i)) != writes.end()) continue;
     for (auto& [cell, source] : segment.bound)
-      if (cell == input.index && source.kind == CellSource::Kind::kCaptured) frozen[i] = source.tensor;
+      if (cell == input.index && source.kind == CellSource::Kind::kCaptured) frozen[i] = in_pairs(source.tensor);
   }
   return frozen;
 }

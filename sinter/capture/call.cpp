@@ -100,16 +100,28 @@ void bind_all(const Segment& segment, CallState& call) {
       call.cell(cell) = bind(call, source);
 }
 
+// A tensor as the segment's graph takes it: a complex one as pairs, with its history.
+TensorArg operand_of(const Tensor& tensor) {
+  if (!tensor.defined() || !is_complex(tensor.dtype())) return tensor;
+  TracerScope none(nullptr);
+  return in_pairs(tensor);
+}
+
+Tensor complex_of(const Tensor& pairs) {
+  TracerScope none(nullptr);
+  return view_as_complex(pairs);
+}
+
 std::vector<TensorArg> operands_of(const Segment& segment, const CallState& call, const Generator::Draw& first) {
   std::vector<TensorArg> inputs;
   inputs.reserve(segment.inputs.size());
   for (auto& input : segment.inputs) {
     switch (input.kind) {
       case InputSource::Kind::kCell:
-        inputs.emplace_back(input.argument < 0 ? call.cells[size_t(input.index)]
-                                               : *call.invocation.tensors[size_t(input.argument)]);
+        inputs.push_back(operand_of(input.argument < 0 ? call.cells[size_t(input.index)]
+                                                       : *call.invocation.tensors[size_t(input.argument)]));
         break;
-      case InputSource::Kind::kTensor: inputs.emplace_back(input.tensor); break;
+      case InputSource::Kind::kTensor: inputs.push_back(operand_of(input.tensor)); break;
       case InputSource::Kind::kSize: inputs.push_back(TensorArg(value_of(input.size, segment, call))); break;
       case InputSource::Kind::kSeed: inputs.push_back(TensorArg(first.seed)); break;
       case InputSource::Kind::kOffset: inputs.push_back(TensorArg(first.offset + input.index)); break;
@@ -233,8 +245,11 @@ int64_t run(const Segment& segment, CallState& call, bool is_bound) {
   for (size_t i = 0, result = 0; i < segment.outputs.size(); ++i) {
     auto& target = segment.outputs[i];
     if (target.differentiable) autograd::set_history(outputs[i], node, uint32_t(result++), target.written);
-    if (target.forgets) autograd::set_history(outputs[i], nullptr, 0, true);
-    call.cell(target.cell) = std::move(outputs[i]);
+    if (target.forgets) autograd::set_history(target.complex ? call.cell(target.cell) : outputs[i], nullptr, 0, true);
+    if (!target.complex)
+      call.cell(target.cell) = std::move(outputs[i]);
+    else if (!target.written)  // else the cell's tensor looks at the pairs already
+      call.cell(target.cell) = complex_of(outputs[i]);
   }
   auto& question = segment.question;
   if (question.output >= 0) return bits_of(outputs[size_t(question.output)]);

@@ -98,13 +98,15 @@ std::optional<Layout> look_in(const World& world, const Storage& storage, const 
     sizes.push_back(*size);
   }
   Layout layout = resized({storage.sizes, storage.strides}, sizes);
+  DType dtype = storage.type.dtype;
   try {
     for (auto& step : path.steps) {
       Attrs attrs = step.attrs.substitute([&](const std::string& name) { return Dim(world(Dim::symbol(name)).value()); });
-      Type types[] = {{storage.type.dtype, Shape(std::span<const int64_t>(layout.sizes)), storage.type.device}};
+      Type types[] = {{dtype, Shape(std::span<const int64_t>(layout.sizes)), storage.type.device}};
       auto view = eager::find_view(OpCall{*step.op, types, attrs}, layout.strides);
       if (!view) return std::nullopt;
       layout = {view->sizes, view->strides};
+      dtype = view->dtype;
     }
   } catch (const std::exception&) {  // an Error, or a size that nobody knows yet
     return std::nullopt;

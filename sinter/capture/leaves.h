@@ -61,6 +61,9 @@ void walk(V& v, T& given) {
     v.exact(LeafKind::kInt, int64_t(x));
   } else if constexpr (std::is_floating_point_v<U>) {
     v.exact(LeafKind::kFloat, std::bit_cast<int64_t>(double(x)));
+  } else if constexpr (ComplexNumber<U>) {
+    v.exact(LeafKind::kFloat, std::bit_cast<int64_t>(double(x.real())));
+    v.exact(LeafKind::kFloat, std::bit_cast<int64_t>(double(x.imag())));
   } else if constexpr (is_text<U>) {
     if constexpr (std::is_pointer_v<U>) {
       v.exact(LeafKind::kCount, x != nullptr);
@@ -129,6 +132,11 @@ struct Flatten : IgnoreParts {
   void size(Dim& d) { invocation.words.push_back(d.to_int()); }
   void number(Scalar& s) {
     invocation.words.push_back(int64_t(s.dtype()));
+    if (s.is_complex()) {
+      invocation.words.push_back(std::bit_cast<int64_t>(s.real()));
+      invocation.words.push_back(std::bit_cast<int64_t>(s.imag()));
+      return;
+    }
     invocation.words.push_back(s.is_floating() ? std::bit_cast<int64_t>(s.to_double()) : s.to_int());
   }
   void exact(LeafKind, int64_t bits) { invocation.words.push_back(bits); }
@@ -160,7 +168,13 @@ struct Forward {
     }
   }
   void size(Dim& d) { to.size(d); }
-  void number(Scalar& s) { to.number(s); }
+  // A complex number is a part of the program: graphs have real operands alone.
+  void number(Scalar& s) {
+    if (s.is_complex())
+      to.exact(LeafKind::kFloat, 3, to_string(s));
+    else
+      to.number(s);
+  }
   void exact(LeafKind kind, int64_t bits) { to.exact(kind, 1, exact_text(kind, bits)); }
   // By identity, and with what guards watch of it: another module may come to lie at the same address.
   template <class M>
@@ -200,6 +214,7 @@ struct Fill : IgnoreParts {
   void argument(TensorArg&) {}
   void size(Dim& d) { d = results.sizes[sizes++]; }
   void number(Scalar& s) {
+    if (s.is_complex()) return;
     const Tensor& given = results.numbers[numbers++];
     if (given.defined()) s = given.item();
   }
@@ -215,7 +230,13 @@ struct HashState : IgnoreParts {
   void tensor(Tensor& t) { module(t.defined() ? t.impl_ptr().get() : nullptr); }
   void argument(TensorArg&) {}
   void size(Dim& d) { exact(LeafKind::kInt, d.to_int()); }
-  void number(Scalar& s) { exact(LeafKind::kInt, s.is_floating() ? std::bit_cast<int64_t>(s.to_double()) : s.to_int()); }
+  void number(Scalar& s) {
+    if (s.is_complex()) {
+      exact(LeafKind::kFloat, std::bit_cast<int64_t>(s.real()));
+      return exact(LeafKind::kFloat, std::bit_cast<int64_t>(s.imag()));
+    }
+    exact(LeafKind::kInt, s.is_floating() ? std::bit_cast<int64_t>(s.to_double()) : s.to_int());
+  }
   void exact(LeafKind, int64_t bits) { hash = hash_state(&bits, sizeof(bits), hash); }
   void module(const void* module) { exact(LeafKind::kInt, int64_t(reinterpret_cast<uintptr_t>(module))); }
   void text(std::string_view text) { hash = hash_state(text.data(), text.size(), hash); }

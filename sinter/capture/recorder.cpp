@@ -1,7 +1,8 @@
 // Storages and the handles on them: which value a tensor of the program has at present. And the program's inputs.
 #include "sinter/capture/lazy.h"
 #include "sinter/capture/recorder_parts.h"
-#include "sinter/ops/view.h"
+#include "sinter/ops/complex_call.h"
+#include "sinter/ops/known_ops.h"
 
 namespace sinter::capture {
 
@@ -77,7 +78,7 @@ Tensor Recorder::make_handle(const IntrusivePtr<Storage>& storage, ViewPath path
   handle->value = value;
   handle->segment = value ? segment_ : 0;
   handle->version = storage->version;
-  impl->dtype = storage->type.dtype;
+  impl->dtype = value ? value.type().dtype : storage->type.dtype;
   impl->device = storage->type.device;
   impl->traced_shape = value ? value.type().shape : storage->type.shape;
   handle->body = impl.get();
@@ -213,6 +214,16 @@ void take_hooks(Storage& storage) {
 
 }  // namespace
 
+// Graphs are of real numbers: of a complex tensor the program is given the pairs.
+Value Recorder::add_input(const Storage& storage) {
+  if (!is_complex(storage.type.dtype)) return draft_.graph.add_input(storage.type, storage.source.name);
+  Type pairs = storage.type;
+  pairs.dtype = real_dtype(pairs.dtype);
+  pairs.shape.push_back(2);
+  Value input = draft_.graph.add_input(pairs, storage.source.name);
+  return draft_.graph.add(known_ops().view_as_complex, {input}, {}, user_line()).result();
+}
+
 const Tensor& Recorder::root_of(Storage& storage) {
   if (storage.segment == segment_) return storage.root;
   storage.segment = segment_;
@@ -236,7 +247,7 @@ const Tensor& Recorder::root_of(Storage& storage) {
       source.index = bind(storage);
     draft_.segment.inputs.push_back(source);
   }
-  storage.root = pin(draft_.graph.add_input(storage.type, storage.source.name), storage);
+  storage.root = pin(add_input(storage), storage);
   if (storage.needs_grad && storage.source.kind == CellSource::Kind::kCaptured && storage.real.impl().requires_grad) {
     target = storage.real;
     autograd::ensure_state(storage.root.impl()).edge = autograd::gradient_edge(storage.real);
@@ -290,8 +301,9 @@ IntrusivePtr<Storage> Recorder::add_memory(int index, const Tensor& flat) {
 }
 
 Tensor Recorder::add_overlapping(const IntrusivePtr<Storage>& memory, const Tensor& real) {
-  const TensorImpl& impl = real.impl();
-  return as_strided(make_handle(memory, {}, {}, false), impl.sizes, impl.strides, impl.offset);
+  if (real_dtype(real.dtype()) != real_dtype(memory->type.dtype))
+    throw CannotCapture{format("arguments of {} and of {} overlap in memory", memory->type.dtype, real.dtype())};
+  return look_at_memory(make_handle(memory, {}, {}, false), real.impl());
 }
 
 Tensor Recorder::same_argument(const Tensor& real) {

@@ -184,8 +184,10 @@ class Recorder final : public ProgramTracer {
   const Tensor& root_of(Storage& storage);
   int bind(Storage& storage);
   Tensor pin(Value value, const Storage& layout);
+  Value add_input(const Storage& storage);
   Tensor make_handle(const IntrusivePtr<Storage>& storage, ViewPath path, Value value, bool detached);
   Tensor fresh_result(const Op& op, std::span<const TensorArg> inputs, Value value);
+  Tensor view_of(const Op& op, const Tensor& operand, const Attrs& attrs, Value value);
   Tensor view_result(const Op& op, const Tensor& operand, const Attrs& attrs, Value value);
   Tensor with_storage(const Tensor& pinned);
   TensorArg host_number(const TensorArg& given);

@@ -28,7 +28,7 @@ std::vector<TensorArg> Recorder::operands(const Op& op, std::span<const TensorAr
 }
 
 Tensor Recorder::operand(const Tensor& eager) {
-  if (!is_floating(eager.dtype())) return eager;
+  if (!is_differentiable(eager.dtype())) return eager;
   auto storage = captured(eager);
   bool outside = storage->needs_grad && !storage->real.impl().requires_grad;
   return storage->version || outside ? make_handle(storage, {}, {}, is_detached(eager)) : eager;

@@ -3,6 +3,7 @@
 #include "sinter/base/hash.h"
 #include "sinter/capture/recorder_parts.h"
 #include "sinter/engine/eager/eager.h"
+#include "sinter/graph/nodes.h"
 #include "sinter/ops/contract.h"
 #include "sinter/ops/creation.h"
 #include "sinter/ops/custom.h"
@@ -84,8 +85,13 @@ Tensor Recorder::view_result(const Op& op, const Tensor& operand, const Attrs& a
   auto geometry = eager::view_geometry(OpCall{op, types, present}, impl.strides);
   bool detached = is_detached(operand);
   Tensor result = make_handle(storage, path.then(op, attrs), value, detached);
-  set_layout(result.impl(), geometry.sizes, geometry.strides, impl.offset + geometry.offset);
+  set_layout(result.impl(), geometry.sizes, geometry.strides, eager::first_element(geometry, impl));
   return result;
+}
+
+Tensor Recorder::view_of(const Op& op, const Tensor& operand, const Attrs& attrs, Value value) {
+  bool pinned = operand.is_traced() && handle_of(operand).pinned();
+  return view_result(op, pinned ? with_storage(operand) : operand, attrs, value);
 }
 
 // A value of the tape as a tensor of the program, so that a view of it is one of a tensor.
@@ -151,6 +157,7 @@ std::vector<Tensor> Recorder::record(const Op& op, std::span<const TensorArg> in
     values.push_back(value_of(arg.tensor()));
   }
   draft_.graph.set_marks(marks());
+  if (auto before = undone_look(op, values)) return {view_of(op, inputs[0].tensor(), attrs, *before)};
   const Node& node = draft_.graph.add(op, std::move(values), attrs, user_line());
   std::vector<Tensor> results;
   results.reserve(node.types.size());
@@ -160,9 +167,7 @@ std::vector<Tensor> Recorder::record(const Op& op, std::span<const TensorArg> in
       results.push_back(fresh_result(op, inputs, value));
       continue;
     }
-    const Tensor& operand = inputs[0].tensor();
-    bool pinned = operand.is_traced() && handle_of(operand).pinned();
-    results.push_back(view_result(op, pinned ? with_storage(operand) : operand, attrs, value));
+    results.push_back(view_of(op, inputs[0].tensor(), attrs, value));
   }
   return results;
 }
@@ -246,6 +251,13 @@ void Recorder::lay_out(const Tensor& fresh, std::span<const int64_t> strides) {
   Storage& storage = *handle_of(fresh).storage;
   storage.copied = true;
   storage.strides = IntList(strides.begin(), strides.end());
+  // What is fresh and complex is a look at fresh pairs.
+  if (is_complex(fresh.dtype())) {
+    for (auto& stride : storage.strides) stride *= 2;
+    storage.strides.push_back(1);
+    set_layout(fresh.impl(), fresh.impl().sizes, IntList(strides.begin(), strides.end()), 0);
+    return set_layout(storage.root.impl(), storage.sizes, storage.strides, 0);
+  }
   for (auto* impl : {&fresh.impl(), &storage.root.impl()}) set_layout(*impl, storage.sizes, storage.strides, 0);
 }
 

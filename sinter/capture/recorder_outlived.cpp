@@ -55,11 +55,13 @@ void Recorder::compute(std::span<Storage* const> storages) {
     // Nothing is run that could be differentiated.
     if (storage->real.defined() || storage->segment != segment_ || autograd::needs_gradient(storage->root)) continue;
     wanted.push_back(storage);
-    values.push_back(handle_of(storage->root).value);
+    values.push_back(value_of(in_pairs(storage->root)));
   }
   if (wanted.empty()) return;
   auto tensors = host_.compute(draft_, std::move(values));
-  for (size_t i = 0; i < wanted.size(); ++i) wanted[i]->real = tensors[i];
+  TracerScope none(nullptr);
+  for (size_t i = 0; i < wanted.size(); ++i)
+    wanted[i]->real = is_complex(wanted[i]->type.dtype) ? view_as_complex(tensors[i]) : tensors[i];
 }
 
 Tensor Recorder::real_view(const Handle& handle, const Tensor& whole) const {

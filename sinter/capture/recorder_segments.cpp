@@ -68,7 +68,8 @@ uint64_t hash_of(const Draft& draft) {
   auto mix = [&](uint64_t v) { h = hash_mix(h, v); };
   for (auto& input : segment.inputs) mix(hash_mix(uint64_t(input.kind), uint64_t(input.index)) ^ input.size.hash());
   for (auto& output : segment.outputs)
-    mix(hash_mix(uint64_t(output.cell), uint64_t(output.written | output.differentiable << 1 | output.forgets << 2)));
+    mix(hash_mix(uint64_t(output.cell),
+                 uint64_t(output.written | output.differentiable << 1 | output.forgets << 2 | output.complex << 3)));
   for (auto& [cell, source] : segment.bound)
     mix(hash_mix(uint64_t(cell), hash_mix(uint64_t(source.kind), uint64_t(source.index))));
   mix(hash_mix(uint64_t(segment.question.kind), uint64_t(segment.question.output)));
@@ -104,11 +105,12 @@ bool stays_leaf(const Storage& storage, bool written) { return written && storag
 }  // namespace
 
 void Recorder::add_output(Storage& storage, bool written, std::vector<Value>& values) {
-  const Tensor& root = root_of(storage);
+  const Tensor root = in_pairs(root_of(storage));
   if (storage.cell < 0) storage.cell = next_cell_++;
-  OutputTarget target{.cell = storage.cell, .written = written, .order = memory_order(storage.sizes, storage.strides)};
+  OutputTarget target{.cell = storage.cell, .written = written, .order = memory_order(root.impl().sizes, root.impl().strides)};
+  target.complex = is_complex(storage.type.dtype);
   bool is_leaf = stays_leaf(storage, written);
-  target.differentiable = is_floating(storage.type.dtype) && records_history_ && !is_leaf && autograd::needs_gradient(root);
+  target.differentiable = is_differentiable(storage.type.dtype) && records_history_ && !is_leaf && autograd::needs_gradient(root);
   target.forgets = written && storage.needs_grad && !target.differentiable && !autograd::needs_gradient(root);
   for (size_t d = 0; d < storage.type.shape.size(); ++d) {
     auto& size = storage.type.shape[d];
@@ -351,7 +353,7 @@ Joint Recorder::differentiate(Draft& draft) {
       auto& follows = joint.follows.emplace_back();
       for (auto& led : leads) follows.push_back(led[i]);
       kept.push_back(joint.targets[i]);
-      values.push_back(value_of(grads[i]));
+      values.push_back(value_of(in_pairs(grads[i])));
     }
   joint.targets = std::move(kept);
   draft.graph.set_outputs(std::move(values));

@@ -10,9 +10,13 @@
 
 #include "sinter/engine/executable.h"
 #include "sinter/graph/graph.h"
+#include "sinter/ops/view.h"
 #include "sinter/ops/view_path.h"
 
 namespace sinter::capture {
+
+// Programs take and give complex tensors as pairs of real numbers.
+inline Tensor in_pairs(const Tensor& tensor) { return is_complex(tensor.dtype()) ? view_as_real(tensor) : tensor; }
 
 // The tensors of a call live in cells, numbered in the order in which the program meets them. Where a cell's tensor comes
 // from when it is first met:
@@ -59,6 +63,7 @@ struct OutputTarget {
   IntList order = {};    // the dimensions from the outermost in memory to the innermost, as eager would lay it out
   bool differentiable = false;
   bool forgets = false;  // written over as a whole: what the tensor was before is no part of its history
+  bool complex = false;  // the cell has a complex tensor, the graph gives its pairs
 };
 
 // What the host does before a segment runs: one of the two.

@@ -128,7 +128,7 @@ Json segment_json(const Segment& segment, const Fingerprint& fingerprint) {
   }
   for (auto& output : segment.outputs)
     outputs.push_back({{"cell", output.cell}, {"written", output.written}, {"order", to_json(output.order)},
-                       {"forgets", output.forgets}});
+                       {"forgets", output.forgets}, {"complex", output.complex}});
   for (auto& result : segment.results)
     results.push_back({{"cell", result.cell}, {"path", field_text(result.path)}, {"detached", result.detached},
                        {"same_as", result.same_as}});
@@ -201,7 +201,7 @@ std::shared_ptr<Segment> segment_of(const Json& json, const std::unordered_map<s
                                i.at("argument")});
   for (auto& o : json.at("outputs"))
     segment->outputs.push_back({.cell = o.at("cell"), .written = o.at("written"), .order = ints_of(o.at("order")),
-                                .differentiable = false, .forgets = o.at("forgets")});
+                                .differentiable = false, .forgets = o.at("forgets"), .complex = o.at("complex")});
   segment->draws = json.at("draws");
   segment->takes = json.at("takes").get<std::vector<int>>();
   for (auto& r : json.at("results"))

@@ -28,6 +28,7 @@ constexpr ArrayType kTypes[] = {
     {"b1", 1, kBool},    {"u1", 1, kUInt8}, {"i1", 1, kInt8},    {"i2", 2, kInt16},
     {"i4", 4, kInt32},   {"i8", 8, kInt64}, {"f2", 2, kFloat16}, {"f4", 4, kFloat32},
     {"f8", 8, kFloat64}, {"u2", 2, kInt32}, {"u4", 4, kInt64},   {"u8", 8, kInt64},
+    {"c8", 8, kComplex64}, {"c16", 16, kComplex128},
 };
 
 struct Header {
@@ -184,8 +185,9 @@ Tensor copy_elements(const Header& header, std::string_view bytes, const std::st
   const auto size = size_t(header.type->size);
   if (header.big_endian && size > 1) {
     swapped = bytes;
-    for (auto at = swapped.begin(); at != swapped.end(); at += header.type->size)
-      std::reverse(at, at + header.type->size);
+    // Of a complex number each part.
+    const int64_t number = item_size(real_dtype(header.type->dtype)), step = is_widened(header) ? header.type->size : number;
+    for (auto at = swapped.begin(); at != swapped.end(); at += step) std::reverse(at, at + step);
     bytes = swapped;
   }
   Tensor out = empty(Shape(header.shape), header.type->dtype);
@@ -243,7 +245,7 @@ Tensor load_npy(const std::string& path) {
   const Header header = read_header(file->bytes(), path);
   char* data = file->data() + header.end;
   if (header.big_endian || header.column_major || is_widened(header) ||
-      uintptr_t(data) % uintptr_t(header.type->size) != 0)
+      uintptr_t(data) % uintptr_t(item_size(real_dtype(header.type->dtype))) != 0)
     return copy_elements(header, file->bytes().substr(header.end), path);
   if (header.type->dtype == kBool) check_truth_values(data, header.numel, path);
   return from_blob(data, Shape(header.shape), header.type->dtype, [file] {});

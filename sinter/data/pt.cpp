@@ -34,7 +34,9 @@ constexpr StorageType kStorageTypes[] = {{"torch.DoubleStorage", kFloat64}, {"to
                                          {"torch.HalfStorage", kFloat16},   {"torch.BFloat16Storage", kBFloat16},
                                          {"torch.LongStorage", kInt64},     {"torch.IntStorage", kInt32},
                                          {"torch.ShortStorage", kInt16},    {"torch.CharStorage", kInt8},
-                                         {"torch.ByteStorage", kUInt8},     {"torch.BoolStorage", kBool}};
+                                         {"torch.ByteStorage", kUInt8},     {"torch.BoolStorage", kBool},
+                                         {"torch.ComplexFloatStorage", kComplex64},
+                                         {"torch.ComplexDoubleStorage", kComplex128}};
 constexpr std::string_view kOrderedDict = "collections.OrderedDict", kRebuildTensor = "torch._utils._rebuild_tensor_v2",
                            kRebuildParameter = "torch._utils._rebuild_parameter";
 

@@ -92,6 +92,9 @@ struct GradCall {
   }
 };
 
+// One call with complex operands, told in real ones: see ops/complex_call.h.
+struct ComplexCall;
+
 // A value of the reference interpreter: doubles for floating types, int64 for the rest.
 struct Array;
 struct InterpretCall;
@@ -142,6 +145,10 @@ struct Op {
   // differentiated through its body.
   OpFunction<TensorList(const GradCall& call)> grad;
   std::string_view no_grad_reason;
+
+  // What the op does with complex operands, in ops on their real and imaginary parts; null where it has no meaning for them.
+  TensorList (*on_complex)(const ComplexCall& call) = nullptr;
+  bool sees_complex = false;  // takes complex operands, or gives complex results, as they are: the looks at a pair of parts
 
   // By kind.
   const PointwiseBody* pointwise = nullptr;             // kPointwise

@@ -51,8 +51,9 @@ Rank promote_ranks(Rank a, Rank b) {
 // A lower rank of operands counts only when it is of a higher category.
 Rank combine_ranks(Rank higher, Rank lower) {
   if (!higher) return lower;
-  if (is_floating(*higher)) return higher;
-  if (*higher == kBool || (lower && is_floating(*lower))) return promote_ranks(higher, lower);
+  if (is_complex(*higher)) return higher;
+  if (is_floating(*higher)) return lower && is_complex(*lower) ? complex_dtype(*higher) : higher;
+  if (*higher == kBool || (lower && is_differentiable(*lower))) return promote_ranks(higher, lower);
   return higher;
 }
 
@@ -62,7 +63,7 @@ DType promote_operands(std::span<const Type> operands) {
   Rank sized, zero_dim, number;
   for (auto& t : operands) {
     if (t.weak)
-      number = promote_ranks(number, is_floating(t.dtype) ? kFloat32 : t.dtype);
+      number = promote_ranks(number, is_floating(t.dtype) ? kFloat32 : is_complex(t.dtype) ? kComplex64 : t.dtype);
     else if (t.rank() == 0)
       zero_dim = promote_ranks(zero_dim, t.dtype);
     else

@@ -29,7 +29,7 @@ struct FileType {
 constexpr FileType kTypes[] = {
     {"BOOL", 8, kBool},  {"U8", 8, kUInt8},     {"I8", 8, kInt8},        {"I16", 16, kInt16},    {"I32", 32, kInt32},
     {"I64", 64, kInt64}, {"F16", 16, kFloat16}, {"BF16", 16, kBFloat16}, {"F32", 32, kFloat32},  {"F64", 64, kFloat64},
-    {"U16", 16, {}},     {"U32", 32, {}},       {"U64", 64, {}},         {"C64", 64, {}},        {"F8_E4M3", 8, {}},
+    {"U16", 16, {}},     {"U32", 32, {}},       {"U64", 64, {}},         {"C64", 64, kComplex64},        {"F8_E4M3", 8, {}},
     {"F8_E5M2", 8, {}},  {"F8_E8M0", 8, {}},    {"F8_E4M3FNUZ", 8, {}},  {"F8_E5M2FNUZ", 8, {}}, {"F6_E2M3", 6, {}},
     {"F6_E3M2", 6, {}},  {"F4", 4, {}},
 };
@@ -37,7 +37,7 @@ constexpr FileType kTypes[] = {
 const char* file_type_name(DType d) {
   for (auto& type : kTypes)
     if (type.dtype == d) return type.name;
-  throw_internal("dtype", __FILE__, __LINE__, to_string(d));
+  throw_error(format("save_safetensors: the format has no {}; save view_as_real(x), or a tensor of another dtype", d));
 }
 
 // The header as JSON, its keys in order. Nesting and repeated keys are refused while parsing.
@@ -191,7 +191,7 @@ Tensor SafeTensorsFile::tensor(std::string_view name) const {
   if (*info.dtype == kBool)
     check(std::all_of(data, data + bytes, [](char c) { return c == 0 || c == 1; }),
           "safetensors: '{}' in '{}' has values that are neither true nor false", name, contents_->path);
-  if (uintptr_t(data) % uint64_t(item_size(*info.dtype)) != 0) return from_bytes(data, info.shape, *info.dtype);
+  if (uintptr_t(data) % uint64_t(item_size(real_dtype(*info.dtype))) != 0) return from_bytes(data, info.shape, *info.dtype);
   return from_blob(data, info.shape, *info.dtype, [mapping = contents_->mapping] {});
 }
 

@@ -1,6 +1,7 @@
 // x.index({…}) and x.index_put_({…}, v): basic indices become views, index tensors the ops `index` and `index_put`.
 #include <functional>
 
+#include "sinter/ops/complex_call.h"
 #include "sinter/ops/creation.h"
 #include "sinter/ops/define.h"
 #include "sinter/ops/dims.h"
@@ -90,6 +91,7 @@ void check_placement(const OpCall& call, const IntList& dims, int first) {
 
 struct IndexOp : Loop {
   static constexpr auto name = "index";
+  static constexpr auto on_complex = by_parts<0>;
   static constexpr int inputs = -1;
   using Attributes = IndexAttrs;
   static std::vector<Type> infer(const OpCall& call) {
@@ -108,6 +110,7 @@ struct IndexOp : Loop {
 
 struct IndexPut : Scatter {
   static constexpr auto name = "index_put";
+  static constexpr auto on_complex = by_parts<0, 1>;
   static constexpr int inputs = -1;  // x, values, indices
   using Attributes = IndexPutAttrs;
   static Placement placement(const OpCall& call) { return Placement(call, call.as<IndexPutAttrs>().dims, 2); }

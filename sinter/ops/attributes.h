@@ -28,6 +28,10 @@ struct SliceAttrs {
   int64_t step = 1;
   SINTER_FIELDS(dim, start, end, step)
 };
+struct CatAttrs {
+  int64_t dim = 0;
+  SINTER_FIELDS(dim)
+};
 struct UnsqueezeAttrs {
   int64_t dim = 0;
   SINTER_FIELDS(dim)

@@ -230,7 +230,9 @@ const std::map<const Op*, Rule>& own_rules() {
                                   {find_op("_fft_c2c"), next_dims<ComplexToComplexAttrs>},
                                   {find_op("_fft_r2c"), next_dims<RealToComplexAttrs>},
                                   {find_op("_fft_c2r"), next_dims<ComplexToRealAttrs>},
-                                  {find_op("to_device"), as_it_is}};
+                                  {find_op("to_device"), as_it_is},
+                                  {find_op("view_as_real"), as_it_is},
+                                  {find_op("view_as_complex"), as_it_is}};
     for (auto* op : all_ops())
       if (is_attention(*op)) out[op] = attention_rule;
     return out;

@@ -1,8 +1,10 @@
 #include "sinter/ops/pointwise.h"
 
 #include <cmath>
+#include <complex>
 
 #include "sinter/ops/checked.h"
+#include "sinter/ops/complex_math.h"
 #include "sinter/ops/creation.h"
 #include "sinter/ops/in_place.h"
 #include "sinter/ops/reduce.h"
@@ -25,6 +27,7 @@ struct Add : Pointwise<Add> {
   static TensorList grad(const GradCall& c) {
     return c.each([&] { return c.grad(); }, [&] { return c.grad(); });
   }
+  static constexpr auto on_complex = by_parts<>;
 };
 
 struct Sub : Pointwise<Sub> {
@@ -38,6 +41,7 @@ struct Sub : Pointwise<Sub> {
   static TensorList grad(const GradCall& c) {
     return c.each([&] { return c.grad(); }, [&] { return -c.grad(); });
   }
+  static constexpr auto on_complex = by_parts<>;
 };
 
 struct Mul : Pointwise<Mul> {
@@ -46,6 +50,7 @@ struct Mul : Pointwise<Mul> {
   static TensorList grad(const GradCall& c) {
     return c.each([&] { return c.grad() * c[1]; }, [&] { return c.grad() * c[0]; });
   }
+  static constexpr auto on_complex = complex_math::of_products;
 };
 
 struct Div : Pointwise<Div> {
@@ -55,6 +60,16 @@ struct Div : Pointwise<Div> {
   static constexpr Domain domain_of_inputs{0.1, 3};
   static TensorList grad(const GradCall& c) {
     return c.each([&] { return c.grad() / c[1]; }, [&] { return -c.grad() * c.out() / c[1]; });
+  }
+  static TensorList on_complex(const ComplexCall& c) {
+    const Parts x = c.parts(0);
+    if (!c.is_complex(1)) {
+      const TensorArg divisor = c.real(1);
+      return {joined(x.re / divisor, x.im / divisor)};
+    }
+    if (!c[1].is_scalar()) return {joined(complex_math::quotient(x, c.parts(1)))};
+    const auto inverse = 1.0 / c[1].scalar().to<std::complex<double>>();
+    return {joined(complex_math::product(x, {inverse.real(), inverse.imag()}))};
   }
 };
 
@@ -110,6 +125,11 @@ struct Pow : Pointwise<Pow> {
           Tensor base = operand(c[0], g);
           return where((base == 0) & (c[1] >= 0), 0, xlogy(g * c.out(), base));
         });
+  }
+  static TensorList on_complex(const ComplexCall& c) {
+    if (c[1].is_scalar() && !c.is_complex(1)) return {joined(complex_math::power(c.parts(0), c[1].scalar().to_double()))};
+    auto tensors = [&](int i) { return c[i].is_scalar() ? complex_math::parts_of(c.whole(i)) : c.parts(i); };
+    return {joined(complex_math::power(tensors(0), c.parts(1)))};
   }
 };
 
@@ -180,6 +200,7 @@ struct Lerp : Pointwise<Lerp> {
     return c.each([&] { return c.grad() - c.grad() * c[2]; }, [&] { return c.grad() * c[2]; },
                   [&] { return c.grad() * (operand(c[1], c.grad()) - c[0]); });
   }
+  static TensorList on_complex(const ComplexCall& c) { return {c[0] + c[2] * (c[1] - c[0])}; }
 };
 
 struct AddCMul : Pointwise<AddCMul> {
@@ -191,6 +212,7 @@ struct AddCMul : Pointwise<AddCMul> {
     return c.each([&] { return c.grad(); }, [&] { return c.grad() * c[3] * c[2]; },
                   [&] { return c.grad() * c[3] * c[1]; });
   }
+  static TensorList on_complex(const ComplexCall& c) { return {c[0] + c[1] * c[2] * c[3]}; }
 };
 
 struct AddCDiv : Pointwise<AddCDiv> {
@@ -204,6 +226,7 @@ struct AddCDiv : Pointwise<AddCDiv> {
     return c.each([&] { return c.grad(); }, [&] { return c.grad() * c[3] / c[2]; },
                   [&] { return -c.grad() * c[3] * c[1] / c[2] / c[2]; });
   }
+  static TensorList on_complex(const ComplexCall& c) { return {c[0] + c[1] / c[2] * c[3]}; }
 };
 
 // --- order
@@ -280,6 +303,7 @@ struct Choose : Pointwise<Choose> {
     return c.each([] { return Tensor(); }, [&] { return where(c[0], c.grad(), 0); },
                   [&] { return where(c[0], 0, c.grad()); });
   }
+  static constexpr auto on_complex = by_parts<1, 2>;
 };
 
 }  // namespace
@@ -323,7 +347,8 @@ Tensor remainder(const TensorArg& a, const TensorArg& b) {
 
 Tensor pow(const TensorArg& base, const TensorArg& exponent) {
   UserPosition here(base.where());
-  if (!exponent.is_scalar() || base.is_scalar()) return call<Pow>({base, exponent});
+  if (!exponent.is_scalar() || base.is_scalar() || is_complex(base.dtype()) || exponent.scalar().is_complex())
+    return call<Pow>({base, exponent});
   const double e = exponent.scalar().to_double();
   check(is_floating(base.dtype()) || exponent.scalar().is_floating() || e >= 0,
         "pow: an integer tensor to the negative integer power {}; convert it to a floating dtype first", e);

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "sinter/ops/autocast.h"
+#include "sinter/ops/complex_call.h"
 #include "sinter/ops/define.h"
 #include "sinter/ops/in_place.h"
 
@@ -8,6 +9,8 @@ namespace sinter {
 
 Tensor call_op(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Where& where) {
   UserPosition here(where, op.name.data());
+  if (has_complex(inputs) && !op.sees_complex) [[unlikely]]
+    return call_on_complex(op, inputs, attrs)[0];
   if (const Tensor* out = InPlaceCall::take(op, inputs)) [[unlikely]] {
     check_in_place(op, inputs, attrs, *out);
     Dispatcher::instance().run_into(op, inputs, attrs, *out);
@@ -18,12 +21,16 @@ Tensor call_op(const Op& op, std::span<const TensorArg> inputs, const Attrs& att
 
 TensorList call_op_many(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Where& where) {
   UserPosition here(where, op.name.data());
+  if (has_complex(inputs) && !op.sees_complex) [[unlikely]]
+    return call_on_complex(op, inputs, attrs);
   return Dispatcher::instance().run(op, AutocastOperands(op, inputs), attrs);
 }
 
 void call_op_into(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor& out,
                   const Where& where) {
   UserPosition here(where, op.name.data());
+  if (has_complex(inputs) || (out.defined() && is_complex(out.dtype()))) [[unlikely]]
+    return call_on_complex_into(op, inputs, attrs, out);
   Dispatcher::instance().run_into(op, inputs, attrs, out);
 }
 

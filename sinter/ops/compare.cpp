@@ -1,4 +1,5 @@
 // The ops of binary.h that give truth values or work on bits.
+#include "sinter/ops/complex_math.h"
 #include "sinter/ops/creation.h"
 #include "sinter/ops/define.h"
 #include "sinter/ops/pointwise.h"
@@ -9,28 +10,38 @@ namespace sinter {
 
 namespace {
 
-#define SINTER_WITHOUT_SLOPE(Struct, op_name, op_typing, expression, reason)              \
+#define SINTER_WITHOUT_SLOPE(Struct, op_name, op_typing, expression, reason, ...)         \
   struct Struct : Pointwise<Struct> {                                                     \
     static constexpr auto name = #op_name;                                                \
     static constexpr Typing typing = op_typing;                                           \
     SINTER_BODY((x, y), expression)                                                       \
     static constexpr NotDifferentiable grad{reason};                                      \
+    __VA_ARGS__                                                                           \
   };                                                                                      \
   }                                                                                       \
   Tensor op_name(const TensorArg& a, const TensorArg& b) { return call<Struct>({a, b}); } \
   namespace {
 
-#define SINTER_COMPARISON(Struct, op_name) \
-  SINTER_WITHOUT_SLOPE(Struct, op_name, Typing::kCompare, op_name(x, y), "a truth value has no slope")
-SINTER_COMPARISON(Equal, eq)
-SINTER_COMPARISON(NotEqual, ne)
+#define SINTER_COMPARISON(Struct, op_name, ...) \
+  SINTER_WITHOUT_SLOPE(Struct, op_name, Typing::kCompare, op_name(x, y), "a truth value has no slope", __VA_ARGS__)
+// Of complex numbers by what the comparisons of both parts are together.
+#define SINTER_OF_BOTH_PARTS(op_name, together)                                 \
+  static TensorList on_complex(const ComplexCall& c) {                          \
+    const Parts a = c.parts(0), b = c.parts(1);                                 \
+    return {together(op_name(a.re, b.re), op_name(a.im, b.im))};                \
+  }
+SINTER_COMPARISON(Equal, eq, SINTER_OF_BOTH_PARTS(eq, logical_and))
+SINTER_COMPARISON(NotEqual, ne, SINTER_OF_BOTH_PARTS(ne, logical_or))
 SINTER_COMPARISON(Less, lt)
 SINTER_COMPARISON(LessEqual, le)
 SINTER_COMPARISON(Greater, gt)
 SINTER_COMPARISON(GreaterEqual, ge)
 
 #define SINTER_LOGICAL(Struct, op_name) \
-  SINTER_WITHOUT_SLOPE(Struct, op_name, Typing::kBool, op_name(x, y), "a truth value has no slope")
+  SINTER_WITHOUT_SLOPE(Struct, op_name, Typing::kBool, op_name(x, y), "a truth value has no slope", \
+    static TensorList on_complex(const ComplexCall& c) {                                            \
+      return {op_name(complex_math::truth(c.parts(0)), complex_math::truth(c.parts(1)))};           \
+    })
 SINTER_LOGICAL(LogicalAnd, logical_and)
 SINTER_LOGICAL(LogicalOr, logical_or)
 SINTER_LOGICAL(LogicalXor, logical_xor)
@@ -45,6 +56,7 @@ SINTER_BITS(RightShift, bitwise_right_shift, shift_right(x, y))
 
 #undef SINTER_WITHOUT_SLOPE
 #undef SINTER_COMPARISON
+#undef SINTER_OF_BOTH_PARTS
 #undef SINTER_LOGICAL
 #undef SINTER_BITS
 

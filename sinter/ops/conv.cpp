@@ -1,6 +1,7 @@
 #include "sinter/ops/conv.h"
 
 #include "sinter/ops/autocast.h"
+#include "sinter/ops/complex_math.h"
 #include "sinter/ops/contract.h"
 #include "sinter/ops/define.h"
 #include "sinter/ops/pointwise.h"
@@ -54,6 +55,7 @@ void check_same_types(const OpCall& call) {
 
 struct Convolution : Loop {
   static constexpr auto name = "convolution";
+  static constexpr auto on_complex = complex_math::of_products;
   static constexpr auto autocast = Autocast::kLow;
   static constexpr int inputs = 2;
   using Attributes = ConvolutionAttrs;
@@ -164,6 +166,7 @@ struct Convolution : Loop {
 
 struct ConvolutionWeightGrad : Loop {
   static constexpr auto name = "convolution_weight_grad";
+  static constexpr auto on_complex = complex_math::of_products;
   static constexpr int inputs = 2;
   using Attributes = ConvolutionWeightGradAttrs;
 

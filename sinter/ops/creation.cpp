@@ -4,12 +4,14 @@
 
 #include "sinter/ops/attributes.h"
 #include "sinter/ops/checked.h"
+#include "sinter/ops/complex_call.h"
 #include "sinter/ops/contract.h"
 #include "sinter/ops/dims.h"
 #include "sinter/ops/in_place.h"
 #include "sinter/ops/pointwise.h"
 #include "sinter/ops/reduce.h"
 #include "sinter/ops/registry.h"
+#include "sinter/ops/view.h"
 
 namespace sinter {
 
@@ -21,6 +23,8 @@ struct Creation : Loop {
   static std::vector<Type> infer(const OpCall& call) {
     auto& a = call.as<CreationAttrs>();
     for (auto& d : a.size) check(!d.is_number() || d.number() >= 0, "{}: the size {} is negative", call.name(), a.size);
+    check(!is_complex(a.dtype), "{}: not defined for complex numbers ({}): make the parts, and join them by complex(re, im)",
+          call.name(), a.dtype);
     for (auto& input : call.inputs)
       check(input.rank() == 0, "{}: expected single numbers, got a tensor of shape {}", call.name(), input.shape);
     for (auto& input : call.inputs)
@@ -41,6 +45,20 @@ struct Full : Creation<Full> {
   static Elem element(ElementBuilder& b) { return b.load(0, {}); }
   static TensorList grad(const GradCall& c) {
     return c.each([&] { return sum(c.grad()); });
+  }
+  // A complex tensor is made of any number, a real one of a complex number's real part.
+  static TensorList on_complex(const ComplexCall& c) {
+    CreationAttrs attrs = c.as<CreationAttrs>();
+    const bool pairs = is_complex(attrs.dtype);
+    attrs.dtype = real_dtype(attrs.dtype);
+    if (c[0].is_scalar() && (!pairs || (c[0].scalar().real() == 0 && c[0].scalar().imag() == 0))) {
+      if (pairs) attrs.size.push_back(2);
+      Tensor out = call<Full>({TensorArg(c[0].scalar().to_double(), c[0].where())}, attrs);
+      return {pairs ? view_as_complex(out) : out};
+    }
+    auto filled = [&](const TensorArg& part) { return call<Full>({part}, attrs); };
+    const Parts value = c.parts(0);
+    return {pairs ? joined(filled(value.re), filled(value.im)) : filled(value.re)};
   }
   SINTER_SAMPLES("2 | size=[3, 4], dtype=f32", "1.5 | size=[33], dtype=f32", "true | size=[2], dtype=bool",
                  "x[] | size=[2, 17], dtype=f32", "7 | size=[0, 3], dtype=i64", "-1 | size=[], dtype=i32")
@@ -120,6 +138,7 @@ struct Triangle : Loop {
 };
 struct Tril : Triangle<Tril> {
   static constexpr auto name = "tril";
+  static constexpr auto on_complex = by_parts<>;
   static Elem element(ElementBuilder& b) { return b.load_if({Condition{below(b)}}, 0, b.i, 0); }
   static TensorList grad(const GradCall& c) {
     return c.each([&] { return tril(c.grad(), c.as<TriangleAttrs>().diagonal); });
@@ -127,6 +146,7 @@ struct Tril : Triangle<Tril> {
 };
 struct Triu : Triangle<Triu> {
   static constexpr auto name = "triu";
+  static constexpr auto on_complex = by_parts<>;
   static Elem element(ElementBuilder& b) { return b.load_if({Condition{-below(b)}}, 0, b.i, 0); }
   static TensorList grad(const GradCall& c) {
     return c.each([&] { return triu(c.grad(), c.as<TriangleAttrs>().diagonal); });
@@ -140,14 +160,15 @@ Tensor with_grad(Tensor t, const TensorOptions& options) {
 // Before the op runs: what no tensor may have.
 void check_options(const TensorOptions& options) {
   check_available(options.device_);
-  check(!options.requires_grad_ || is_floating(options.dtype_),
-        "a tensor of {} cannot require a gradient; only floating-point tensors can", options.dtype_);
+  check(!options.requires_grad_ || is_differentiable(options.dtype_),
+        "a tensor of {} cannot require a gradient; only floating-point and complex tensors can", options.dtype_);
 }
 
 // The dtype that numbers make.
 TensorOptions options_of(std::initializer_list<Scalar> values) {
   DType dtype = kBool;
-  for (auto& v : values) dtype = promote_types(dtype, v.is_floating() ? kFloat32 : v.dtype());
+  for (auto& v : values)
+    dtype = promote_types(dtype, v.is_floating() ? kFloat32 : v.is_complex() ? kComplex64 : v.dtype());
   return dtype;
 }
 
@@ -171,7 +192,8 @@ Tensor full(const Shape& size, const TensorArg& value, const std::optional<Tenso
   TensorOptions o = options.value_or(TensorOptions())
                         .over(value.is_scalar() ? options_of({value.scalar()}) : value.tensor().options());
   check_options(o);
-  return with_grad(call<Full>({value}, CreationAttrs{size, o.dtype_, o.device_}), o);
+  CreationAttrs attrs{size, o.dtype_, o.device_};
+  return with_grad(is_complex(o.dtype_) ? call_on_complex(op_of<Full>, {&value, 1}, attrs)[0] : call<Full>({value}, attrs), o);
 }
 Tensor zeros(const Shape& size, const TensorOptions& options, Where where) {
   UserPosition here(where);
@@ -247,8 +269,8 @@ Tensor eye(Dim rows, const TensorOptions& options, Where where) { return eye(row
 Tensor eye(Dim rows, Dim columns, const TensorOptions& options, Where where) {
   UserPosition here(where);
   check_options(options);
-  return with_grad(call_op(op_of<Eye>, {}, CreationAttrs{{rows, columns}, options.dtype_, options.device_}, where),
-                   options);
+  Tensor ones = call_op(op_of<Eye>, {}, CreationAttrs{{rows, columns}, real_dtype(options.dtype_), options.device_}, where);
+  return with_grad(to(ones, options.dtype_), options);
 }
 
 Tensor tril(const TensorArg& x, int64_t diagonal) { return call<Tril>({x}, TriangleAttrs{diagonal}); }

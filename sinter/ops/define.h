@@ -196,6 +196,8 @@ constexpr Op make_op() {
   }
   if constexpr (requires { T::reads_host_memory; }) op.reads_host_memory = T::reads_host_memory;
   if constexpr (T::kind == OpKind::kComposite) op.decompose = T::decompose;
+  if constexpr (requires { T::on_complex; }) op.on_complex = T::on_complex;
+  if constexpr (requires { T::sees_complex; }) op.sees_complex = T::sees_complex;
   if constexpr (requires { T::autocast; }) op.autocast = T::autocast;
   if constexpr (requires { T::tolerance; }) op.tolerance = T::tolerance;
   if constexpr (requires { T::domain_of_inputs; }) op.domain_of_inputs = T::domain_of_inputs;

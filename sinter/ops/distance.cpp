@@ -137,7 +137,7 @@ Tensor addbmm(const TensorArg& input, const TensorArg& a_arg, const TensorArg& b
   // The batch is one more dimension to sum over.
   return add_scaled("addbmm", input, tensordot(a, b, {0, 2}, {0, 1}), beta, alpha);
 }
-Tensor vdot(const TensorArg& a, const TensorArg& b) { return dot(a, b); }
+Tensor vdot(const TensorArg& a, const TensorArg& b) { return dot({conj(a), a.where()}, b); }
 Tensor inner(const TensorArg& a, const TensorArg& b) {
   UserPosition here(a.where());
   if (a.dim() == 0 || b.dim() == 0) return mul(a, b);

@@ -59,10 +59,6 @@ std::tuple<Tensor, Tensor> frexp(const TensorArg& x) {
 
 Tensor isneginf(const TensorArg& x) { return eq(x, -kInfinity); }
 Tensor isposinf(const TensorArg& x) { return eq(x, kInfinity); }
-Tensor isreal(const TensorArg& x) {
-  UserPosition here(x.where());
-  return ones(x.sizes(), x.tensor().options().dtype(kBool));
-}
 
 Tensor logit(const TensorArg& x, std::optional<double> eps) {
   UserPosition here(x.where());
@@ -73,6 +69,8 @@ Tensor logit(const TensorArg& x, std::optional<double> eps) {
 Tensor nan_to_num(const TensorArg& x, std::optional<double> nan, std::optional<double> posinf,
                   std::optional<double> neginf) {
   UserPosition here(x.where());
+  if (is_complex(x.dtype()))
+    return complex(nan_to_num(real(x), nan, posinf, neginf), nan_to_num(imag(x), nan, posinf, neginf));
   if (!is_floating(x.dtype())) return clone(x);
   double largest = largest_of(x.dtype());
   Tensor finite = where(x == kInfinity, posinf.value_or(largest), where(x == -kInfinity, neginf.value_or(-largest), x));
@@ -103,7 +101,10 @@ Tensor sinc(const TensorArg& x) {
 
 Tensor float_power(const TensorArg& base, const TensorArg& exponent) {
   UserPosition here(base.where());
-  auto wide = [](const TensorArg& a) { return a.is_scalar() ? TensorArg(a.scalar().to_double()) : to(a, kFloat64); };
+  auto wide = [](const TensorArg& a) {
+    if (!a.is_scalar()) return TensorArg(to(a, is_complex(a.dtype()) ? kComplex128 : kFloat64));
+    return a.scalar().is_complex() ? a : TensorArg(a.scalar().to_double());
+  };
   return pow(wide(base), wide(exponent));
 }
 Tensor ldexp(const TensorArg& x, const TensorArg& exponent) {

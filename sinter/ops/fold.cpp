@@ -1,4 +1,5 @@
 // Windows of an image side by side, and their sums back in place: the two are each other's gradient.
+#include "sinter/ops/complex_call.h"
 #include "sinter/ops/contract.h"
 #include "sinter/ops/conv.h"
 #include "sinter/ops/define.h"
@@ -48,6 +49,7 @@ Shape lengths(const IntList& list) { return Shape(std::span<const int64_t>(list)
 // [..., size…] → [..., kernel…, windows…]; zeros outside.
 struct Windows : Loop {
   static constexpr auto name = "windows";
+  static constexpr auto on_complex = by_parts<>;
   using Attributes = WindowsAttrs;
   static std::vector<Type> infer(const OpCall& call) {
     auto& a = call.as<WindowsAttrs>();
@@ -79,6 +81,7 @@ struct Windows : Loop {
 // [..., kernel…, windows…] → [..., size…]: each element the sum of all places where `windows` puts it.
 struct WindowsBack : Loop {
   static constexpr auto name = "windows_back";
+  static constexpr auto on_complex = by_parts<>;
   using Attributes = WindowsAttrs;
   static std::vector<Type> infer(const OpCall& call) {
     auto& a = call.as<WindowsAttrs>();

@@ -1,5 +1,6 @@
 // Reads along one dimension: index_select, gather, embedding.
 #include "sinter/ops/attributes.h"
+#include "sinter/ops/complex_call.h"
 #include "sinter/ops/creation.h"
 #include "sinter/ops/define.h"
 #include "sinter/ops/dims.h"
@@ -18,6 +19,7 @@ struct DimAttrs {
 
 struct IndexSelect : Loop {
   static constexpr auto name = "index_select";
+  static constexpr auto on_complex = by_parts<0>;
   static constexpr int inputs = 2;
   using Attributes = DimAttrs;
   static std::vector<Type> infer(const OpCall& call) {
@@ -48,6 +50,7 @@ static Tensor spread(const Tensor& x, int64_t dim, const Tensor& index, const Te
 
 struct Gather : Loop {
   static constexpr auto name = "gather";
+  static constexpr auto on_complex = by_parts<0>;
   static constexpr int inputs = 2;
   using Attributes = GatherAttrs;
   static std::vector<Type> infer(const OpCall& call) {
@@ -86,6 +89,7 @@ struct EmbeddingAttrs {
 
 struct Embedding : Loop {
   static constexpr auto name = "embedding";
+  static constexpr auto on_complex = by_parts<0>;
   static constexpr int inputs = 2;
   using Attributes = EmbeddingAttrs;
   static std::vector<Type> infer(const OpCall& call) {

@@ -17,7 +17,8 @@ bool plainly_fits(const Op& op, std::span<const TensorArg> inputs, const Tensor&
 }
 
 bool can_cast(DType from, DType to) {
-  if (is_floating(from)) return is_floating(to);
+  if (is_complex(from)) return is_complex(to);
+  if (is_floating(from)) return is_differentiable(to);
   return to != kBool || from == kBool;
 }
 

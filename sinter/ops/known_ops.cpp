@@ -61,6 +61,8 @@ const KnownOps& known_ops() {
       .slice = op_named("slice"),
       .select = op_named("select"),
       .as_strided = op_named("as_strided"),
+      .view_as_real = op_named("view_as_real"),
+      .view_as_complex = op_named("view_as_complex"),
       .write = write_op(),
       .gather = op_named("gather"),
       .sum = op_named("sum"),

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sinter/ops/attributes.h"
+#include "sinter/ops/complex_call.h"
 #include "sinter/ops/creation.h"
 #include "sinter/ops/define.h"
 #include "sinter/ops/dims.h"
@@ -21,13 +23,9 @@ std::vector<Type> like_input(const OpCall& call, const Shape& shape) {
   return {Type{call.inputs[0].dtype, shape, call.inputs[0].device}};
 }
 
-struct CatAttrs {
-  int64_t dim = 0;
-  SINTER_FIELDS(dim)
-};
-
 struct Cat : Loop {
   static constexpr auto name = "cat";
+  static constexpr auto on_complex = by_parts<>;
   static constexpr int inputs = -1;
   using Attributes = CatAttrs;
   static std::vector<Type> infer(const OpCall& call) {
@@ -86,6 +84,7 @@ struct RepeatAttrs {
 
 struct Repeat : Loop {
   static constexpr auto name = "repeat";
+  static constexpr auto on_complex = by_parts<>;
   using Attributes = RepeatAttrs;
   static std::vector<Type> infer(const OpCall& call) {
     auto& repeats = call.as<RepeatAttrs>().repeats;
@@ -133,6 +132,7 @@ struct FlipAttrs {
 
 struct Flip : Loop {
   static constexpr auto name = "flip";
+  static constexpr auto on_complex = by_parts<>;
   using Attributes = FlipAttrs;
   static std::vector<Type> infer(const OpCall& call) {
     wrap_dims("flip", call.as<FlipAttrs>().dims, call.rank(0));
@@ -158,6 +158,7 @@ struct RollAttrs {
 
 struct Roll : Loop {
   static constexpr auto name = "roll";
+  static constexpr auto on_complex = by_parts<>;
   using Attributes = RollAttrs;
   static std::vector<Type> infer(const OpCall& call) {
     auto& a = call.as<RollAttrs>();
@@ -206,6 +207,7 @@ struct SelectScatterAttrs {
 
 struct SelectScatter : Loop {
   static constexpr auto name = "select_scatter";
+  static constexpr auto on_complex = by_parts<>;
   static constexpr int inputs = 2;
   using Attributes = SelectScatterAttrs;
   static std::vector<Type> infer(const OpCall& call) {
@@ -241,6 +243,7 @@ struct SliceScatterAttrs {
 
 struct SliceScatter : Loop {
   static constexpr auto name = "slice_scatter";
+  static constexpr auto on_complex = by_parts<>;
   static constexpr int inputs = 2;
   using Attributes = SliceScatterAttrs;
   static std::vector<Type> infer(const OpCall& call) {
@@ -277,6 +280,7 @@ struct DiagonalScatterAttrs {
 
 struct DiagonalScatter : Loop {
   static constexpr auto name = "diagonal_scatter";
+  static constexpr auto on_complex = by_parts<>;
   static constexpr int inputs = 2;
   using Attributes = DiagonalScatterAttrs;
   static DiagonalRange range(const OpCall& call) {

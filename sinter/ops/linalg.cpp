@@ -207,7 +207,7 @@ Tensor vecdot(const TensorArg& a, const TensorArg& b, int64_t dim) {
   UserPosition here(a.where());
   const Tensor &x = tensor_operand("linalg.vecdot", a), &y = tensor_operand("linalg.vecdot", b);
   check(x.dtype() == y.dtype(), "linalg.vecdot: dtypes {} and {} differ; convert one with .to()", x.dtype(), y.dtype());
-  Tensor product = x * y;
+  Tensor product = conj(x) * y;
   return sum(product, {dim}, false, product.dtype());
 }
 
@@ -219,7 +219,7 @@ Tensor vander(const TensorArg& x_arg, std::optional<int64_t> N) {
   Dim count = N ? Dim(*N) : x.size(-1);
   Shape rest = x.sizes();
   rest.push_back(count - 1);
-  Tensor column = x.unsqueeze(-1), base = is_floating(x.dtype()) ? column : column.to(kInt64);
+  Tensor column = x.unsqueeze(-1), base = is_differentiable(x.dtype()) ? column : column.to(kInt64);
   return cumprod(cat({ones_like(base), base.expand(rest)}, -1), -1);
 }
 

@@ -1,6 +1,7 @@
 #include "sinter/ops/matmul.h"
 
 #include "sinter/ops/autocast.h"
+#include "sinter/ops/complex_math.h"
 #include "sinter/ops/contract.h"
 #include "sinter/ops/define.h"
 #include "sinter/ops/pointwise.h"
@@ -54,6 +55,7 @@ bool lies_by_columns(const Tensor& matrix) {
 
 struct Mm : Loop {
   static constexpr auto name = "mm";
+  static constexpr auto on_complex = complex_math::of_products;
   static constexpr auto autocast = Autocast::kLow;
   static constexpr int inputs = 2;
   using Attributes = NoAttrs;
@@ -77,6 +79,7 @@ struct Mm : Loop {
 
 struct Bmm : Loop {
   static constexpr auto name = "bmm";
+  static constexpr auto on_complex = complex_math::of_products;
   static constexpr auto autocast = Autocast::kLow;
   static constexpr int inputs = 2;
   using Attributes = NoAttrs;

@@ -97,7 +97,7 @@ struct MatrixDims {
 MatrixDims matrix_dims(const TensorArg& A, const IntList& dim, std::optional<DType> dtype) {
   Tensor a = tensor_operand("linalg.matrix_norm", A);
   if (dtype) a = a.to(*dtype);
-  check(is_floating(a.dtype()), "linalg.matrix_norm: expected a floating tensor, got {}", a.dtype());
+  check(is_differentiable(a.dtype()), "linalg.matrix_norm: expected a floating or complex tensor, got {}", a.dtype());
   check(a.dim() >= 2 && dim.size() == 2, "linalg.matrix_norm: expected two dimensions of at least two, got {} of {}",
         dim, a.sizes());
   int64_t rows = wrap_dim("linalg.matrix_norm", dim[0], a.dim()),
@@ -172,7 +172,7 @@ Tensor vector_norm(const TensorArg& x_arg, const Scalar& ord, const std::optiona
   UserPosition here(x_arg.where());
   Tensor x = tensor_operand("linalg.vector_norm", x_arg);
   if (dtype) x = x.to(*dtype);
-  check(is_floating(x.dtype()), "linalg.vector_norm: expected a floating tensor, got {}", x.dtype());
+  check(is_differentiable(x.dtype()), "linalg.vector_norm: expected a floating or complex tensor, got {}", x.dtype());
   return sinter::norm(x, ord, dim.value_or(IntList()), keepdim);
 }
 

@@ -1,5 +1,6 @@
 #include "sinter/ops/pad.h"
 
+#include "sinter/ops/complex_call.h"
 #include "sinter/ops/define.h"
 #include "sinter/ops/dims.h"
 #include "sinter/ops/view.h"
@@ -69,6 +70,13 @@ struct ConstantPad : Loop {
     for (auto& p : c.as<ConstantPadAttrs>().pad) back.push_back(-p);
     return c.each([&] { return constant_pad_nd(c.grad(), back); });
   }
+  static TensorList on_complex(const ComplexCall& c) {
+    auto re = c.as<ConstantPadAttrs>(), im = re;
+    re.value = re.value.real();
+    im.value = im.value.imag();
+    const Parts x = c.parts(0);
+    return {joined(call<ConstantPad>({x.re}, re), call<ConstantPad>({x.im}, im))};
+  }
   SINTER_SAMPLES("x[2, 3] | pad=[1, 2]", "x[3, 18] | pad=[2, 1, 0, 3], value=1.5", "x[4, 5] | pad=[-1, 2, 1, -2]",
                  "x[0, 2] | pad=[1, 1, 2, 0]", "x[] |", "x[2, 3, 4] | pad=[0, 0, 0, 0, 1, 1]")
 };
@@ -136,26 +144,32 @@ struct BorderPad : Loop {
 
 struct ReflectionPad1d : BorderPad<ReflectionPad1d, Border::kReflect, 1> {
   static constexpr auto name = "reflection_pad1d";
+  static constexpr auto on_complex = by_parts<>;
   SINTER_SAMPLES("x[2, 5] | pad=[2, 1]", "x[1, 3, 20] | pad=[0, 19]", "x[4] | pad=[3, 0]")
 };
 struct ReflectionPad2d : BorderPad<ReflectionPad2d, Border::kReflect, 2> {
   static constexpr auto name = "reflection_pad2d";
+  static constexpr auto on_complex = by_parts<>;
   SINTER_SAMPLES("x[2, 4, 5] | pad=[2, 1, 3, 0]", "x[1, 2, 3, 18] | pad=[1, 17, 0, 2]")
 };
 struct ReflectionPad3d : BorderPad<ReflectionPad3d, Border::kReflect, 3> {
   static constexpr auto name = "reflection_pad3d";
+  static constexpr auto on_complex = by_parts<>;
   SINTER_SAMPLES("x[2, 2, 3, 4] | pad=[2, 3, 1, 0, 1, 1]")
 };
 struct ReplicationPad1d : BorderPad<ReplicationPad1d, Border::kReplicate, 1> {
   static constexpr auto name = "replication_pad1d";
+  static constexpr auto on_complex = by_parts<>;
   SINTER_SAMPLES("x[2, 5] | pad=[2, 1]", "x[1, 3, 20] | pad=[0, 30]", "x[1] | pad=[3, 4]")
 };
 struct ReplicationPad2d : BorderPad<ReplicationPad2d, Border::kReplicate, 2> {
   static constexpr auto name = "replication_pad2d";
+  static constexpr auto on_complex = by_parts<>;
   SINTER_SAMPLES("x[2, 4, 5] | pad=[2, 1, 3, 0]", "x[1, 2, 3, 18] | pad=[1, 17, 0, 2]")
 };
 struct ReplicationPad3d : BorderPad<ReplicationPad3d, Border::kReplicate, 3> {
   static constexpr auto name = "replication_pad3d";
+  static constexpr auto on_complex = by_parts<>;
   SINTER_SAMPLES("x[2, 2, 3, 4] | pad=[2, 3, 1, 0, 1, 1]")
 };
 

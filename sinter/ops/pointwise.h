@@ -65,7 +65,7 @@ Tensor isnan(const TensorArg& x);
 // Whether x is minus, or plus, infinity.
 Tensor isneginf(const TensorArg& x);
 Tensor isposinf(const TensorArg& x);
-// True: there are real numbers only.
+// Whether the imaginary part is 0, as it is of every real number.
 Tensor isreal(const TensorArg& x);
 // Natural logarithm.
 Tensor log(const TensorArg& x);  // in place too
@@ -189,6 +189,20 @@ template <class A, class B>
 Tensor clamp(const TensorArg& x, const A& min, const B& max) {
   return clamp_max({clamp_min(x, min), x.where()}, max);
 }
+
+// --- complex numbers
+// real + i * imag, of two tensors of f32 or of f64.
+Tensor complex(const TensorArg& real, const TensorArg& imag);
+// abs * exp(i * angle), of two tensors of f32 or of f64.
+Tensor polar(const TensorArg& abs, const TensorArg& angle);
+// The number with the other sign of the imaginary part; a real tensor itself. Both give memory of their own for a complex one.
+Tensor conj(const TensorArg& x);
+Tensor conj_physical(const TensorArg& x);
+// The tensor itself: no tensor is marked as a conjugate or a negative to be computed later.
+Tensor resolve_conj(const TensorArg& x);
+Tensor resolve_neg(const TensorArg& x);
+// The angle in (-pi, pi] of a complex number; of a real one 0 or pi.
+Tensor angle(const TensorArg& x);
 
 // --- comparison: bool tensors
 // a == b.

@@ -15,6 +15,7 @@
 #include "sinter/ops/pointwise.h"
 #include "sinter/ops/reduce.h"
 #include "sinter/ops/registry.h"
+#include "sinter/ops/view.h"
 
 namespace sinter {
 
@@ -260,12 +261,29 @@ Tensor rand_words(const Shape& size, Device device, const TensorArg& seed, const
   return call_op(op_of<RandWords>, {{seed, offset}}, RandomAttrs{size, kFloat32, device}, seed.where());
 }
 
+namespace {
+
+// Of a complex dtype both parts are drawn.
+template <class Op>
+Tensor draw_pairs(const Shape& size, const TensorOptions& options, const Where& where, double scale) {
+  Shape pairs = size;
+  pairs.push_back(2);
+  Tensor parts = draw_tensor<Op>(pairs, options.dtype(real_dtype(options.dtype_)).requires_grad(false), where);
+  Tensor out = view_as_complex(scale == 1 ? parts : parts * scale);
+  return options.requires_grad_ ? out.requires_grad_() : out;
+}
+
+}  // namespace
+
 Tensor rand(const Shape& size, const TensorOptions& options, Where where) {
   UserPosition here(where);
+  if (is_complex(options.dtype_)) return draw_pairs<Rand>(size, options, where, 1);
   return draw_tensor<Rand>(size, options, where);
 }
 Tensor randn(const Shape& size, const TensorOptions& options, Where where) {
   UserPosition here(where);
+  // Of variance 1 altogether.
+  if (is_complex(options.dtype_)) return draw_pairs<RandN>(size, options, where, std::numbers::sqrt2 / 2);
   return draw_tensor<RandN>(size, options, where);
 }
 Tensor randint(int64_t high, const Shape& size, const TensorOptions& options, Where where) {

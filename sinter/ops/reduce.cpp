@@ -3,10 +3,12 @@
 #include <algorithm>
 
 #include "sinter/ops/autocast.h"
+#include "sinter/ops/complex_math.h"
 #include "sinter/ops/creation.h"
 #include "sinter/ops/define.h"
 #include "sinter/ops/pointwise.h"
 #include "sinter/ops/registry.h"
+#include "sinter/ops/view.h"
 
 namespace sinter {
 
@@ -33,6 +35,23 @@ Tensor with_dims(const Tensor& reduced, const TensorArg& x, const ReduceAttrs& a
   return reduced.reshape(sizes);
 }
 
+// The operand in the dtype that is asked for, where that or the operand is complex.
+Tensor as_asked(const TensorArg& x, const std::optional<DType>& dtype) { return dtype ? to(x, *dtype) : x.tensor(); }
+TensorArg complex_first(const TensorArg& x, const std::optional<DType>& dtype) {
+  return dtype && is_complex(*dtype) ? TensorArg(to(x, *dtype), x.where()) : x;
+}
+
+// The op, which adds up, on each part.
+template <class Op, class A>
+TensorList added_by_parts(const ComplexCall& c) {
+  A attrs = c.as<A>();
+  const TensorArg x(as_asked(c[0], attrs.dtype), c[0].where());
+  attrs.dtype = {};
+  if (!is_complex(x.dtype())) return {call<Op>({x}, attrs)};
+  const Attrs plain = attrs;
+  return by_parts<>(ComplexCall{c.op, {&x, 1}, plain});
+}
+
 struct Sum : Reduce<Sum> {
   static constexpr auto name = "sum";
   static constexpr auto autocast = Autocast::kWideOnGpu;
@@ -42,6 +61,7 @@ struct Sum : Reduce<Sum> {
     return c.each(
         [&] { return to(with_dims(c.grad(), c[0], c.as<ReduceAttrs>()), c[0].dtype()).expand(c[0].sizes()); });
   }
+  static TensorList on_complex(const ComplexCall& c) { return added_by_parts<Sum, ReduceAttrs>(c); }
   static constexpr Tolerance tolerance{.ulp = 64, .absolute = 4e-5};
   SINTER_REDUCE_SAMPLES
 };
@@ -63,6 +83,7 @@ struct Prod : Reduce<Prod> {
       return to(g * others, c[0].dtype());
     });
   }
+  static TensorList on_complex(const ComplexCall& c);
   static constexpr Domain domain_of_inputs{0.8, 1.25};
   static constexpr Tolerance tolerance{.ulp = 64};
   SINTER_REDUCE_SAMPLES
@@ -137,6 +158,7 @@ struct Any : Reduce<Any> {
   static constexpr Combine combine = Combine::kAny;
   static DType result_dtype(const OpCall&) { return kBool; }
   static constexpr NotDifferentiable grad{"a truth value has no slope"};
+  static TensorList on_complex(const ComplexCall& c) { return {call<Any>({complex_math::truth(c.parts(0))}, c.attrs)}; }
   SINTER_REDUCE_SAMPLES
 };
 struct All : Reduce<All> {
@@ -144,8 +166,38 @@ struct All : Reduce<All> {
   static constexpr Combine combine = Combine::kAll;
   static DType result_dtype(const OpCall&) { return kBool; }
   static constexpr NotDifferentiable grad{"a truth value has no slope"};
+  static TensorList on_complex(const ComplexCall& c) { return {call<All>({complex_math::truth(c.parts(0))}, c.attrs)}; }
   SINTER_REDUCE_SAMPLES
 };
+
+// Of complex numbers: halves times halves, until one is left.
+TensorList Prod::on_complex(const ComplexCall& c) {
+  const auto& a = c.as<ReduceAttrs>();
+  Tensor x = as_asked(c[0], a.dtype);
+  IntList dims;
+  Shape kept{1}, result;
+  for (int64_t d = 0; d < x.dim(); ++d) {
+    bool reduced = a.dims.empty();
+    for (int64_t named : a.dims) reduced = reduced || wrap_dim("prod", named, x.dim()) == d;
+    if (reduced) dims.push_back(d);
+    if (!reduced) kept.push_back(x.size(d));
+    if (!reduced || a.keepdim) result.push_back(reduced ? Dim(1) : x.size(d));
+  }
+  IntList front(dims.size());
+  for (size_t i = 0; i < dims.size(); ++i) front[i] = int64_t(i);
+  Dim count = 1;
+  for (int64_t d : dims) count *= x.size(d);
+  kept[0] = count;
+  Tensor factors = movedim(x, dims, front).reshape(kept);
+  int64_t left = count.to_int();
+  if (left == 0) return {ones(result, x.options())};
+  for (; left > 1; left = (left + 1) / 2) {
+    int64_t half = left / 2;
+    Tensor products = factors.narrow(0, 0, half) * factors.narrow(0, half, half);
+    factors = left % 2 ? cat({products, factors.narrow(0, left - 1, 1)}, 0) : products;
+  }
+  return {factors.reshape(result)};
+}
 
 #undef SINTER_REDUCE_SAMPLES
 
@@ -186,6 +238,7 @@ struct CumSum : Running<CumSum> {
       return to(reverse_cumsum(c.grad(), c.as<ScanAttrs>().dim), c[0].dtype());
     });
   }
+  static TensorList on_complex(const ComplexCall& c) { return added_by_parts<CumSum, ScanAttrs>(c); }
   static constexpr Tolerance tolerance{.ulp = 64, .absolute = 4e-5};
 };
 
@@ -204,6 +257,17 @@ struct CumProd : Running<CumProd> {
       Tensor at = reverse_cumsum(g * cumprod(where(first, 1, x), dim), dim);
       return to(where(zeros == 0, before, where(first, at, 0)), c[0].dtype());
     });
+  }
+  // Of complex numbers: the products of the last 1, 2, 4, … elements, each from two of the products before.
+  static TensorList on_complex(const ComplexCall& c) {
+    const auto& a = c.as<ScanAttrs>();
+    Tensor x = as_asked(c[0], a.dtype);
+    const int64_t dim = wrap_dim("cumprod", a.dim, x.dim());
+    if (x.dim() == 0) return {clone(x)};
+    const int64_t size = x.size(dim).to_int();
+    for (int64_t step = 1; step < size; step *= 2)
+      x = cat({x.narrow(dim, 0, step), x.narrow(dim, step, size - step) * x.narrow(dim, 0, size - step)}, dim);
+    return {x};
   }
   static constexpr Domain domain_of_inputs{0.8, 1.25};
   static constexpr Tolerance tolerance{.ulp = 64};
@@ -252,19 +316,21 @@ std::tuple<Tensor, Tensor> at_extreme(const Tensor& x, const Tensor& position, i
 }  // namespace
 
 Tensor sum(const TensorArg& x, const IntList& dims, bool keepdim, std::optional<DType> dtype) {
-  return call<Sum>({x}, ReduceAttrs{dims, keepdim, dtype});
+  return call<Sum>({complex_first(x, dtype)}, ReduceAttrs{dims, keepdim, dtype});
 }
 
 Tensor mean(const TensorArg& x, const IntList& dims, bool keepdim, std::optional<DType> dtype) {
   UserPosition here(x.where());
   DType result = dtype.value_or(x.dtype());
-  check(is_floating(result), "mean: the mean of {} has no dtype; convert it to a floating one first", x.dtype());
+  check(is_differentiable(result), "mean: the mean of {} has no dtype; convert it to a floating one first", x.dtype());
   return to(sum(x, dims, keepdim, accumulation_dtype(result)) / reduced_count("mean", x, dims), result);
 }
 
-Tensor prod(const TensorArg& x, std::optional<DType> dtype) { return call<Prod>({x}, ReduceAttrs{{}, false, dtype}); }
+Tensor prod(const TensorArg& x, std::optional<DType> dtype) {
+  return call<Prod>({complex_first(x, dtype)}, ReduceAttrs{{}, false, dtype});
+}
 Tensor prod(const TensorArg& x, int64_t dim, bool keepdim, std::optional<DType> dtype) {
-  return call<Prod>({x}, ReduceAttrs{{dim}, keepdim, dtype});
+  return call<Prod>({complex_first(x, dtype)}, ReduceAttrs{{dim}, keepdim, dtype});
 }
 Tensor nansum(const TensorArg& x, const IntList& dims, bool keepdim, std::optional<DType> dtype) {
   UserPosition here(x.where());
@@ -313,7 +379,13 @@ Tensor all(const TensorArg& x, const IntList& dims, bool keepdim) {
 
 std::tuple<Tensor, Tensor> var_mean(const TensorArg& x, const IntList& dims, int64_t correction, bool keepdim) {
   UserPosition here(x.where());
-  check(is_floating(x.dtype()), "var: expected a floating tensor, got {}", x.dtype());
+  // The distance from the mean counts, in both directions.
+  if (is_complex(x.dtype())) {
+    auto [of_real, mean_real] = var_mean(real(x), dims, correction, keepdim);
+    auto [of_imag, mean_imag] = var_mean(imag(x), dims, correction, keepdim);
+    return {of_real + of_imag, complex(mean_real, mean_imag)};
+  }
+  check(is_floating(x.dtype()), "var: expected a floating or complex tensor, got {}", x.dtype());
   Tensor wide = to(x, accumulation_dtype(x.dtype()));
   Tensor middle = mean(wide, dims, true);
   // No degrees of freedom left: the division by zero says so.
@@ -326,15 +398,17 @@ Tensor var(const TensorArg& x, const IntList& dims, int64_t correction, bool kee
 }
 Tensor std(const TensorArg& x, const IntList& dims, int64_t correction, bool keepdim) {
   UserPosition here(x.where());
-  check(is_floating(x.dtype()), "std: expected a floating tensor, got {}", x.dtype());
+  if (is_complex(x.dtype())) return flat_sqrt(var(x, dims, correction, keepdim));
+  check(is_floating(x.dtype()), "std: expected a floating or complex tensor, got {}", x.dtype());
   Tensor wide = to(x, accumulation_dtype(x.dtype()));
   return to(flat_sqrt(var(wide, dims, correction, keepdim)), x.dtype());
 }
 
 Tensor norm(const TensorArg& given, const Scalar& p, const IntList& dims, bool keepdim, std::optional<DType> dtype) {
   UserPosition here(given.where());
-  const TensorArg x = in_f32_on_gpu(dtype ? TensorArg(to(given, *dtype), given.where()) : given);
-  check(is_floating(x.dtype()), "norm: expected a floating tensor, got {}", x.dtype());
+  TensorArg x = in_f32_on_gpu(dtype ? TensorArg(to(given, *dtype), given.where()) : given);
+  if (is_complex(x.dtype())) x = TensorArg(abs(x), given.where());
+  check(is_floating(x.dtype()), "norm: expected a floating or complex tensor, got {}", x.dtype());
   const double order = p.to_double();
   if (order == INFINITY) return amax(abs(x), dims, keepdim);
   if (order == -INFINITY) return amin(abs(x), dims, keepdim);
@@ -357,6 +431,7 @@ bool dim_is_empty(const Tensor& x, int64_t dim) { return x.dim() > 0 && x.size(d
 Tensor logsumexp(const TensorArg& given, const IntList& dims, bool keepdim) {
   UserPosition here(given.where());
   const TensorArg x = in_f32_on_gpu(given);
+  check(!is_complex(x.dtype()), "logsumexp: not defined for complex numbers, got {}: write log(sum(exp(x)))", x.dtype());
   Tensor wide = to(x, is_floating(x.dtype()) ? accumulation_dtype(x.dtype()) : kFloat32);
   bool empty = std::any_of(dims.begin(), dims.end(), [&](int64_t d) { return dim_is_empty(wide, d); });
   if (empty) return to(log(sum(wide, dims, keepdim)), is_floating(x.dtype()) ? x.dtype() : kFloat32);
@@ -390,10 +465,10 @@ Tensor log_softmax(const TensorArg& given, int64_t dim, std::optional<DType> dty
 }
 
 Tensor cumsum(const TensorArg& x, int64_t dim, std::optional<DType> dtype) {
-  return call<CumSum>({x}, ScanAttrs{dim, dtype});
+  return call<CumSum>({complex_first(x, dtype)}, ScanAttrs{dim, dtype});
 }
 Tensor cumprod(const TensorArg& x, int64_t dim, std::optional<DType> dtype) {
-  return call<CumProd>({x}, ScanAttrs{dim, dtype});
+  return call<CumProd>({complex_first(x, dtype)}, ScanAttrs{dim, dtype});
 }
 
 OpFamily reduce_ops() {

@@ -15,6 +15,7 @@ OpFamily binary_ops();
 OpFamily compare_ops();
 OpFamily reduce_ops();
 OpFamily running_ops();
+OpFamily complex_ops();
 OpFamily creation_ops();
 OpFamily random_ops();
 OpFamily view_ops();

@@ -2,6 +2,7 @@
 #include "sinter/ops/reshape.h"
 
 #include "sinter/ops/attributes.h"
+#include "sinter/ops/complex_call.h"
 #include "sinter/ops/define.h"
 #include "sinter/ops/view.h"
 #include "sinter/tensor/program_tracer.h"
@@ -100,6 +101,11 @@ struct ViewOp : View {
   }
   static TensorList grad(const GradCall& c) {
     return c.each([&] { return reshape(c.grad(), c[0].sizes()); });
+  }
+  static TensorList on_complex(const ComplexCall& c) {
+    Shape size = target_shape(c[0].sizes(), c.as<ViewAttrs>().size);
+    size.push_back(2);
+    return {view_as_complex(call<ViewOp>({view_as_real(c[0])}, ViewAttrs{size}))};
   }
   SINTER_SAMPLES("x[3, 4] | size=[12]", "x[12] | size=[3, -1]", "x[6, 4] | size=[3, 8]", "x[2, 3, 4] | size=[4, 1, 6]",
                  "x[] | size=[1, 1]", "x[1] | size=[]", "x[0, 3] | size=[3, 0, 2]", "x[5, 2, 20] | size=[5, 40]",

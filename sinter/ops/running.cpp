@@ -181,7 +181,7 @@ Tensor even(const Tensor& x, const Scalar& spacing) {
   return full(Shape(size_t(x.dim()), Dim(1)), spacing, x.options());
 }
 
-TensorArg floating(const TensorArg& x) { return is_floating(x.dtype()) ? x : TensorArg(to(x, kFloat32), x.where()); }
+TensorArg floating(const TensorArg& x) { return is_differentiable(x.dtype()) ? x : TensorArg(to(x, kFloat32), x.where()); }
 
 }  // namespace
 

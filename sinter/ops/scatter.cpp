@@ -1,6 +1,7 @@
 // Writes along one dimension: scatter, scatter_add, scatter_reduce, index_copy, index_add.
 #include <cmath>
 
+#include "sinter/ops/complex_call.h"
 #include "sinter/ops/creation.h"
 #include "sinter/ops/define.h"
 #include "sinter/ops/dims.h"
@@ -77,6 +78,7 @@ Tensor source_grad(const GradCall& c, const Tensor& grad, int64_t dim) {
 
 struct ScatterOp : ElementScatter<ScatterOp, DimAttrs> {
   static constexpr auto name = "scatter";
+  static constexpr auto on_complex = by_parts<0, 2>;
   static Combine scatter_combine(const OpCall&) { return Combine::kReplace; }
   static TensorList grad(const GradCall& c) {
     int64_t dim = c.as<DimAttrs>().dim;
@@ -90,6 +92,7 @@ struct ScatterOp : ElementScatter<ScatterOp, DimAttrs> {
 
 struct ScatterAdd : ElementScatter<ScatterAdd, DimAttrs> {
   static constexpr auto name = "scatter_add";
+  static constexpr auto on_complex = by_parts<0, 2>;
   static Combine scatter_combine(const OpCall&) { return Combine::kSum; }
   static TensorList grad(const GradCall& c) {
     int64_t dim = c.as<DimAttrs>().dim;
@@ -119,6 +122,11 @@ struct ScatterReduce : ElementScatter<ScatterReduce, ScatterReduceAttrs> {
     if (a.reduce == "sum")
       return c.each([&] { return c.grad(); }, [] { return Tensor(); }, [&] { return source_grad(c, c.grad(), a.dim); });
     return a.reduce == "prod" ? prod_grad(c, a.dim) : extremum_grad(c, a.dim);
+  }
+  static TensorList on_complex(const ComplexCall& c) {
+    const std::string& reduce = c.as<ScatterReduceAttrs>().reduce;
+    check(reduce == "sum", "scatter_reduce: '{}' is not defined for complex numbers; there is sum", reduce);
+    return by_parts<0, 2>(c);
   }
   static constexpr Tolerance tolerance{.ulp = 16, .absolute = 1e-5, .partial = true};
   SINTER_SAMPLES("x[5, 4], i64[3, 4]<5, x[3, 4] |", "x[3, 20], i64[3, 35]<20, x[3, 35] | dim=1, reduce=\"prod\"",
@@ -195,6 +203,7 @@ Tensor slices_grad(const GradCall& c, int64_t dim) {
 
 struct IndexCopy : SliceWrite<IndexCopy> {
   static constexpr auto name = "index_copy";
+  static constexpr auto on_complex = by_parts<0, 2>;
   static Combine scatter_combine(const OpCall&) { return Combine::kReplace; }
   static TensorList grad(const GradCall& c) {
     int64_t dim = c.as<DimAttrs>().dim;
@@ -207,6 +216,7 @@ struct IndexCopy : SliceWrite<IndexCopy> {
 
 struct IndexAdd : SliceWrite<IndexAdd> {
   static constexpr auto name = "index_add";
+  static constexpr auto on_complex = by_parts<0, 2>;
   static Combine scatter_combine(const OpCall&) { return Combine::kSum; }
   static TensorList grad(const GradCall& c) {
     int64_t dim = c.as<DimAttrs>().dim;
@@ -249,7 +259,7 @@ Tensor scatter_reduce(const TensorArg& x, int64_t dim, const TensorArg& index, c
   if (reduce == "mean") return mean_of(x, dim, index, source, include_self);
   Tensor start = x.tensor();
   if (!include_self) {
-    bool floats = is_floating(x.dtype());
+    bool floats = is_differentiable(x.dtype());
     int64_t bits = 8 * item_size(x.dtype());
     bool is_signed = x.dtype() != kUInt8 && x.dtype() != kBool;
     int64_t top = x.dtype() == kBool ? 1 : int64_t((uint64_t(1) << (is_signed ? bits - 1 : bits)) - 1);

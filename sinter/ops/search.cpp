@@ -7,6 +7,7 @@
 
 #include "sinter/base/thread_pool.h"
 #include "sinter/graph/interpreter.h"
+#include "sinter/ops/complex_math.h"
 #include "sinter/ops/creation.h"
 #include "sinter/ops/define.h"
 #include "sinter/ops/reduce.h"
@@ -33,6 +34,7 @@ struct NonZero : Opaque {
   static constexpr auto name = "nonzero";
   using Attributes = CountAttrs;
   static constexpr NotDifferentiable grad{"its result are coordinates"};
+  static TensorList on_complex(const ComplexCall& c) { return {call<NonZero>({complex_math::truth(c.parts(0))}, c.attrs)}; }
   static std::vector<Type> infer(const OpCall& call) {
     return {Type{kInt64, {count_of(call), call.rank(0)}, call.inputs[0].device}};
   }

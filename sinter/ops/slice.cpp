@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "sinter/ops/attributes.h"
+#include "sinter/ops/complex_call.h"
 #include "sinter/ops/creation.h"
 #include "sinter/ops/define.h"
 #include "sinter/ops/dims.h"
@@ -45,6 +46,7 @@ struct Select : View {
       return constant_pad_nd(unsqueeze(c.grad(), dim), pad);
     });
   }
+  static constexpr auto on_complex = by_parts<>;
   SINTER_SAMPLES("x[3, 4] | dim=0, index=1", "x[3, 17] | dim=-1, index=-2", "x[5] | dim=0, index=4",
                  "x[2, 0, 3] | dim=2, index=0")
 };
@@ -80,6 +82,7 @@ struct SliceOp : View {
       return constant_pad_nd(c.grad(), pad);
     });
   }
+  static constexpr auto on_complex = by_parts<>;
   SINTER_SAMPLES("x[5, 4] | dim=0, start=1, end=4", "x[3, 37] | dim=-1, start=2, step=3", "x[8] | start=8",
                  "x[2, 20] | dim=1, start=1, end=19, step=2", "x[2, 3] | dim=1, end=0")
 };
@@ -112,6 +115,7 @@ struct Diagonal : View {
     auto& a = c.as<DiagonalAttrs>();
     return c.each([&] { return diagonal_scatter(zeros_like(c[0]), c.grad(), a.offset, a.dim1, a.dim2); });
   }
+  static constexpr auto on_complex = by_parts<>;
   SINTER_SAMPLES("x[3, 3] |", "x[4, 20] | offset=1", "x[20, 18] | offset=-2", "x[2, 3, 4] | offset=1, dim1=-1, dim2=0",
                  "x[2, 3] | offset=5")
 };
@@ -152,6 +156,7 @@ struct Unfold : View {
       return index_add(zeros_like(c[0]), dim, strided_positions(extents, {a.step, 1}, 0, c[0].tensor()), windows);
     });
   }
+  static constexpr auto on_complex = by_parts<>;
   SINTER_SAMPLES("x[7] | dim=0, size=3, step=2", "x[2, 20, 3] | dim=1, size=4, step=1",
                  "x[4, 5] | dim=-1, size=5, step=3")
 };
@@ -199,6 +204,14 @@ struct AsStrided : View {
       Tensor memory = index_add(zeros({span}, x.options()), 0, at, reshape(c.grad(), {-1}));
       return x.is_traced() ? view(memory, x.sizes()) : as_strided(memory, x.sizes().numbers(), x.strides());
     });
+  }
+  static TensorList on_complex(const ComplexCall& c) {
+    AsStridedAttrs attrs = c.as<AsStridedAttrs>();
+    for (auto& stride : attrs.stride) stride *= 2;
+    attrs.size.push_back(2);
+    attrs.stride.push_back(1);
+    attrs.storage_offset *= 2;
+    return {view_as_complex(call<AsStrided>({view_as_real(c[0])}, attrs))};
   }
   SINTER_SAMPLES("x[12] | size=[3, 4], stride=[4, 1]", "x[4, 6] | size=[3, 17], stride=[2, 1], storage_offset=1",
                  "x[10] | size=[4, 3], stride=[2, 1]")

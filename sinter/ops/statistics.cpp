@@ -44,28 +44,28 @@ std::tuple<Tensor, Tensor> std_mean(const TensorArg& x, const IntList& dims, int
 Tensor cov(const TensorArg& given, int64_t correction, const Tensor& fweights, const Tensor& aweights) {
   UserPosition here(given.where());
   check(given.dim() <= 2, "cov: expected variables in rows, got shape {}", given.sizes());
-  Tensor x = atleast_2d(is_floating(given.dtype()) ? given.tensor() : to(given, kFloat32));
+  Tensor x = atleast_2d(is_differentiable(given.dtype()) ? given.tensor() : to(given, kFloat32));
   auto check_weights = [&](const char* what, const Tensor& w, bool integers) {
     check(w.dim() == 1 && w.size(0) == x.size(1), "cov: {} of shape {} for {} observations", what, w.sizes(),
           x.size(1));
     check(is_integral(w.dtype()) == integers, "cov: {} cannot be of {}", what, w.dtype());
   };
-  Tensor weights, total = full({}, x.size(1), x.options()), spread = total;
+  Tensor weights, total = full({}, x.size(1), x.options().dtype(real_dtype(x.dtype()))), spread = total;
   if (fweights.defined()) {
     check_weights("fweights", fweights, true);
-    weights = fweights.to(x.dtype());
+    weights = fweights.to(total.dtype());
   }
   if (aweights.defined()) {
     check_weights("aweights", aweights, false);
-    Tensor own = aweights.to(x.dtype());
+    Tensor own = aweights.to(total.dtype());
     weights = weights.defined() ? weights * own : own;
   }
   if (weights.defined()) total = spread = weights.sum();
-  if (aweights.defined()) spread = (weights * aweights.to(x.dtype())).sum() / total;
+  if (aweights.defined()) spread = (weights * aweights.to(total.dtype())).sum() / total;
   Tensor middle = weights.defined() ? (x * weights).sum({1}, true) / total : x.mean({1}, true);
   Tensor divisor = aweights.defined() ? total - correction * spread : total - correction;
   Tensor apart = x - middle, weighted = weights.defined() ? apart * weights : apart;
-  Tensor out = matmul(apart, weighted.t()) / clamp_min(divisor, 0);
+  Tensor out = matmul(apart, conj(weighted).t()) / clamp_min(divisor, 0);
   return given.dim() < 2 ? out.reshape({}) : out;
 }
 

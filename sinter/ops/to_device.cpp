@@ -1,9 +1,11 @@
 #include "sinter/ops/to_device.h"
 
 #include "sinter/graph/interpreter.h"
+#include "sinter/ops/complex_call.h"
 #include "sinter/ops/contract.h"
 #include "sinter/ops/define.h"
 #include "sinter/ops/registry.h"
+#include "sinter/ops/view.h"
 #include "sinter/tensor/memory_format.h"
 
 namespace sinter {
@@ -36,6 +38,9 @@ struct ToDevice : Opaque {
   static void interpret(InterpretCall& c) { c.outputs[0] = *c.inputs[0]; }
   static TensorList grad(const GradCall& c) {
     return c.each([&] { return to_device(c.grad(), c[0].tensor().device()); });
+  }
+  static TensorList on_complex(const ComplexCall& c) {
+    return {view_as_complex(call<ToDevice>({view_as_real(c[0])}, c.attrs))};
   }
   SINTER_SAMPLES("x[2, 3] | device=cpu", "i64[4] | device=cpu", "x[] | device=cpu")
 };

@@ -2,10 +2,12 @@
 
 #include <numbers>
 
+#include "sinter/ops/complex_math.h"
 #include "sinter/ops/creation.h"
 #include "sinter/ops/define.h"
 #include "sinter/ops/registry.h"
 #include "sinter/ops/to_device.h"
+#include "sinter/ops/view.h"
 
 namespace sinter {
 
@@ -30,38 +32,40 @@ namespace {
   namespace {
 
 #define SINTER_WIDE_ON_GPU static constexpr auto autocast = Autocast::kWideOnGpu;
+#define SINTER_COMPLEX(function) static constexpr auto on_complex = complex_math::of_one<complex_math::function>;
 #define SINTER_DRAW_FROM(low, high) static constexpr Domain domain_of_inputs{low, high};
 
 constexpr double kLn2 = std::numbers::ln2, kLn10 = std::numbers::ln10;
 constexpr double kTwoOverSqrtPi = 2 * std::numbers::inv_sqrtpi;
 
-SINTER_REAL_FUNCTION(Acos, acos, -rsqrt(1 - square(x)), SINTER_WIDE_ON_GPU SINTER_DRAW_FROM(-1, 1))
-SINTER_REAL_FUNCTION(Acosh, acosh, rsqrt(square(x) - 1), SINTER_DRAW_FROM(1, 5))
-SINTER_REAL_FUNCTION(Asin, asin, rsqrt(1 - square(x)), SINTER_WIDE_ON_GPU SINTER_DRAW_FROM(-1, 1))
-SINTER_REAL_FUNCTION(Asinh, asinh, rsqrt(square(x) + 1))
-SINTER_REAL_FUNCTION(Atan, atan, reciprocal(square(x) + 1))
-SINTER_REAL_FUNCTION(Atanh, atanh, reciprocal(1 - square(x)), SINTER_DRAW_FROM(-0.95, 0.95))
-SINTER_REAL_FUNCTION(Cos, cos, -sin(x))
-SINTER_REAL_FUNCTION(Cosh, cosh, sinh(x), SINTER_WIDE_ON_GPU)
+SINTER_REAL_FUNCTION(Acos, acos, -rsqrt(1 - square(x)), SINTER_WIDE_ON_GPU SINTER_DRAW_FROM(-1, 1) SINTER_COMPLEX(acos))
+SINTER_REAL_FUNCTION(Acosh, acosh, rsqrt(square(x) - 1), SINTER_DRAW_FROM(1, 5) SINTER_COMPLEX(acosh))
+SINTER_REAL_FUNCTION(Asin, asin, rsqrt(1 - square(x)), SINTER_WIDE_ON_GPU SINTER_DRAW_FROM(-1, 1) SINTER_COMPLEX(asin))
+SINTER_REAL_FUNCTION(Asinh, asinh, rsqrt(square(x) + 1), SINTER_COMPLEX(asinh))
+SINTER_REAL_FUNCTION(Atan, atan, reciprocal(square(x) + 1), SINTER_COMPLEX(atan))
+SINTER_REAL_FUNCTION(Atanh, atanh, reciprocal(1 - square(x)), SINTER_DRAW_FROM(-0.95, 0.95) SINTER_COMPLEX(atanh))
+SINTER_REAL_FUNCTION(Cos, cos, -sin(x), SINTER_COMPLEX(cos))
+SINTER_REAL_FUNCTION(Cosh, cosh, sinh(x), SINTER_WIDE_ON_GPU SINTER_COMPLEX(cosh))
 SINTER_REAL_FUNCTION(Erf, erf, exp(-square(x)) * kTwoOverSqrtPi)
 SINTER_REAL_FUNCTION(Erfc, erfc, exp(-square(x)) * -kTwoOverSqrtPi)
-SINTER_REAL_FUNCTION(Exp, exp, y, SINTER_WIDE_ON_GPU)
-SINTER_REAL_FUNCTION(Exp2, exp2, y * kLn2)
-SINTER_REAL_FUNCTION(Expm1, expm1, y + 1, SINTER_WIDE_ON_GPU)
-SINTER_REAL_FUNCTION(Log, log, reciprocal(x), SINTER_WIDE_ON_GPU SINTER_DRAW_FROM(0.05, 5))
-SINTER_REAL_FUNCTION(Log10, log10, reciprocal(x * kLn10), SINTER_WIDE_ON_GPU SINTER_DRAW_FROM(0.05, 5))
-SINTER_REAL_FUNCTION(Log1p, log1p, reciprocal(x + 1), SINTER_WIDE_ON_GPU SINTER_DRAW_FROM(-0.9, 5))
-SINTER_REAL_FUNCTION(Log2, log2, reciprocal(x * kLn2), SINTER_WIDE_ON_GPU SINTER_DRAW_FROM(0.05, 5))
-SINTER_REAL_FUNCTION(Reciprocal, reciprocal, -square(y), SINTER_WIDE_ON_GPU SINTER_DRAW_FROM(0.1, 3))
-SINTER_REAL_FUNCTION(Rsqrt, rsqrt, y * y * y * -0.5, SINTER_WIDE_ON_GPU SINTER_DRAW_FROM(0.05, 5))
-SINTER_REAL_FUNCTION(Sigmoid, sigmoid, (1 - y) * y)
-SINTER_REAL_FUNCTION(Sin, sin, cos(x))
-SINTER_REAL_FUNCTION(Sinh, sinh, cosh(x), SINTER_WIDE_ON_GPU)
-SINTER_REAL_FUNCTION(Sqrt, sqrt, reciprocal(y * 2), SINTER_DRAW_FROM(0.05, 5))
-SINTER_REAL_FUNCTION(Tan, tan, square(y) + 1, SINTER_WIDE_ON_GPU SINTER_DRAW_FROM(-1.4, 1.4))
-SINTER_REAL_FUNCTION(Tanh, tanh, 1 - square(y))
+SINTER_REAL_FUNCTION(Exp, exp, y, SINTER_WIDE_ON_GPU SINTER_COMPLEX(exp))
+SINTER_REAL_FUNCTION(Exp2, exp2, y * kLn2, SINTER_COMPLEX(exp2))
+SINTER_REAL_FUNCTION(Expm1, expm1, y + 1, SINTER_WIDE_ON_GPU SINTER_COMPLEX(expm1))
+SINTER_REAL_FUNCTION(Log, log, reciprocal(x), SINTER_WIDE_ON_GPU SINTER_DRAW_FROM(0.05, 5) SINTER_COMPLEX(log))
+SINTER_REAL_FUNCTION(Log10, log10, reciprocal(x * kLn10), SINTER_WIDE_ON_GPU SINTER_DRAW_FROM(0.05, 5) SINTER_COMPLEX(log10))
+SINTER_REAL_FUNCTION(Log1p, log1p, reciprocal(x + 1), SINTER_WIDE_ON_GPU SINTER_DRAW_FROM(-0.9, 5) SINTER_COMPLEX(log1p))
+SINTER_REAL_FUNCTION(Log2, log2, reciprocal(x * kLn2), SINTER_WIDE_ON_GPU SINTER_DRAW_FROM(0.05, 5) SINTER_COMPLEX(log2))
+SINTER_REAL_FUNCTION(Reciprocal, reciprocal, -square(y), SINTER_WIDE_ON_GPU SINTER_DRAW_FROM(0.1, 3) SINTER_COMPLEX(reciprocal))
+SINTER_REAL_FUNCTION(Rsqrt, rsqrt, y * y * y * -0.5, SINTER_WIDE_ON_GPU SINTER_DRAW_FROM(0.05, 5) SINTER_COMPLEX(rsqrt))
+SINTER_REAL_FUNCTION(Sigmoid, sigmoid, (1 - y) * y, SINTER_COMPLEX(sigmoid))
+SINTER_REAL_FUNCTION(Sin, sin, cos(x), SINTER_COMPLEX(sin))
+SINTER_REAL_FUNCTION(Sinh, sinh, cosh(x), SINTER_WIDE_ON_GPU SINTER_COMPLEX(sinh))
+SINTER_REAL_FUNCTION(Sqrt, sqrt, reciprocal(y * 2), SINTER_DRAW_FROM(0.05, 5) SINTER_COMPLEX(sqrt))
+SINTER_REAL_FUNCTION(Tan, tan, square(y) + 1, SINTER_WIDE_ON_GPU SINTER_DRAW_FROM(-1.4, 1.4) SINTER_COMPLEX(tan))
+SINTER_REAL_FUNCTION(Tanh, tanh, 1 - square(y), SINTER_COMPLEX(tanh))
 
 #undef SINTER_REAL_FUNCTION
+#undef SINTER_COMPLEX
 #undef SINTER_DRAW_FROM
 
 // Rounding: integers are their own result, so the op itself takes floats only. Flat almost everywhere.
@@ -78,7 +82,7 @@ struct Rounding : Pointwise<Self> {
 
 template <class T>
 Tensor rounded(const TensorArg& x) {
-  return is_floating(x.dtype()) ? call<T>({x}) : clone(x);
+  return is_differentiable(x.dtype()) ? call<T>({x}) : clone(x);
 }
 
 struct Ceil : Rounding<Ceil> {
@@ -104,6 +108,10 @@ struct Abs : Pointwise<Abs> {
   static TensorList grad(const GradCall& c) {
     return c.each([&] { return c.grad() * sign(c[0]); });
   }
+  static TensorList on_complex(const ComplexCall& c) {
+    const Parts x = c.parts(0);
+    return {modulus(x.re, x.im)};
+  }
 };
 
 struct Neg : Pointwise<Neg> {
@@ -116,6 +124,7 @@ struct Neg : Pointwise<Neg> {
   static TensorList grad(const GradCall& c) {
     return c.each([&] { return -c.grad(); });
   }
+  static constexpr auto on_complex = by_parts<>;
 };
 
 struct Sign : Pointwise<Sign> {
@@ -124,6 +133,7 @@ struct Sign : Pointwise<Sign> {
   static TensorList grad(const GradCall& c) {
     return c.each([&] { return zeros_like(c.grad()); });
   }
+  static constexpr auto on_complex = complex_math::of_one<complex_math::sign>;
 };
 
 struct Square : Pointwise<Square> {
@@ -136,6 +146,7 @@ struct Square : Pointwise<Square> {
   static TensorList grad(const GradCall& c) {
     return c.each([&] { return c.grad() * (c[0] * 2); });
   }
+  static constexpr auto on_complex = complex_math::of_one<complex_math::square>;
 };
 
 struct LogicalNot : Pointwise<LogicalNot> {
@@ -143,6 +154,7 @@ struct LogicalNot : Pointwise<LogicalNot> {
   static constexpr Typing typing = Typing::kBool;
   SINTER_BODY((x), logical_not(x))
   static constexpr NotDifferentiable grad{"a truth value has no slope"};
+  static TensorList on_complex(const ComplexCall& c) { return {logical_not(complex_math::truth(c.parts(0)))}; }
 };
 
 struct BitwiseNot : Pointwise<BitwiseNot> {
@@ -158,18 +170,30 @@ struct IsNan : Pointwise<IsNan> {
   static constexpr Typing typing = Typing::kCompare;
   SINTER_BODY((x), ne(x, x))
   static constexpr NotDifferentiable grad{"a truth value has no slope"};
+  static TensorList on_complex(const ComplexCall& c) {
+    const Parts x = c.parts(0);
+    return {isnan(x.re) | isnan(x.im)};
+  }
 };
 struct IsInf : Pointwise<IsInf> {
   static constexpr auto name = "isinf";
   static constexpr Typing typing = Typing::kCompare;
   SINTER_BODY((x), logical_and(eq(x, x), ne(x - x, x - x)))
   static constexpr NotDifferentiable grad{"a truth value has no slope"};
+  static TensorList on_complex(const ComplexCall& c) {
+    const Parts x = c.parts(0);
+    return {isinf(x.re) | isinf(x.im)};
+  }
 };
 struct IsFinite : Pointwise<IsFinite> {
   static constexpr auto name = "isfinite";
   static constexpr Typing typing = Typing::kCompare;
   SINTER_BODY((x), eq(x - x, x - x))
   static constexpr NotDifferentiable grad{"a truth value has no slope"};
+  static TensorList on_complex(const ComplexCall& c) {
+    const Parts x = c.parts(0);
+    return {isfinite(x.re) & isfinite(x.im)};
+  }
 };
 
 struct ToCopyAttrs {
@@ -185,6 +209,14 @@ struct ToCopy : Pointwise<ToCopy> {
   static TensorList grad(const GradCall& c) {
     return c.each([&] { return to(c.grad(), c[0].dtype()); });
   }
+  // A real number drops the imaginary part; a truth value does not.
+  static TensorList on_complex(const ComplexCall& c) {
+    const DType dtype = c.as<ToCopyAttrs>().dtype, part = real_dtype(dtype);
+    if (dtype == kBool) return {complex_math::truth(c.parts(0))};
+    if (!is_complex(dtype)) return {to(real(c[0]), dtype)};
+    if (!c.is_complex(0)) return {joined(to(c[0], part), 0.0)};
+    return {look_at_pairs(to(view_as_real(c[0]), part))};
+  }
 };
 
 struct Clone : Pointwise<Clone> {
@@ -193,6 +225,7 @@ struct Clone : Pointwise<Clone> {
   static TensorList grad(const GradCall& c) {
     return c.each([&] { return c.grad(); });
   }
+  static constexpr auto on_complex = by_parts<>;
 };
 
 }  // namespace
@@ -217,6 +250,7 @@ Tensor isfinite(const TensorArg& x) { return call<IsFinite>({x}); }
 Tensor to(const TensorArg& x, DType dtype) {
   UserPosition here(x.where());
   if (!x.is_scalar() && x.dtype() == dtype) return x.tensor();
+  if (is_complex(dtype)) return call_on_complex(op_of<ToCopy>, {&x, 1}, ToCopyAttrs{dtype})[0];
   return call<ToCopy>({x}, ToCopyAttrs{dtype});
 }
 

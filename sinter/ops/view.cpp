@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "sinter/ops/attributes.h"
+#include "sinter/ops/complex_call.h"
 #include "sinter/ops/define.h"
 #include "sinter/ops/dims.h"
 #include "sinter/ops/registry.h"
@@ -43,6 +44,7 @@ struct Alias : View {
   static TensorList grad(const GradCall& c) {
     return c.each([&] { return c.grad(); });
   }
+  static constexpr auto on_complex = by_parts<>;
   SINTER_SAMPLES("x[2, 3] |", "x[] |", "x[0, 4] |")
 };
 
@@ -69,6 +71,7 @@ struct Permute : View {
     for (size_t j = 0; j < dims.size(); ++j) inverse[size_t(dims[j])] = int64_t(j);
     return c.each([&] { return permute(c.grad(), inverse); });
   }
+  static constexpr auto on_complex = by_parts<>;
   SINTER_SAMPLES("x[2, 3] | dims=[1, 0]", "x[2, 3, 17] | dims=[2, 0, 1]", "x[2, 1, 3, 4] | dims=[0, -1, 1, 2]", "x[] |",
                  "x[0, 3] | dims=[1, 0]")
 };
@@ -103,6 +106,7 @@ struct Expand : View {
   static TensorList grad(const GradCall& c) {
     return c.each([&] { return sum_to_size(c.grad(), c[0].sizes()); });
   }
+  static constexpr auto on_complex = by_parts<>;
   SINTER_SAMPLES("x[3, 1] | size=[3, 4]", "x[3] | size=[2, 17, 3]", "x[1, 5] | size=[4, -1]", "x[] | size=[2, 2]",
                  "x[2, 1] | size=[2, 0]")
 };
@@ -139,6 +143,7 @@ struct Squeeze : View {
   static TensorList grad(const GradCall& c) {
     return c.each([&] { return reshape(c.grad(), c[0].sizes()); });
   }
+  static constexpr auto on_complex = by_parts<>;
   SINTER_SAMPLES("x[1, 3, 1] | dims=[0, 2]", "x[1, 3, 1] | dims=[-1]", "x[2, 3] | dims=[1]", "x[1] | dims=[0]",
                  "x[] | dims=[0]")
 };
@@ -154,6 +159,7 @@ struct Unsqueeze : View {
   static TensorList grad(const GradCall& c) {
     return c.each([&] { return squeeze(c.grad(), wrap_dim("unsqueeze", c.as<UnsqueezeAttrs>().dim, c[0].dim() + 1)); });
   }
+  static constexpr auto on_complex = by_parts<>;
   SINTER_SAMPLES("x[2, 3] | dim=1", "x[2, 3] | dim=-1", "x[] | dim=0", "x[0] | dim=0")
 };
 

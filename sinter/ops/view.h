@@ -52,6 +52,13 @@ Tensor broadcast_to(const TensorArg& x, const Shape& shape);
 // The gradient of a broadcast: sums over the dimensions that `shape` lacks or has as 1.
 Tensor sum_to_size(const TensorArg& x, const Shape& shape);
 
+// A complex tensor as real numbers, the two parts along a new last dimension of size 2; and back, where the parts lie side by side.
+Tensor view_as_real(const TensorArg& x);
+Tensor view_as_complex(const TensorArg& x);
+// The real part, of a real tensor itself; and the imaginary part. Looks at the same memory.
+Tensor real(const TensorArg& x);
+Tensor imag(const TensorArg& x);
+
 // Without the dimensions of size 1: all of them, or those named.
 Tensor squeeze(const TensorArg& x);
 Tensor squeeze(const TensorArg& x, int64_t dim);

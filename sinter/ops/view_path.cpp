@@ -8,6 +8,11 @@ namespace sinter {
 ViewPath ViewPath::then(const Op& op, const Attrs& attrs) const {
   SINTER_INTERNAL_ASSERT(op.kind == OpKind::kView, "{} is no view", op.name);
   ViewPath out = *this;
+  // A look at pairs as complex numbers, and back at their pairs, is where it was.
+  if (op.sees_complex && !steps.empty() && steps.back().op->sees_complex) {
+    out.steps.pop_back();
+    return out;
+  }
   out.steps.push_back({&op, attrs});
   return out;
 }

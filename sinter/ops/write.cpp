@@ -1,5 +1,6 @@
 // The op `write`: a base with the elements at the end of a path of views replaced.
 #include "sinter/graph/interpreter.h"
+#include "sinter/ops/complex_call.h"
 #include "sinter/ops/creation.h"
 #include "sinter/ops/define.h"
 #include "sinter/ops/view.h"
@@ -83,6 +84,16 @@ struct Write : Opaque {
                   [&] { return read_at(path, c.grad().contiguous()); });
   }
 
+  // Between pairs: a path from a complex base begins at its pairs, and one to a complex place ends where they are looked at so.
+  static TensorList on_complex(const ComplexCall& c) {
+    auto path = c.as<WriteAttrs>().path;
+    Tensor base = c[0].tensor(), value = c[1].tensor();
+    if (is_complex(base.dtype())) path.steps.erase(path.steps.begin());
+    if (is_complex(value.dtype())) path.steps.pop_back();
+    auto pairs = [](const Tensor& t) { return is_complex(t.dtype()) ? view_as_real(t) : t; };
+    Tensor out = write(pairs(base), pairs(value), path);
+    return {is_complex(base.dtype()) ? look_at_pairs(out) : out};
+  }
   SINTER_SAMPLES("x[4, 5], x[5] | path=[slice{start=1}, select{index=2}]",
                  "x[3, 20], x[20, 3] | path=[permute{dims=[1, 0]}]",
                  "x[2, 6], x[2, 3] | path=[slice{dim=1, start=1, step=2}]", "x[4, 4], x[4] | path=[diagonal]",

@@ -1,5 +1,6 @@
 #include "sinter/passes/simplify.h"
 
+#include "sinter/graph/nodes.h"
 #include "sinter/ops/attributes.h"
 #include "sinter/ops/define.h"
 #include "sinter/ops/dims.h"
@@ -113,6 +114,37 @@ Value sum_of_one(const RuleCall& call) {
   return attrs.keepdim ? out : call.context.add(ops.view, {out}, ViewAttrs{call.type().shape}).result();
 }
 
+// One of the pieces of a cat, or a part of one, is read where it was: complex numbers are joined and taken apart again.
+Value select_of_cat(const RuleCall& call) {
+  auto& ops = known_ops();
+  if (call.node.op != &ops.select || call.inputs[0].node->op != &ops.cat) return {};
+  const Node& cat = *call.inputs[0].node;
+  auto attrs = call.node.attrs.as<SelectAttrs>();
+  const int64_t rank = cat.types[0].rank();
+  attrs.dim = wrap_dim("select", attrs.dim, rank);
+  if (attrs.dim != wrap_dim("cat", cat.attrs.as<CatAttrs>().dim, rank) || !attrs.index.is_number()) return {};
+  const Dim& whole = cat.types[0].shape[size_t(attrs.dim)];
+  if (!whole.is_number()) return {};
+  if (attrs.index.number() < 0) attrs.index = attrs.index + whole;
+  for (auto& piece : cat.inputs) {
+    const Dim& size = piece.type().shape[size_t(attrs.dim)];
+    if (!size.is_number()) return {};
+    if (attrs.index.number() < size.number()) return call.context.add(ops.select, {piece}, attrs).result();
+    attrs.index = attrs.index - size;
+  }
+  return {};
+}
+
+// The only position of a dimension.
+Value select_of_one(const RuleCall& call) {
+  auto& ops = known_ops();
+  if (call.node.op != &ops.select) return {};
+  const Shape& shape = call.inputs[0].type().shape;
+  const int64_t dim = wrap_dim("select", call.node.attrs.as<SelectAttrs>().dim, int64_t(shape.size()));
+  if (!shape[size_t(dim)].same_as(1)) return {};
+  return call.context.add(ops.view, {call.inputs[0]}, ViewAttrs{call.type().shape}).result();
+}
+
 std::vector<Rule> make_rules() {
   auto& ops = known_ops();
   const Pattern x = Pattern::any(0), y = Pattern::any(1), c = Pattern::any(2);
@@ -154,6 +186,9 @@ std::vector<Rule> make_rules() {
       rule("repeat once", apply(ops.repeat, x), x),
       rule("cat of one", apply(ops.cat, x), x),
 
+      {"view_as_real(view_as_complex(x))", [](const RuleCall& call) { return undone_look(*call.node.op, call.inputs).value_or(Value()); }},
+      {"select(cat(x, y))", select_of_cat},
+      {"select of the only one", select_of_one},
       {"permute(permute(x))", merge_permutes},
       {"view(view(x))", merge_reshapes},
       {"expand(expand(x))", merge_expands},

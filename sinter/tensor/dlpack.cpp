@@ -17,6 +17,7 @@ DLDataType to_type(DType d) {
   if (d == kBool) return {kDLBool, bits, 1};
   if (d == kUInt8) return {kDLUInt, bits, 1};
   if (d == kBFloat16) return {kDLBfloat, bits, 1};
+  if (is_complex(d)) return {kDLComplex, bits, 1};
   return {is_floating(d) ? kDLFloat : kDLInt, bits, 1};
 }
 

@@ -11,7 +11,7 @@ namespace sinter SINTER_API {
 namespace dlpack {
 
 enum DeviceCode : int32_t { kDLCPU = 1, kDLCUDA = 2, kDLROCM = 10 };
-enum TypeCode : uint8_t { kDLInt = 0, kDLUInt = 1, kDLFloat = 2, kDLBfloat = 4, kDLBool = 6 };
+enum TypeCode : uint8_t { kDLInt = 0, kDLUInt = 1, kDLFloat = 2, kDLBfloat = 4, kDLComplex = 5, kDLBool = 6 };
 
 struct DLDevice {
   int32_t device_type;

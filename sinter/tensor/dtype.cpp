@@ -10,11 +10,13 @@ namespace sinter {
 
 namespace {
 
-constexpr std::string_view kNames[kDTypeCount] = {"bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"};
+constexpr std::string_view kNames[kDTypeCount] = {"bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64",
+                                                "c64", "c128"};
 
 }  // namespace
 
-finfo::finfo(DType dtype) : bits(int(8 * item_size(dtype))) {
+finfo::finfo(DType given) : bits(int(8 * item_size(real_dtype(given)))) {
+  const DType dtype = real_dtype(given);
   check(is_floating(dtype), "finfo: {} is no floating dtype; iinfo() tells of integers", dtype);
   // Bits of the fraction, the largest exponent, and decimal digits that survive.
   int fraction = dtype == kFloat16 ? 10 : dtype == kBFloat16 ? 7 : dtype == kFloat32 ? 23 : 52;
@@ -38,7 +40,12 @@ DType promote_types(DType a, DType b) {
   if (a > b) std::swap(a, b);
   if (a == kFloat16 && b == kBFloat16) return kFloat32;
   if (a == kUInt8 && b == kInt8) return kInt16;
+  if (a == kFloat64 && is_complex(b)) return kComplex128;
   return b;
+}
+
+void fail_complex_element(DType d) {
+  SINTER_INTERNAL_ASSERT(false, "elements of {} are taken by their bytes or as pairs of real ones", d);
 }
 
 std::string_view dtype_name(DType d) { return kNames[int(d)]; }

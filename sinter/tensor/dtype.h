@@ -1,5 +1,6 @@
 #pragma once
 // Element types, their properties, and PyTorch's promotion rules between them.
+#include <concepts>
 #include <cstdint>
 #include <iosfwd>
 #include <optional>
@@ -11,25 +12,37 @@
 namespace sinter SINTER_API {
 
 // Ordered so that promotion inside a category is a maximum.
-enum class DType : uint8_t { kBool, kUInt8, kInt8, kInt16, kInt32, kInt64, kFloat16, kBFloat16, kFloat32, kFloat64 };
+enum class DType : uint8_t {
+  kBool, kUInt8, kInt8, kInt16, kInt32, kInt64, kFloat16, kBFloat16, kFloat32, kFloat64, kComplex64, kComplex128
+};
 
-inline constexpr int kDTypeCount = 10;
+inline constexpr int kDTypeCount = 12;
+inline constexpr int kRealDTypeCount = 10;  // they come first: what kernels compute with
 
 inline constexpr DType kBool = DType::kBool, kUInt8 = DType::kUInt8, kInt8 = DType::kInt8, kInt16 = DType::kInt16,
                        kInt32 = DType::kInt32, kInt64 = DType::kInt64, kFloat16 = DType::kFloat16,
-                       kBFloat16 = DType::kBFloat16, kFloat32 = DType::kFloat32, kFloat64 = DType::kFloat64;
+                       kBFloat16 = DType::kBFloat16, kFloat32 = DType::kFloat32, kFloat64 = DType::kFloat64,
+                       kComplex64 = DType::kComplex64, kComplex128 = DType::kComplex128;
 // LibTorch's other spellings.
 inline constexpr DType kByte = kUInt8, kChar = kInt8, kShort = kInt16, kInt = kInt32, kLong = kInt64, kHalf = kFloat16,
-                       kFloat = kFloat32, kDouble = kFloat64;
+                       kFloat = kFloat32, kDouble = kFloat64, kComplexFloat = kComplex64, kComplexDouble = kComplex128;
 
 constexpr int64_t item_size(DType d) {
-  constexpr int64_t kSizes[] = {1, 1, 1, 2, 4, 8, 2, 2, 4, 8};
+  constexpr int64_t kSizes[] = {1, 1, 1, 2, 4, 8, 2, 2, 4, 8, 8, 16};
   return kSizes[int(d)];
 }
-constexpr bool is_floating(DType d) { return d >= DType::kFloat16; }
+constexpr bool is_floating(DType d) { return d >= DType::kFloat16 && d <= DType::kFloat64; }
+// A pair of floating numbers, the real part first.
+constexpr bool is_complex(DType d) { return d >= DType::kComplex64; }
+// Gradients are of floating and complex tensors.
+constexpr bool is_differentiable(DType d) { return is_floating(d) || is_complex(d); }
 constexpr bool is_integral(DType d) { return d >= DType::kUInt8 && d <= DType::kInt64; }
 
-// What a floating dtype can tell apart: finfo(kFloat).eps. `tiny` is the smallest normal number.
+// What the parts of a complex number are of, another dtype itself; and the complex dtype that holds a floating one.
+constexpr DType real_dtype(DType d) { return d == kComplex64 ? kFloat32 : d == kComplex128 ? kFloat64 : d; }
+constexpr DType complex_dtype(DType d) { return d == kFloat64 || d == kComplex128 ? kComplex128 : kComplex64; }
+
+// What a floating dtype, or the parts of a complex one, can tell apart: finfo(kFloat).eps. `tiny` is the smallest normal number.
 struct finfo {
   explicit finfo(DType dtype);
   int bits;
@@ -77,9 +90,18 @@ struct Half {
   operator float() const { return float16_to_float(bits); }
 };
 
+// std::complex<float>, std::complex<double> and types made like them, without their header.
+template <class T>
+concept ComplexNumber = (sizeof(T) == 8 || sizeof(T) == 16) && requires(const T& z) {
+  { z.real() } -> std::floating_point;
+  { z.imag() } -> std::floating_point;
+};
+
 // dtype_of<float> == kFloat32.
 template <class T>
 constexpr DType dtype_of_impl();
+template <ComplexNumber T>
+constexpr DType dtype_of_impl() { return sizeof(T) == 8 ? kComplex64 : kComplex128; }
 template <> constexpr DType dtype_of_impl<bool>() { return kBool; }
 template <> constexpr DType dtype_of_impl<uint8_t>() { return kUInt8; }
 template <> constexpr DType dtype_of_impl<int8_t>() { return kInt8; }
@@ -94,7 +116,9 @@ template <> constexpr DType dtype_of_impl<double>() { return kFloat64; }
 template <class T>
 inline constexpr DType dtype_of = dtype_of_impl<T>();
 
-// Calls f with a value of the element's host type: visit_dtype(d, [&](auto zero) { using T = decltype(zero); … }).
+[[noreturn]] void fail_complex_element(DType d);
+
+// Calls f with a value of the element's host type, of a real dtype: visit_dtype(d, [&](auto zero) { using T = decltype(zero); … }).
 template <class F>
 decltype(auto) visit_dtype(DType d, F&& f) {
   switch (d) {
@@ -108,6 +132,8 @@ decltype(auto) visit_dtype(DType d, F&& f) {
     case DType::kBFloat16: return f(BFloat16{});
     case DType::kFloat32: return f(float{});
     case DType::kFloat64: break;
+    case DType::kComplex64:
+    case DType::kComplex128: fail_complex_element(d);
   }
   return f(double{});
 }

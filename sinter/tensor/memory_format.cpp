@@ -1,6 +1,7 @@
 #include "sinter/tensor/memory_format.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "sinter/base/error.h"
@@ -152,8 +153,10 @@ void copy_packed(const Tensor& tensor, void* out) {
       return copy(uint16_t{});
     case 4:
       return copy(uint32_t{});
-    default:
+    case 8:
       return copy(uint64_t{});
+    default:
+      return copy(std::array<uint64_t, 2>{});
   }
 }
 

@@ -25,10 +25,10 @@ std::string printf_double(const char* pattern, int precision, double value) {
   return std::string(buffer, size_t(std::snprintf(buffer, sizeof buffer, pattern, precision, value)));
 }
 
-// How every element of a tensor is written: its notation and its width.
-class ElementFormat {
+// How every element of a tensor of real numbers is written: its notation and its width.
+class RealFormat {
  public:
-  ElementFormat(const TensorImpl& impl, const void* data, const PrintOptions& options, bool summarize)
+  RealFormat(const TensorImpl& impl, const void* data, const PrintOptions& options, bool summarize)
       : data_(data), dtype_(impl.dtype), precision_(options.precision) {
     if (is_floating(dtype_)) choose_notation(impl, options, summarize);
     for_shown(impl, 0, 0, options.edge_items, summarize, [&](int64_t offset) {
@@ -90,6 +90,34 @@ class ElementFormat {
   int64_t width_ = 1;
 };
 
+// Of a tensor of complex numbers: 1.0000+2.0000j, each part as in a tensor of that part alone.
+class ComplexFormat {
+ public:
+  ComplexFormat(const TensorImpl& impl, const void* data, const PrintOptions& options, bool summarize)
+      : real_(part_of(impl), data, options, summarize),
+        imaginary_(part_of(impl), static_cast<const char*>(data) + item_size(impl.dtype) / 2, options, summarize) {}
+
+  int64_t width() const { return real_.width() + imaginary_.width() + 1; }
+
+  std::string padded(int64_t offset) const {
+    std::string imaginary = imaginary_.padded(2 * offset);
+    imaginary.erase(0, imaginary.find_first_not_of(' '));
+    return real_.padded(2 * offset) + (imaginary[0] == '-' ? "" : "+") + imaginary + "j";
+  }
+
+ private:
+  static TensorImpl part_of(const TensorImpl& impl) {
+    TensorImpl part;
+    part.dtype = real_dtype(impl.dtype);
+    part.sizes = impl.sizes;
+    for (int64_t stride : impl.strides) part.strides.push_back(2 * stride);
+    return part;
+  }
+
+  RealFormat real_, imaginary_;
+};
+
+template <class ElementFormat>
 struct Printer {
   const TensorImpl& impl;
   const PrintOptions& options;
@@ -177,9 +205,12 @@ std::string to_string(const Tensor& tensor, const PrintOptions& options) {
     return out + ")";
   }
   bool summarize = impl.numel > options.threshold;
-  ElementFormat element(impl, tensor.data_ptr(), options, summarize);
-  out += Printer{impl, options, element, summarize}.values(0, 0, indent);
-  if (summarize || (impl.dtype != kFloat32 && impl.dtype != kInt64 && impl.dtype != kBool)) {
+  auto values_by = [&]<class ElementFormat>() {
+    ElementFormat element(impl, tensor.data_ptr(), options, summarize);
+    return Printer<ElementFormat>{impl, options, element, summarize}.values(0, 0, indent);
+  };
+  out += is_complex(impl.dtype) ? values_by.template operator()<ComplexFormat>() : values_by.template operator()<RealFormat>();
+  if (summarize || (impl.dtype != kFloat32 && impl.dtype != kInt64 && impl.dtype != kBool && impl.dtype != kComplex64)) {
     suffix(dtype);
     if (!impl.sizes.empty()) suffix("shape=" + to_string(impl.sizes));
   }

@@ -1,7 +1,9 @@
 #include "sinter/tensor/scalar.h"
 
+#include <complex>
 #include <ostream>
 
+#include "sinter/base/error.h"
 #include "sinter/base/format.h"
 
 namespace sinter {
@@ -20,9 +22,21 @@ Scalar combine_numbers(std::string_view op, T a, T b) {
   return a == b;
 }
 
+using Complex = std::complex<double>;
+
+Scalar combine_complex(std::string_view op, const Complex& a, const Complex& b) {
+  if (op == "+") return a + b;
+  if (op == "-") return a - b;
+  if (op == "*") return a * b;
+  if (op == "/") return a / b;
+  check(op == "==", "{}: complex numbers have no order", op);
+  return a == b;
+}
+
 }  // namespace
 
 Scalar combine(const char* op, const Scalar& a, const Scalar& b) {
+  if (a.is_complex() || b.is_complex()) return combine_complex(op, a.to<Complex>(), b.to<Complex>());
   if (a.is_lazy()) return a.lazy()->combine(op, b, false);
   if (b.is_lazy()) return b.lazy()->combine(op, a, true);
   if (std::string_view(op) == "/") return a.to_double() / b.to_double();
@@ -32,8 +46,14 @@ Scalar combine(const char* op, const Scalar& a, const Scalar& b) {
 
 }  // namespace detail
 
+double Scalar::without_imaginary() const {
+  check(imaginary_ == 0, "the complex number {} is not a real one: take its real() or imag()", to_string(*this));
+  return float_;
+}
+
 std::string to_string(const Scalar& s) {
   if (s.is_lazy()) return to_string(s.lazy()->shown());
+  if (s.is_complex()) return format("({}, {})", to_string(Scalar(s.real())), to_string(Scalar(s.imag())));
   if (s.dtype() == kBool) return s.to_bool() ? "true" : "false";
   if (s.dtype() == kInt64) return std::to_string(s.to_int());
   std::string text = double_to_string(s.to_double());

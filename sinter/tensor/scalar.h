@@ -2,6 +2,7 @@
 // A number that is not a tensor: the 2 of `x * 2`. Its kind takes part in promotion, its width does not. What `item()`
 // gives under capture is lazy: comparing it asks the program a yes-or-no question, arithmetic stays lazy, fed back into an
 // op it is a tensor of one element, and only a conversion to a C++ number asks for the value.
+#include <bit>
 #include <concepts>
 #include <cstdint>
 #include <iosfwd>
@@ -37,15 +38,28 @@ class Scalar {
   Scalar(T v) : dtype_(kFloat64), float_(double(v)) {}
   template <std::integral T>
   Scalar(T v) : dtype_(std::same_as<T, bool> ? kBool : kInt64), int_(int64_t(v)) {}
+  template <ComplexNumber T>
+  Scalar(const T& v) : dtype_(kComplex128), float_(double(v.real())), imaginary_(double(v.imag())) {}
   // `dtype` is kFloat64, kInt64 or kBool: what the value will be.
   Scalar(IntrusivePtr<LazyNumber> lazy, DType dtype) : dtype_(dtype), int_(0), lazy_(std::move(lazy)) {}
 
-  // kFloat64, kInt64 or kBool.
+  // kComplex128, kFloat64, kInt64 or kBool.
   DType dtype() const { return dtype_; }
   bool is_floating() const { return dtype_ == kFloat64; }
-  double to_double() const { return lazy_ ? known().to_double() : is_floating() ? float_ : double(int_); }
-  int64_t to_int() const { return lazy_ ? known().to_int() : is_floating() ? int64_t(float_) : int_; }
-  bool to_bool() const { return lazy_ ? lazy_->truth() : is_floating() ? float_ != 0 : int_ != 0; }
+  bool is_complex() const { return dtype_ == kComplex128; }
+  // An Error where the number has an imaginary part.
+  double to_double() const {
+    return lazy_ ? known().to_double() : is_floating() ? float_ : is_complex() ? without_imaginary() : double(int_);
+  }
+  int64_t to_int() const {
+    return lazy_ ? known().to_int() : is_floating() ? int64_t(float_) : is_complex() ? int64_t(without_imaginary()) : int_;
+  }
+  bool to_bool() const {
+    return lazy_ ? lazy_->truth() : is_floating() ? float_ != 0 : is_complex() ? float_ != 0 || imaginary_ != 0 : int_ != 0;
+  }
+  // The parts of any number.
+  double real() const { return is_complex() ? float_ : to_double(); }
+  double imag() const { return imaginary_; }
   // LibTorch's spellings: x.item().to<float>(), x.item().toDouble().
   template <class T>
   T to() const {
@@ -53,6 +67,8 @@ class Scalar {
       return to_bool();
     else if constexpr (std::integral<T>)
       return T(to_int());
+    else if constexpr (ComplexNumber<T>)
+      return T(typename T::value_type(real()), typename T::value_type(imag()));
     else
       return T(to_double());
   }
@@ -62,6 +78,7 @@ class Scalar {
   int toInt() const { return int(to_int()); }
   bool toBool() const { return to_bool(); }
   bool isFloatingPoint() const { return is_floating(); }
+  bool isComplex() const { return is_complex(); }
   bool isIntegral(bool include_bool) const { return dtype_ == kInt64 || (include_bool && isBoolean()); }
   bool isBoolean() const { return dtype_ == kBool; }
   DType type() const { return dtype_; }
@@ -71,17 +88,20 @@ class Scalar {
 
   // Equal kinds and equal bits (so that NaN equals itself: this is identity, for caches and hash-consing).
   bool operator==(const Scalar& other) const {
-    return dtype_ == other.dtype_ && int_ == other.int_ && lazy_ == other.lazy_;
+    return dtype_ == other.dtype_ && int_ == other.int_ && lazy_ == other.lazy_ &&
+           std::bit_cast<int64_t>(imaginary_) == std::bit_cast<int64_t>(other.imaginary_);
   }
 
  private:
   Scalar known() const { return lazy_->value(); }
+  double without_imaginary() const;
 
   DType dtype_;
   union {
     double float_;
     int64_t int_;
   };
+  double imaginary_ = 0;
   IntrusivePtr<LazyNumber> lazy_;
 };
 
@@ -89,7 +109,7 @@ class Scalar {
 namespace detail {
 Scalar combine(const char* op, const Scalar& a, const Scalar& b);
 template <class T>
-concept PlainNumber = std::integral<T> || std::floating_point<T>;
+concept PlainNumber = std::integral<T> || std::floating_point<T> || ComplexNumber<T>;
 }  // namespace detail
 
 #define SINTER_SCALAR_OPERATOR(op, text, result)                                                                      \
@@ -126,7 +146,7 @@ inline bool operator==(const Scalar& a, T b) { return bool(detail::combine("==",
 #undef SINTER_SCALAR_PAIR
 #undef SINTER_SCALAR_OPERATOR
 
-// "2", "2.0", "true": the kind can be read back from the text.
+// "2", "2.0", "true": the kind can be read back from the text; "(1.0, 2.0)" of a complex number.
 std::string to_string(const Scalar& s);
 std::ostream& operator<<(std::ostream& out, const Scalar& s);
 

@@ -1,6 +1,7 @@
 #include "sinter/tensor/tensor.h"
 
 #include <algorithm>
+#include <complex>
 #include <cstring>
 
 #include "sinter/base/error.h"
@@ -39,8 +40,8 @@ void apply_options(const char* op, TensorImpl& impl, const TensorOptions& option
   impl.dtype = options.dtype_;
   impl.device = options.device_;
   if (options.requires_grad_) {
-    check(is_floating(impl.dtype), "{}: a tensor of {} cannot require a gradient; only floating-point tensors can", op,
-          impl.dtype);
+    check(is_differentiable(impl.dtype),
+          "{}: a tensor of {} cannot require a gradient; only floating-point and complex tensors can", op, impl.dtype);
     impl.requires_grad = true;
   }
 }
@@ -110,12 +111,29 @@ Tensor made(Tensor tensor) {
   return tracer ? tracer->constant(tensor) : tensor;
 }
 
-// A value of the host type T from one of the host type U; the half types go through float.
+// Calls f with a value of the element's host type, also of a complex one.
+template <class F>
+decltype(auto) visit_element(DType d, F&& f) {
+  if (d == kComplex64) return f(std::complex<float>());
+  if (d == kComplex128) return f(std::complex<double>());
+  return visit_dtype(d, std::forward<F>(f));
+}
+
+// A value of the host type T from one of the host type U; the half types go through float, and a complex number without an
+// imaginary part may become a real one.
 template <class T, class U>
 T convert(U value) {
   constexpr bool kFromHalf = std::is_same_v<U, Half> || std::is_same_v<U, BFloat16>;
   if constexpr (std::is_same_v<T, U>)
     return value;
+  else if constexpr (ComplexNumber<U> && ComplexNumber<T>)
+    return T(value);
+  else if constexpr (ComplexNumber<U> && std::is_same_v<T, bool>)
+    return value != U(0);
+  else if constexpr (ComplexNumber<U>)
+    return convert<T>(Scalar(value).to_double());
+  else if constexpr (ComplexNumber<T>)
+    return T(convert<typename T::value_type>(value));
   else if constexpr (kFromHalf)
     return convert<T>(float(value));
   else if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>)
@@ -222,16 +240,20 @@ Scalar Tensor::item(Where where) const {
   if (auto* tracer = Tracer::current()) {
     check(numel() == 1, "item: the tensor of shape {} has {} elements; item() reads a tensor of exactly one", sizes(),
           numel());
+    if (is_complex()) {
+      Tensor parts = view_as_real().reshape({2});
+      return Scalar(std::complex<double>(parts[0].item().to_double(), parts[1].item().to_double()));
+    }
     return tracer->item(*this);
   }
   auto& body = eager("item", *this);
   check(body.numel == 1, "item: the tensor of shape {} has {} elements; item() reads a tensor of exactly one",
         body.sizes, body.numel);
-  return visit_dtype(body.dtype, [&](auto zero) {
+  return visit_element(body.dtype, [&](auto zero) {
     using T = decltype(zero);
     T value;
     copy_bytes(&value, Device(), data_ptr(), body.device, sizeof value);
-    if constexpr (std::is_class_v<T>)
+    if constexpr (std::is_class_v<T> && !ComplexNumber<T>)
       return Scalar(float(value));
     else
       return Scalar(value);
@@ -248,7 +270,7 @@ std::vector<T> Tensor::to_vector(Where where) const {
   }
   auto& body = eager("to_vector", *this);
   std::vector<T> out(size_t(body.numel));
-  visit_dtype(body.dtype, [&](auto zero) {
+  visit_element(body.dtype, [&](auto zero) {
     using U = decltype(zero);
     if constexpr (std::is_same_v<T, U> && !std::is_same_v<T, bool>) {
       copy_packed(*this, static_cast<std::vector<U>&>(out).data());
@@ -272,6 +294,8 @@ template std::vector<float> Tensor::to_vector(Where) const;
 template std::vector<double> Tensor::to_vector(Where) const;
 template std::vector<Half> Tensor::to_vector(Where) const;
 template std::vector<BFloat16> Tensor::to_vector(Where) const;
+template std::vector<std::complex<float>> Tensor::to_vector(Where) const;
+template std::vector<std::complex<double>> Tensor::to_vector(Where) const;
 
 // --- making eager tensors from memory --------------------------------------------------------------------------------
 
@@ -359,8 +383,9 @@ Tensor from_blob(void* data, const Shape& shape, const TensorOptions& options, s
   apply_options("from_blob", *impl, options);
   check(data || impl->numel == 0, "from_blob: the pointer is null, the shape is {}", shape);
   int64_t item = item_size(impl->dtype);
-  check(uintptr_t(data) % uintptr_t(item) == 0, "from_blob: the pointer is not aligned to the {} bytes of {}", item,
-        impl->dtype);
+  const int64_t alignment = item_size(real_dtype(impl->dtype));
+  check(uintptr_t(data) % uintptr_t(alignment) == 0, "from_blob: the pointer is not aligned to the {} bytes of {}", alignment,
+        real_dtype(impl->dtype));
   impl->buffer = make_intrusive<Buffer>(data, size_t(impl->numel * item), impl->device, std::move(release));
   Tensor blob(std::move(impl));
   if (auto* program = ProgramTracer::current()) program->lends(blob);
@@ -420,7 +445,7 @@ Tensor make_view(const Tensor& base, const IntList& sizes, const IntList& stride
 namespace detail {
 
 Tensor from_literals(const void* values, DType source, const Shape& shape, const TensorOptions& options) {
-  DType standard = source == kInt32 ? kInt64 : source == kFloat64 ? kFloat32 : source;
+  DType standard = source == kInt32 ? kInt64 : source == kFloat64 ? kFloat32 : source == kComplex128 ? kComplex64 : source;
   DType target = options.has_dtype_ ? options.dtype_ : standard;
   Tensor out;
   {
@@ -429,8 +454,8 @@ Tensor from_literals(const void* values, DType source, const Shape& shape, const
   }
   size_t count = size_t(out.impl().numel);
   auto* values_of_out = out.impl().buffer->data();
-  visit_dtype(source, [&](auto from) {
-    visit_dtype(target, [&](auto to) {
+  visit_element(source, [&](auto from) {
+    visit_element(target, [&](auto to) {
       auto* read = static_cast<const decltype(from)*>(values);
       auto* write = static_cast<decltype(to)*>(values_of_out);
       for (size_t i = 0; i < count; ++i) write[i] = convert<decltype(to)>(read[i]);
@@ -460,6 +485,10 @@ Tensor scalar_tensor(const Scalar& value, std::optional<DType> dtype) {
   if (value.dtype() == kFloat64) {
     double v = value.to_double();
     return detail::from_literals(&v, kFloat64, {}, options);
+  }
+  if (value.is_complex()) {
+    auto v = value.to<std::complex<double>>();
+    return detail::from_literals(&v, kComplex128, {}, options);
   }
   if (value.dtype() == kBool) {
     bool v = value.to_bool();

@@ -203,6 +203,7 @@ class Tensor {
   // Of its elements; a view may lie in more memory.
   Dim nbytes(Where where = Where::current()) const { return numel(where) * element_size(where); }
   bool is_floating_point() const { return is_floating(dtype()); }
+  bool is_complex() const { return sinter::is_complex(dtype()); }
   bool is_signed() const { return dtype() != kBool && dtype() != kUInt8; }
   bool is_traced() const { return bool(impl().traced); }
   bool is_cpu() const { return device().is_cpu(); }
@@ -439,7 +440,7 @@ class TensorArg {
     }
   }
   template <class T>
-    requires(std::is_arithmetic_v<T>)
+    requires(std::is_arithmetic_v<T> || ComplexNumber<T>)
   TensorArg(T value, Where where = Where::current()) : scalar_(value), is_scalar_(true), where_(where) {}
   // A symbolic size used as a number becomes a value of the graph.
   TensorArg(const Dim& dim, Where where = Where::current());
@@ -540,7 +541,7 @@ Tensor from_blob(void* data, const Shape& shape, const IntList& strides, const s
 Tensor make_view(const Tensor& base, const IntList& sizes, const IntList& strides, int64_t offset);
 
 namespace detail {
-// Values of the host type of `source`, converted. Without a dtype: i32 literals give i64, f64 literals f32.
+// Values of the host type of `source`, converted. Without a dtype: i32 literals give i64, f64 literals f32, c128 ones c64.
 Tensor from_literals(const void* values, DType source, const Shape& shape, const TensorOptions& options);
 // How many entries the braces of a level have: an Error unless it is what braces of that level had before.
 void note_braces(IntList& sizes, size_t level, size_t count);
@@ -605,12 +606,12 @@ Tensor tensor(std::initializer_list<detail::AnyNumber>, const TensorOptions& = {
   return {};
 }
 template <class T>
-  requires(std::is_arithmetic_v<T> && !std::same_as<T, bool>)
+  requires((std::is_arithmetic_v<T> && !std::same_as<T, bool>) || ComplexNumber<T>)
 Tensor tensor(const std::vector<T>& values, const TensorOptions& options = {}) {
   return detail::from_literals(values.data(), dtype_of<T>, {Dim(values.size())}, options);
 }
 template <class T>
-  requires(std::is_arithmetic_v<T>)
+  requires(std::is_arithmetic_v<T> || ComplexNumber<T>)
 Tensor tensor(T value, const TensorOptions& options = {}) {
   return detail::from_literals(&value, dtype_of<T>, {}, options);
 }

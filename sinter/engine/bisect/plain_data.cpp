@@ -44,6 +44,8 @@ std::string dtype_text(DType dtype) {
     case DType::kInt8: return "kInt8";
     case DType::kUInt8: return "kUInt8";
     case DType::kBool: return "kBool";
+    case DType::kComplex64: return "kComplex64";
+    case DType::kComplex128: return "kComplex128";
   }
   return "kFloat32";
 }

@@ -25,11 +25,14 @@ TensorList execute(const Op& op, std::span<const TensorArg> inputs, const Attrs&
 struct ViewGeometry {
   IntList sizes, strides;
   int64_t offset = 0;
+  DType dtype = kFloat32;
 };
 // Nothing where there is no such view without a copy.
 std::optional<ViewGeometry> find_view(const OpCall& call, const IntList& in_strides);
 // The same; then an Error.
 ViewGeometry view_geometry(const OpCall& call, const IntList& in_strides);
+// The offset of the view from the start of the buffer, in its own elements: a look at pairs has others than its operand.
+int64_t first_element(const ViewGeometry& view, const TensorImpl& of);
 // The strides of a fresh pointwise result of these sizes: as the first operand of full shape, where that is dense. Null
 // stands for a number.
 IntList pointwise_strides(std::span<const TensorImpl* const> operands, const IntList& sizes);

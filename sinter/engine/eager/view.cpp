@@ -41,8 +41,10 @@ class Probe : public ElementBuilder {
 
 std::optional<ViewGeometry> find_view(const OpCall& call, const IntList& in_strides) {
   ViewGeometry out;
-  auto& [sizes, strides, offset] = out;
-  sizes = call.op.infer(call)[0].shape.numbers();
+  auto& [sizes, strides, offset, dtype] = out;
+  Type type = call.op.infer(call)[0];
+  sizes = type.shape.numbers();
+  dtype = type.dtype;
   if (call.op.alias) {
     if (!call.op.alias(call, in_strides, strides, offset)) return std::nullopt;
   } else {
@@ -73,11 +75,20 @@ ViewGeometry view_geometry(const OpCall& call, const IntList& in_strides) {
   return *found;
 }
 
+int64_t first_element(const ViewGeometry& view, const TensorImpl& of) {
+  if (view.dtype == of.dtype) return of.offset + view.offset;
+  const int64_t from = item_size(of.dtype), to = item_size(view.dtype);
+  check(of.offset * from % to == 0, "view: the first element of the tensor of {} does not begin an element of {}: clone() it first",
+        of.dtype, view.dtype);
+  return of.offset * from / to + view.offset;
+}
+
 Tensor run_view(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs) {
   auto types = operand_types(inputs);
   const Tensor& base = inputs[0].tensor();
-  auto [sizes, strides, offset] = view_geometry(OpCall{op, types, attrs}, base.impl().strides);
-  Tensor view = make_view(base, sizes, strides, base.impl().offset + offset);
+  auto geometry = view_geometry(OpCall{op, types, attrs}, base.impl().strides);
+  Tensor view = make_view(base, geometry.sizes, geometry.strides, first_element(geometry, base.impl()));
+  view.impl().dtype = geometry.dtype;
   autograd::note_view(view, base);
   return view;
 }
