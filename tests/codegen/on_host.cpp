@@ -94,7 +94,7 @@ int expect_right_on_host(const Op& op, int lanes, uint64_t one_of) {
     kernels.push_back(one->kernel);
     cases.push_back(std::move(*one));
   };
-  for (int d = 0; d < kDTypeCount; ++d) {
+  for (int d = 0; d < kRealDTypeCount; ++d) {
     const DType dtype = DType(d);
     for (MemoryLayout layout : kAllLayouts) {
       // As in the op table: f32 in every layout, the others in one each.

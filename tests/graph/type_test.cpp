@@ -22,22 +22,26 @@ TEST(Type, RejectsWhatIsNoType) {
   EXPECT_THROW(parse_type(deep), Error);
 }
 
-// torch.result_type of every pair of: a vector of each dtype, a 0-d tensor of each, True, 1, 1.0.
-// ? bool, B u8, b i8, h i16, i i32, l i64, e f16, g bf16, f f32, d f64.
+// torch.result_type of every pair of: a vector of each dtype, a 0-d tensor of each, True, 1, 1.0, 1j.
+// ? bool, B u8, b i8, h i16, i i32, l i64, e f16, g bf16, f f32, d f64, F c64 (for PyTorch's halves too), D c128.
 constexpr const char* kExpected[] = {
-    "?Bbhilegfd?Bbhilegfd?lf", "BBhhilegfdBBBBBBegfdBBf", "bhbhilegfdbbbbbbegfdbbf", "hhhhilegfdhhhhhhegfdhhf",
-    "iiiiilegfdiiiiiiegfdiif", "llllllegfdllllllegfdllf", "eeeeeeeffdeeeeeeeeeeeee", "ggggggfgfdggggggggggggg",
-    "fffffffffdfffffffffffff", "ddddddddddddddddddddddd", "?Bbhilegfd?Bbhilegfd?lf", "BBbhilegfdBBhhilegfdBBf",
-    "bBbhilegfdbhbhilegfdbbf", "hBbhilegfdhhhhilegfdhhf", "iBbhilegfdiiiiilegfdiif", "lBbhilegfdllllllegfdllf",
-    "eeeeeeegfdeeeeeeeffdeee", "ggggggegfdggggggfgfdggg", "ffffffegfdfffffffffdfff", "ddddddegfdddddddddddddd",
-    "?Bbhilegfd?Bbhilegfd?lf", "lBbhilegfdlBbhilegfdllf", "ffffffegfdffffffegfdfff"};
+    "?BbhilegfdFD?BbhilegfdFD?lfF", "BBhhilegfdFDBBBBBBegfdFDBBfF", "bhbhilegfdFDbbbbbbegfdFDbbfF",
+    "hhhhilegfdFDhhhhhhegfdFDhhfF", "iiiiilegfdFDiiiiiiegfdFDiifF", "llllllegfdFDllllllegfdFDllfF",
+    "eeeeeeeffdFDeeeeeeeeeeFFeeeF", "ggggggfgfdFDggggggggggFFgggF", "fffffffffdFDffffffffffFFfffF",
+    "ddddddddddDDddddddddddDDdddD", "FFFFFFFFFDFDFFFFFFFFFFFFFFFF", "DDDDDDDDDDDDDDDDDDDDDDDDDDDD",
+    "?BbhilegfdFD?BbhilegfdFD?lfF", "BBbhilegfdFDBBhhilegfdFDBBfF", "bBbhilegfdFDbhbhilegfdFDbbfF",
+    "hBbhilegfdFDhhhhilegfdFDhhfF", "iBbhilegfdFDiiiiilegfdFDiifF", "lBbhilegfdFDllllllegfdFDllfF",
+    "eeeeeeegfdFDeeeeeeeffdFDeeeF", "ggggggegfdFDggggggfgfdFDgggF", "ffffffegfdFDfffffffffdFDfffF",
+    "ddddddegfdFDddddddddddDDdddD", "FFFFFFFFFDFDFFFFFFFFFDFDFFFF", "DDDDDDFFFDFDDDDDDDDDDDDDDDDD",
+    "?BbhilegfdFD?BbhilegfdFD?lfF", "lBbhilegfdFDlBbhilegfdFDllfF", "ffffffegfdFDffffffegfdFDfffF",
+    "FFFFFFFFFDFDFFFFFFFFFDFDFFFF"};
 
 TEST(Type, PromotesAsPyTorch) {
-  constexpr std::string_view kLetters = "?Bbhilegfd";
+  constexpr std::string_view kLetters = "?BbhilegfdFD";
   std::vector<Type> operands;
   for (int d = 0; d < kDTypeCount; ++d) operands.push_back({.dtype = DType(d), .shape = {2}, .device = {}});
   for (int d = 0; d < kDTypeCount; ++d) operands.push_back({.dtype = DType(d), .shape = {}, .device = {}});
-  for (DType d : {kBool, kInt64, kFloat64}) operands.push_back({.dtype = d, .shape = {}, .device = {}, .weak = true});
+  for (DType d : {kBool, kInt64, kFloat64, kComplex128}) operands.push_back({.dtype = d, .shape = {}, .device = {}, .weak = true});
   for (size_t a = 0; a < operands.size(); ++a)
     for (size_t b = 0; b < operands.size(); ++b) {
       Type pair[] = {operands[a], operands[b]};

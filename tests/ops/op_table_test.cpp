@@ -31,7 +31,7 @@ class OpTable : public ::testing::TestWithParam<const Op*> {};
 TEST_P(OpTable, AgreesWithTheReferee) {
   const Op& op = *GetParam();
   int run = 0, failures = 0;
-  for (int d = 0; d < kDTypeCount; ++d) {
+  for (int d = 0; d < kRealDTypeCount; ++d) {
     DType dtype = DType(d);
     for (MemoryLayout layout : layouts_for(op, dtype)) {
       for (Sample& sample : testing::samples_of(op, dtype)) {

@@ -166,7 +166,7 @@ std::vector<Consumer> make_consumers() {
        }},
       {"reversed", alone_of_rank(1), [](T v, L) { return flip(v, {-1}) * 2; }},
   };
-  for (int d = 0; d < kDTypeCount; ++d)
+  for (int d = 0; d < kRealDTypeCount; ++d)
     all.push_back({format("to_{}", DType(d)), alone, [d](T v, L) { return cast(v, DType(d)); }});
   return all;
 }

@@ -121,7 +121,7 @@ std::vector<const Op*> producers() {
 void run_pairs(const Op& op, const Slice& slice) {
   int before = tally.ran;
   bool has_samples = false;
-  for (int d = 0; d < kDTypeCount; ++d) {
+  for (int d = 0; d < kRealDTypeCount; ++d) {
     DType dtype = DType(d);
     std::optional<std::vector<Sample>> samples;
     for (auto& consumer : consumers()) {
