@@ -161,9 +161,9 @@ int measure(const Options& o, double main_ms) {
     return (mark = now_ms()) - last;
   };
   auto synchronize = [&] {
-    if (device.is_cuda()) runtime::cuda_synchronize(device.index);
+    if (device.is_cuda()) runtime::cuda_synchronize(device.index());
   };
-  if (device.is_cuda()) runtime::cuda_device_info(device.index);
+  if (device.is_cuda()) runtime::cuda_device_info(device.index());
   synchronize();
   const double context = lap();
   auto dtype = parse_dtype(o.dtype);

@@ -92,7 +92,7 @@ struct Training : TrainingModel {
 
   // With autocast the weights and the losses are f32, as in PyTorch.
   Step loss(const Options& o) const {
-    return [logits = logits, device = parse_device(o.device).type, autocast = o.dtype == "autocast"](auto& x, auto& y) {
+    return [logits = logits, device = parse_device(o.device).type(), autocast = o.dtype == "autocast"](auto& x, auto& y) {
       AutocastGuard guard(device, kBFloat16, autocast);
       return cross_entropy(logits(x).to(kFloat32), y);
     };

@@ -47,7 +47,7 @@ SINTER_MODULE(Block);
 struct DrawerImpl : nn::Module {
   nn::Linear in{nullptr}, time1{nullptr}, time2{nullptr}, out{nullptr};
   nn::Embedding digits{nullptr}, places{nullptr};
-  nn::ModuleList<Block> blocks;
+  nn::ModuleListOf<Block> blocks;
   nn::LayerNorm norm{nullptr};
 
   DrawerImpl() {

@@ -35,7 +35,7 @@ SINTER_MODULE(Block);
 
 struct GptImpl : nn::Module {
   nn::Embedding tokens{nullptr}, positions{nullptr};
-  nn::ModuleList<Block> blocks;
+  nn::ModuleListOf<Block> blocks;
   nn::LayerNorm norm{nullptr};
   nn::Linear head{nullptr};
 

@@ -63,6 +63,7 @@ namespace autograd {
 
 using Variable = Tensor;
 using variable_list = TensorList;
+using tensor_list = TensorList;
 
 // Adds the gradients of the outputs to grad() of every leaf they depend on, or of `inputs` alone: in place, unless
 // create_graph, so that a tensor that grad() gave before sees the sum. `grad_outputs` may be left out (or
@@ -90,6 +91,9 @@ class GradFn {
 
   bool defined() const { return bool(edge_); }
   explicit operator bool() const { return defined(); }
+  // LibTorch has a pointer here: y.grad_fn()->name(), y.grad_fn() == nullptr.
+  const GradFn* operator->() const { return this; }
+  bool operator==(std::nullptr_t) const { return !defined(); }
   // "mul", "AccumulateGrad"; and with the line of the forward: "mul (model.cpp:12)".
   std::string name() const;
   std::string text() const;

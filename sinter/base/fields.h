@@ -1,6 +1,10 @@
 #pragma once
 // The members of plain structs, listed once: for attributes of ops and arguments of compiled functions (SINTER_FIELDS), and
-// as options that are set by name (SINTER_OPTION).
+// as options that are set by name (SINTER_OPTION), some of them to LibTorch's words (Word).
+#include <concepts>
+#include <string>
+
+#include "sinter/base/api.h"
 
 // SINTER_FIELDS(hidden, mask) inside a struct lists its fields, in order.
 #define SINTER_FIELDS(...)                                                                               \
@@ -40,3 +44,30 @@
                                                \
  private:                                      \
   type name##_
+
+namespace sinter SINTER_API {
+namespace nn {
+
+// One of LibTorch's words for modes, kBilinear or kMean. It stands for the value of that name in each of these enums.
+template <auto... kMeanings>
+struct Word {
+  template <class E>
+    requires((std::same_as<E, decltype(kMeanings)> || ...))
+  constexpr operator E() const {
+    E meaning{};
+    ((void)[&] {
+      if constexpr (std::same_as<E, decltype(kMeanings)>) meaning = kMeanings;
+    }(), ...);
+    return meaning;
+  }
+};
+
+// A word that also stands for a text.
+template <class W>
+struct TextWord : W {
+  const char* text;
+  operator std::string() const { return text; }
+};
+
+}  // namespace nn
+}  // namespace sinter

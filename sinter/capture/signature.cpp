@@ -22,8 +22,8 @@ int64_t properties(const Tensor& tensor, bool grad_enabled) {
   bool is_leaf = grad_enabled && impl.requires_grad;
   // Into a leaf a backward() inside writes; through a history it goes on.
   bool has_history = grad_enabled && !is_leaf && impl.autograd && autograd::needs_gradient(tensor);
-  return 1 | int64_t(impl.sizes.size()) << 1 | int64_t(impl.dtype) << 8 | int64_t(impl.device.type) << 16 |
-         int64_t(impl.device.index) << 24 | int64_t(is_leaf || has_history) << 40 | int64_t(has_history) << 41 |
+  return 1 | int64_t(impl.sizes.size()) << 1 | int64_t(impl.dtype) << 8 | int64_t(impl.device.type()) << 16 |
+         int64_t(impl.device.index()) << 24 | int64_t(is_leaf || has_history) << 40 | int64_t(has_history) << 41 |
          (is_leaf ? int64_t(autograd::hooks_version(impl) & 0xfffff) << 42 : 0);
 }
 

@@ -111,11 +111,11 @@ int64_t decode_bytes(models::CausalLM& model, int64_t batch, int64_t length) {
 }
 
 int64_t memory_peak(Device device) {
-  return device.is_cpu() ? cpu_memory_stats().peak : runtime::runtime_of(device).memory_peak(device.index);
+  return device.is_cpu() ? cpu_memory_stats().peak : runtime::runtime_of(device).memory_peak(device.index());
 }
 
 void reset_memory_peak(Device device) {
-  device.is_cpu() ? reset_cpu_memory_peak() : runtime::runtime_of(device).reset_memory_peak(device.index);
+  device.is_cpu() ? reset_cpu_memory_peak() : runtime::runtime_of(device).reset_memory_peak(device.index());
 }
 
 BenchRow measure_decoder(const std::shared_ptr<models::CausalLM>& model, const std::string& mode, int64_t batch,

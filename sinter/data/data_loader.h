@@ -33,6 +33,8 @@ struct DataLoaderOptions {
   SINTER_OPTION(int64_t, workers) = 0;
   // Batches that may wait or be under way at once; 0: two for each worker.
   SINTER_OPTION(int64_t, prefetch) = 0;
+  // Batches come in order, whatever is said here.
+  SINTER_OPTION(bool, enforce_ordering) = true;
   // In an order that the seed and the epoch decide.
   SINTER_OPTION(bool, shuffle) = false;
   SINTER_OPTION(uint64_t, seed) = 0;
@@ -156,7 +158,7 @@ class DataLoader {
 
 template <class D>
 std::unique_ptr<DataLoader<D>> make_data_loader(D dataset, const DataLoaderOptions& options = {}) {
-  const int64_t size = dataset.size();
+  const int64_t size = detail::size_of(dataset);
   std::shared_ptr<const Sampler> sampler;
   if (options.shuffle())
     sampler = std::make_shared<RandomSampler>(size);
@@ -170,6 +172,17 @@ template <class D, std::derived_from<Sampler> S>
 std::unique_ptr<DataLoader<D>> make_data_loader(D dataset, S sampler, const DataLoaderOptions& options = {}) {
   return std::make_unique<DataLoader<D>>(std::move(dataset), options, std::make_shared<S>(std::move(sampler)));
 }
+
+// The same by the sampler's type: make_data_loader<samplers::RandomSampler>(dataset, 64).
+template <std::derived_from<Sampler> S, class D>
+std::unique_ptr<DataLoader<D>> make_data_loader(D dataset, const DataLoaderOptions& options = {}) {
+  const int64_t size = detail::size_of(dataset);
+  return make_data_loader(std::move(dataset), S(size), options);
+}
+
+namespace samplers {
+using data::DistributedSampler, data::RandomSampler, data::Sampler, data::SequentialSampler;
+}  // namespace samplers
 
 }  // namespace data
 }  // namespace SINTER_API

@@ -12,6 +12,8 @@
 // makes a batch of a vector of examples; where it has none, examples of tensors are stacked and others stay a vector.
 #include <concepts>
 #include <memory>
+#include <optional>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -32,13 +34,31 @@ class CollateDataset;
 
 namespace detail {
 
+// Datasets as LibTorch has them (datasets::Dataset) may not know their size, and `get` need not be const.
+template <class D>
+int64_t size_of(const D& dataset) {
+  if constexpr (requires { dataset.size().has_value(); }) {
+    check(dataset.size().has_value(), "data: the dataset does not tell its size");
+    return int64_t(*dataset.size());
+  } else {
+    return dataset.size();
+  }
+}
+template <class D>
+auto example_of(const D& dataset, int64_t index) {
+  if constexpr (requires { dataset.get(index); })
+    return dataset.get(index);
+  else
+    return const_cast<D&>(dataset).get(size_t(index));
+}
+
 // The example, with what is random about it drawn where the dataset has such.
 template <class D>
 auto draw(const D& dataset, int64_t index, Random& random) {
   if constexpr (requires { dataset.draw(index, random); })
     return dataset.draw(index, random);
   else
-    return dataset.get(index);
+    return example_of(dataset, index);
 }
 
 template <class F, class E>
@@ -127,7 +147,7 @@ class MapDataset : public Dataset<MapDataset<D, F>, detail::Mapped<D, F>> {
   using ExampleType = detail::Mapped<D, F>;
   MapDataset(D dataset, F f) : dataset_(std::move(dataset)), f_(std::move(f)) {}
 
-  int64_t size() const { return dataset_.size(); }
+  int64_t size() const { return detail::size_of(dataset_); }
   ExampleType get(int64_t index) const {
     Random random(0, 0, index);
     return draw(index, random);
@@ -151,8 +171,8 @@ class CollateDataset {
   using ExampleType = typename D::ExampleType;
   CollateDataset(D dataset, F f) : dataset_(std::move(dataset)), f_(std::move(f)) {}
 
-  int64_t size() const { return dataset_.size(); }
-  ExampleType get(int64_t index) const { return dataset_.get(index); }
+  int64_t size() const { return detail::size_of(dataset_); }
+  ExampleType get(int64_t index) const { return detail::example_of(dataset_, index); }
   ExampleType draw(int64_t index, Random& random) const { return detail::draw(dataset_, index, random); }
   auto collate(std::vector<ExampleType> examples) const { return f_(std::move(examples)); }
 
@@ -181,15 +201,15 @@ class Subset : public Dataset<Subset<D>, typename D::ExampleType> {
   Subset(std::shared_ptr<const D> dataset, std::vector<int64_t> indices)
       : dataset_(std::move(dataset)), indices_(std::move(indices)) {
     for (int64_t index : indices_)
-      check(index >= 0 && index < dataset_->size(), "Subset: no example {} in a dataset of {}", index,
-            dataset_->size());
+      check(index >= 0 && index < detail::size_of(*dataset_), "Subset: no example {} in a dataset of {}", index,
+            detail::size_of(*dataset_));
   }
   Subset(D dataset, std::vector<int64_t> indices)
       : Subset(std::make_shared<const D>(std::move(dataset)), std::move(indices)) {}
 
   int64_t size() const { return int64_t(indices_.size()); }
   const std::vector<int64_t>& indices() const { return indices_; }
-  ExampleType get(int64_t index) const { return dataset_->get(at(index)); }
+  ExampleType get(int64_t index) const { return detail::example_of(*dataset_, at(index)); }
   ExampleType draw(int64_t index, Random& random) const { return detail::draw(*dataset_, at(index), random); }
   auto collate(std::vector<ExampleType> examples) const requires requires(const D& d) { d.collate(examples); }
   { return dataset_->collate(std::move(examples)); }
@@ -216,10 +236,43 @@ template <class D>
 std::vector<Subset<D>> random_split(D dataset, const std::vector<int64_t>& lengths, uint64_t seed = 0) {
   auto shared = std::make_shared<const D>(std::move(dataset));
   std::vector<Subset<D>> parts;
-  for (auto& indices : detail::random_parts(shared->size(), lengths, seed))
+  for (auto& indices : detail::random_parts(detail::size_of(*shared), lengths, seed))
     parts.emplace_back(shared, std::move(indices));
   return parts;
 }
+
+// --- as LibTorch's programs write them
+
+namespace datasets {
+
+// A dataset whose functions override those of this class. `get` is called from the loader's threads.
+template <class Self, class SingleExample = Example<>>
+class Dataset : public data::Dataset<Self, SingleExample> {
+ public:
+  virtual ~Dataset() = default;
+  virtual SingleExample get(size_t index) = 0;
+  virtual std::optional<size_t> size() const = 0;
+};
+using data::TensorDataset;
+
+// The handwritten digits of MNIST, or what comes in the same format, in the folder `root`: train-images-idx3-ubyte and its like,
+// unpacked. Data are [1, 28, 28] from 0 to 1, targets i64.
+class MNIST : public Dataset<MNIST> {
+ public:
+  enum class Mode { kTrain, kTest };
+  explicit MNIST(const std::string& root, Mode mode = Mode::kTrain);
+  Example<> get(size_t index) override;
+  std::optional<size_t> size() const override;
+  bool is_train() const { return mode_ == Mode::kTrain; }
+  const Tensor& images() const { return images_; }
+  const Tensor& targets() const { return targets_; }
+
+ private:
+  Mode mode_;
+  Tensor images_, targets_;
+};
+
+}  // namespace datasets
 
 }  // namespace data
 }  // namespace SINTER_API

@@ -50,14 +50,14 @@ Tensor ToFloat::operator()(const Tensor& image) const {
   return out;
 }
 
-Normalize::Normalize(std::vector<double> mean, std::vector<double> stddev)
+detail::Normalization::Normalization(std::vector<double> mean, std::vector<double> stddev)
     : mean_(std::move(mean)), stddev_(std::move(stddev)) {
   check(!mean_.empty() && mean_.size() == stddev_.size(), "Normalize: {} means and {} deviations", mean_.size(),
         stddev_.size());
   for (double deviation : stddev_) check(deviation != 0, "Normalize: a deviation is zero");
 }
 
-Tensor Normalize::operator()(const Tensor& image) const {
+Tensor detail::Normalization::operator()(const Tensor& image) const {
   Picture picture("Normalize", image);
   check(image.dtype() == kFloat32, "Normalize: a picture of {}; ToFloat comes before", image.dtype());
   check(mean_.size() == 1 || int64_t(mean_.size()) == picture.channels, "Normalize: {} means for {} channels",

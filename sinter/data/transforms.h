@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "sinter/base/api.h"
+#include "sinter/data/example.h"
 #include "sinter/data/random.h"
 #include "sinter/tensor/tensor.h"
 
@@ -29,15 +30,23 @@ struct ToFloat {
   Tensor operator()(const Tensor& image) const;
 };
 
-// (x - mean) / stddev of f32, a number for each channel or one for all.
-class Normalize {
+namespace detail {
+class Normalization {
  public:
-  Normalize(std::vector<double> mean, std::vector<double> stddev);
+  Normalization(std::vector<double> mean, std::vector<double> stddev);
   Tensor operator()(const Tensor& image) const;
 
  private:
   std::vector<double> mean_, stddev_;
 };
+}  // namespace detail
+// (x - mean) / stddev of f32, a number for each channel or one for all. LibTorch writes Normalize<>(0.5, 0.25).
+template <class Target = Tensor>
+struct Normalize : detail::Normalization {
+  Normalize(std::vector<double> mean, std::vector<double> stddev) : Normalization(std::move(mean), std::move(stddev)) {}
+  Normalize(double mean, double stddev) : Normalization({mean}, {stddev}) {}
+};
+using data::Stack;
 
 // Bilinear, with as many pixels under the triangle as the picture shrinks by (antialias), of u8 or f32. Pictures of u8
 // come out as Pillow up to 12 makes them, bit by bit.

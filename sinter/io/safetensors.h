@@ -2,6 +2,7 @@
 // The safetensors format: 8 bytes of header length, a JSON header, the tensors' bytes. Files come from anywhere, so
 // every number in the header is checked before it is used; what is wrong throws an Error that names the file.
 #include <cstdint>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -11,12 +12,83 @@
 #include <vector>
 
 #include "sinter/base/api.h"
+#include "sinter/base/error.h"
 #include "sinter/tensor/tensor.h"
 
 namespace sinter SINTER_API {
 
+// Values by key in the order of insertion, as LibTorch's: a vector of its items, each a std::pair with names for its halves.
+//
+//   for (auto& item : net->named_parameters()) std::cout << item.key() << item.value();
+//   for (auto& [name, tensor] : net->named_parameters()) …
+//   net->named_parameters()["fc.weight"]
+template <class Key, class Value>
+struct OrderedDictItem : std::pair<Key, Value> {
+  using std::pair<Key, Value>::pair;
+  OrderedDictItem(std::pair<Key, Value> item) : std::pair<Key, Value>(std::move(item)) {}
+
+  const Key& key() const { return this->first; }
+  Value& value() { return this->second; }
+  const Value& value() const { return this->second; }
+  Value& operator*() { return this->second; }
+  const Value& operator*() const { return this->second; }
+  Value* operator->() { return &this->second; }
+  const Value* operator->() const { return &this->second; }
+};
+
+template <class Key, class Value>
+class OrderedDict : public std::vector<OrderedDictItem<Key, Value>> {
+ public:
+  using Item = OrderedDictItem<Key, Value>;
+  using Base = std::vector<Item>;
+  using Base::Base;
+  using Base::insert;
+  using Base::operator[];
+  OrderedDict() = default;
+  OrderedDict(std::initializer_list<Item> items) : Base(items) {}
+
+  // The value of a key; null when there is none.
+  const Value* find(const Key& key) const {
+    for (auto& item : *this)
+      if (item.first == key) return &item.second;
+    return nullptr;
+  }
+  Value* find(const Key& key) { return const_cast<Value*>(std::as_const(*this).find(key)); }
+  bool contains(const Key& key) const { return find(key) != nullptr; }
+  // An Error when there is none.
+  const Value& operator[](const Key& key) const {
+    const Value* value = find(key);
+    check(value, "OrderedDict: no key '{}'", key);
+    return *value;
+  }
+  Value& operator[](const Key& key) { return const_cast<Value&>(std::as_const(*this)[key]); }
+
+  // At the end; an Error when the key is there.
+  Value& insert(const Key& key, Value value) {
+    check(!contains(key), "OrderedDict: the key '{}' is there already", key);
+    this->emplace_back(key, std::move(value));
+    return this->back().second;
+  }
+  void update(const OrderedDict& other) {
+    for (auto& [key, value] : other) insert(key, value);
+  }
+
+  const Base& items() const { return *this; }
+  std::vector<Key> keys() const {
+    std::vector<Key> keys;
+    for (auto& item : *this) keys.push_back(item.first);
+    return keys;
+  }
+  std::vector<Value> values() const {
+    std::vector<Value> values;
+    for (auto& item : *this) values.push_back(item.second);
+    return values;
+  }
+  bool is_empty() const { return this->empty(); }
+};
+
 // Names and tensors in a fixed order.
-using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
+using NamedTensors = OrderedDict<std::string, Tensor>;
 
 struct SafeTensorInfo {
   std::string dtype_text;      // as in the file: "BF16", "F8_E4M3"

@@ -53,7 +53,7 @@ class Bert : public TextEncoder {
   std::optional<int64_t> first_position_;
   nn::Embedding words_{nullptr}, positions_{nullptr}, token_types_{nullptr};
   nn::LayerNorm norm_{nullptr};
-  nn::ModuleList<EncoderBlock> layers_;
+  nn::ModuleListOf<EncoderBlock> layers_;
 };
 
 BertConfig bert_config(const ConfigFile& file) {

@@ -90,7 +90,7 @@ class GptNeox : public CausalLM {
  private:
   Rope rope_;
   nn::Embedding embed_in_{nullptr};
-  nn::ModuleList<NeoxBlock> layers_;
+  nn::ModuleListOf<NeoxBlock> layers_;
   nn::LayerNorm final_layer_norm_{nullptr};
   nn::Linear embed_out_{nullptr};
 };

@@ -49,7 +49,7 @@ class Llama : public CausalLM {
 
  private:
   nn::Embedding embed_tokens_{nullptr};
-  nn::ModuleList<LlamaBlock> layers_;
+  nn::ModuleListOf<LlamaBlock> layers_;
   RmsNorm norm_{nullptr};
   nn::Linear lm_head_{nullptr};
   std::vector<Rope> ropes_;

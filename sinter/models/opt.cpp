@@ -99,7 +99,7 @@ class Opt : public CausalLM {
  private:
   nn::Embedding embed_tokens_{nullptr}, embed_positions_{nullptr};
   nn::Linear project_in_{nullptr}, project_out_{nullptr}, lm_head_{nullptr};
-  nn::ModuleList<OptBlock> layers_;
+  nn::ModuleListOf<OptBlock> layers_;
   nn::LayerNorm final_layer_norm_{nullptr};
 };
 

@@ -43,7 +43,7 @@ class Vit : public ImageClassifier {
  private:
   Tensor cls_token_, position_embeddings_;
   nn::Conv2d projection_{nullptr};
-  nn::ModuleList<EncoderBlock> layers_;
+  nn::ModuleListOf<EncoderBlock> layers_;
   nn::LayerNorm norm_{nullptr};
   nn::Linear classifier_{nullptr};
 };

@@ -133,7 +133,7 @@ using TransformerEncoderOptions = TransformerStackOptions<TransformerEncoderLaye
 using TransformerDecoderOptions = TransformerStackOptions<TransformerDecoderLayer>;
 
 struct TransformerEncoderImpl : Module {
-  ModuleList<TransformerEncoderLayer> layers;
+  ModuleListOf<TransformerEncoderLayer> layers;
   LayerNorm norm{nullptr};
 
   template <class Layer>
@@ -146,7 +146,7 @@ struct TransformerEncoderImpl : Module {
 SINTER_MODULE(TransformerEncoder);
 
 struct TransformerDecoderImpl : Module {
-  ModuleList<TransformerDecoderLayer> layers;
+  ModuleListOf<TransformerDecoderLayer> layers;
   LayerNorm norm{nullptr};
 
   template <class Layer>

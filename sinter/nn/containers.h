@@ -1,8 +1,8 @@
 #pragma once
 // Modules made of modules: Sequential calls them one after another, ModuleList and ModuleDict only hold
-// them, ParameterList and ParameterDict hold parameters.
-#include <algorithm>
+// them (ModuleListOf those of one type), ParameterList and ParameterDict hold parameters.
 #include <concepts>
+#include <initializer_list>
 
 #include "sinter/base/api.h"
 #include "sinter/base/error.h"
@@ -11,9 +11,13 @@
 namespace sinter SINTER_API {
 namespace nn {
 
-// A plain function of one tensor as a module.
+// A plain function of one tensor as a module, with what else it takes: Functional(leaky_relu, 0.2).
 struct FunctionalImpl : Module {
   explicit FunctionalImpl(std::function<Tensor(const Tensor&)> function) : function_(std::move(function)) {}
+  template <class F, class... Rest>
+    requires(sizeof...(Rest) > 0 && std::is_invocable_r_v<Tensor, F, const Tensor&, Rest...>)
+  explicit FunctionalImpl(F function, Rest... rest)
+      : function_([=](const Tensor& x) { return function(x, rest...); }) {}
   Tensor forward(const Tensor& x) { return function_(x); }
 
  private:
@@ -35,6 +39,7 @@ concept Handle = requires(const M& m) {
 // Any module that takes one tensor and gives one: made from a handle, a shared_ptr or a plain function.
 class AnyModule {
  public:
+  AnyModule() = default;
   template <detail::Handle M>
   AnyModule(const M& holder) : AnyModule(holder.ptr()) {}
   template <std::derived_from<Module> M>
@@ -54,16 +59,83 @@ class AnyModule {
     requires(!detail::Handle<F> && std::is_invocable_r_v<Tensor, F, const Tensor&>)
   AnyModule(F function) : AnyModule(std::make_shared<FunctionalImpl>(std::move(function))) {}
 
+  bool is_empty() const { return !module_; }
   const std::shared_ptr<Module>& ptr() const { return module_; }
-  Tensor operator()(const Tensor& x) const { return call_(x); }
+  // As a Linear, say; an Error when it is none.
+  template <class M>
+  auto& get() const {
+    check(bool(module_), "nn::AnyModule: it holds no module");
+    auto* module = module_->as<M>();
+    check(module, "nn::AnyModule: it holds a {}, not a module of the type asked for", module_->name());
+    return *module;
+  }
+  Tensor operator()(const Tensor& x) const {
+    check(bool(module_), "nn::AnyModule: it holds no module");
+    return call_(x);
+  }
+  template <std::same_as<Tensor> R = Tensor>
+  R forward(const Tensor& x) const {
+    return (*this)(x);
+  }
 
  private:
   std::shared_ptr<Module> module_;
   std::function<Tensor(const Tensor&)> call_;
 };
 
+namespace detail {
+
+// What containers of modules of any type have in common: walking over them, and module i as the type it has,
+// list->at<LinearImpl>(0).
+template <class Self, class Item>
+class ModuleSequence : public Module {
+ public:
+  size_t size() const { return items_.size(); }
+  bool is_empty() const { return items_.empty(); }
+  std::shared_ptr<Module> ptr(size_t i) const { return pointer(checked(i)); }
+  std::shared_ptr<Module> operator[](size_t i) const { return ptr(i); }
+  template <class M = Module>
+  auto& at(size_t i) const {
+    auto* module = ptr(i)->template as<M>();
+    check(module, "nn::{}: module {} is a {}, not of the type asked for", name(), i, ptr(i)->name());
+    return *module;
+  }
+  template <class M>
+  std::shared_ptr<M> ptr(size_t i) const {
+    return std::shared_ptr<M>(ptr(i), &at<M>(i));
+  }
+  auto begin() const { return items_.begin(); }
+  auto end() const { return items_.end(); }
+  // The modules of another container, or of a vector of handles.
+  template <class Container>
+  void extend(const Container& container) {
+    for (auto& module : container) static_cast<Self&>(*this).push_back(module);
+  }
+
+ protected:
+  static const std::shared_ptr<Module>& pointer(const std::shared_ptr<Module>& item) { return item; }
+  static const std::shared_ptr<Module>& pointer(const AnyModule& item) { return item.ptr(); }
+  const Item& checked(size_t i) const {
+    check(i < size(), "nn::{}: no module {} among {}", name(), i, size());
+    return items_[i];
+  }
+
+  std::vector<Item> items_;
+};
+
+}  // namespace detail
+
+// A module and its name, for a Sequential.
+struct NamedAnyModule {
+  std::string name;
+  AnyModule module;
+  template <class M>
+    requires std::convertible_to<M, AnyModule>
+  NamedAnyModule(std::string name, const M& module) : name(std::move(name)), module(module) {}
+};
+
 // Sequential(Linear(4, 8), ReLU(), Linear(8, 2)): each gets what the one before gave. Named 0, 1, … unless told.
-class SequentialImpl : public Module {
+class SequentialImpl : public detail::ModuleSequence<SequentialImpl, AnyModule> {
  public:
   SequentialImpl() = default;
   template <class... M>
@@ -71,41 +143,64 @@ class SequentialImpl : public Module {
   explicit SequentialImpl(M&&... modules) {
     (push_back(AnyModule(std::forward<M>(modules))), ...);
   }
+  explicit SequentialImpl(std::initializer_list<NamedAnyModule> modules) {
+    for (auto& module : modules) push_back(module.name, module.module);
+  }
 
   void push_back(const AnyModule& module) { push_back(std::to_string(size()), module); }
   void push_back(const std::string& name, const AnyModule& module) {
     register_module(name, module);
-    steps_.push_back(module);
-  }
-  size_t size() const { return steps_.size(); }
-  // Module i as the type it has: seq->at<LinearImpl>(0).
-  template <class M = Module>
-  M& at(size_t i) const {
-    check(i < size(), "nn::Sequential: no module {} among {}", i, size());
-    M* module = dynamic_cast<M*>(steps_[i].ptr().get());
-    check(module, "nn::Sequential: module {} is a {}, not of the type asked for", i, steps_[i].ptr()->name());
-    return *module;
+    items_.push_back(module);
   }
 
   Tensor forward(const TensorArg& x) {
     UserPosition here(x.where(), "nn::Sequential");
     Tensor y = x.tensor();
-    for (auto& step : steps_) y = step(y);
+    for (auto& module : items_) y = module(y);
     return y;
   }
-
- private:
-  std::vector<AnyModule> steps_;
 };
-SINTER_MODULE(Sequential);
+class Sequential : public ModuleHolder<SequentialImpl> {
+ public:
+  using ModuleHolder<SequentialImpl>::ModuleHolder;
+  using Impl = SequentialImpl;
+  Sequential() = default;
+  // Sequential({{"fc", Linear(4, 8)}, {"relu", ReLU()}}).
+  Sequential(std::initializer_list<NamedAnyModule> modules) : ModuleHolder(std::make_shared<SequentialImpl>(modules)) {}
+};
 
-// Modules by number, of one type or any that maps a tensor to a tensor:
-//   ModuleList<Block> blocks; blocks->push_back(Block(8)); for (auto& block : *blocks) x = block(x);
-template <class M>
-class ModuleListImpl : public Module {
+// Modules by number, of any type: ModuleList list(Linear(4, 4), ReLU()); list->push_back(Linear(4, 2));
+//   for (auto& module : *list) if (auto* linear = module->as<Linear>()) x = linear->forward(x);
+class ModuleListImpl : public detail::ModuleSequence<ModuleListImpl, std::shared_ptr<Module>> {
  public:
   ModuleListImpl() = default;
-  explicit ModuleListImpl(const std::vector<M>& modules) {
+  template <class... M>
+    requires(sizeof...(M) > 0)
+  explicit ModuleListImpl(const M&... modules) {
+    (push_back(modules), ...);
+  }
+  template <class M>
+  void push_back(const M& module) {
+    items_.push_back(pointer_of(register_module(std::to_string(size()), module)));
+  }
+  // In front of module i.
+  template <class M>
+  void insert(size_t i, const M& module) {
+    check(i <= size(), "nn::ModuleList: no place {} among {}", i, size());
+    items_.insert(items_.begin() + std::ptrdiff_t(i), pointer_of(module));
+    for (size_t j = 0; j + 1 < size(); ++j) unregister_module(std::to_string(j));
+    for (size_t j = 0; j < size(); ++j) register_module(std::to_string(j), items_[j]);
+  }
+};
+SINTER_MODULE(ModuleList);
+
+// Modules of one type by number:
+//   ModuleListOf<Block> blocks; blocks->push_back(Block(8)); for (auto& block : *blocks) x = block(x);
+template <class M>
+class ModuleListOfImpl : public Module {
+ public:
+  ModuleListOfImpl() = default;
+  explicit ModuleListOfImpl(const std::vector<M>& modules) {
     for (auto& module : modules) push_back(module);
   }
 
@@ -123,42 +218,59 @@ class ModuleListImpl : public Module {
   std::vector<M> items_;
 };
 
-template <class M = AnyModule>
-class ModuleList : public ModuleHolder<ModuleListImpl<M>> {
+template <class M>
+class ModuleListOf : public ModuleHolder<ModuleListOfImpl<M>> {
  public:
-  using ModuleHolder<ModuleListImpl<M>>::ModuleHolder;
-  const M& operator[](size_t i) const { return (**this)[i]; }
+  using ModuleHolder<ModuleListOfImpl<M>>::ModuleHolder;
 };
 
-// Modules by name, in the order of insertion.
-template <class M>
+// Modules by name, of any type, in the order of insertion.
 class ModuleDictImpl : public Module {
  public:
+  using Items = OrderedDict<std::string, std::shared_ptr<Module>>;
+  ModuleDictImpl() = default;
+  explicit ModuleDictImpl(const Items& modules) { update(modules); }
+
+  template <class M>
   void insert(const std::string& name, const M& module) {
-    items_.emplace_back(name, this->register_module(name, module));
+    register_module(name, module);
   }
-  size_t size() const { return items_.size(); }
-  bool contains(const std::string& name) const {
-    return std::any_of(items_.begin(), items_.end(), [&](auto& item) { return item.first == name; });
+  // Modules of names that are there take the place of those; others come behind.
+  template <class Modules>
+  void update(const Modules& modules) {
+    for (auto& [name, module] : modules) contains(name) ? void(replace_module(name, module)) : insert(name, module);
   }
-  const M& operator[](const std::string& name) const {
-    for (auto& [its_name, module] : items_)
-      if (its_name == name) return module;
-    throw_error(format("nn::ModuleDict: no module '{}'", name));
+  std::shared_ptr<Module> operator[](const std::string& name) const {
+    Items all = items();
+    auto* found = all.find(name);
+    check(found, "nn::ModuleDict: no module '{}'", name);
+    return *found;
   }
-  auto begin() const { return items_.begin(); }
-  auto end() const { return items_.end(); }
-  std::string name() const override { return "ModuleDict"; }
-
- private:
-  std::vector<std::pair<std::string, M>> items_;
+  template <class M = Module>
+  auto& at(const std::string& name) const {
+    auto* module = (*this)[name]->template as<M>();
+    check(module, "nn::ModuleDict: '{}' is a {}, not of the type asked for", name, (*this)[name]->name());
+    return *module;
+  }
+  std::shared_ptr<Module> pop(const std::string& name) {
+    auto module = (*this)[name];
+    unregister_module(name);
+    return module;
+  }
+  void clear() {
+    for (auto& name : keys()) unregister_module(name);
+  }
+  Items items() const { return named_children(); }
+  std::vector<std::string> keys() const { return items().keys(); }
+  std::vector<std::shared_ptr<Module>> values() const { return children(); }
+  size_t size() const { return children().size(); }
+  bool empty() const { return size() == 0; }
+  bool contains(const std::string& name) const { return items().contains(name); }
 };
-
-template <class M = AnyModule>
-class ModuleDict : public ModuleHolder<ModuleDictImpl<M>> {
+class ModuleDict : public ModuleHolder<ModuleDictImpl> {
  public:
-  using ModuleHolder<ModuleDictImpl<M>>::ModuleHolder;
-  const M& operator[](const std::string& name) const { return (**this)[name]; }
+  using ModuleHolder<ModuleDictImpl>::ModuleHolder;
+  using Impl = ModuleDictImpl;
 };
 
 // Parameters by number: ParameterList list(a, b); list->append(c); list[0].
@@ -188,11 +300,7 @@ class ParameterListImpl : public Module {
  private:
   TensorList items_;
 };
-class ParameterList : public ModuleHolder<ParameterListImpl> {
- public:
-  using ModuleHolder<ParameterListImpl>::ModuleHolder;
-  const Tensor& operator[](size_t i) const { return (**this)[i]; }
-};
+SINTER_MODULE(ParameterList);
 
 // Parameters by name, in the order of insertion.
 class ParameterDictImpl : public Module {
@@ -201,25 +309,23 @@ class ParameterDictImpl : public Module {
     items_.emplace_back(name, register_parameter(name, tensor));
   }
   size_t size() const { return items_.size(); }
-  bool contains(const std::string& name) const {
-    return std::any_of(items_.begin(), items_.end(), [&](auto& item) { return item.first == name; });
-  }
+  bool empty() const { return items_.empty(); }
+  bool contains(const std::string& name) const { return items_.contains(name); }
   const Tensor& operator[](const std::string& name) const {
-    for (auto& [its_name, tensor] : items_)
-      if (its_name == name) return tensor;
-    throw_error(format("nn::ParameterDict: no parameter '{}'", name));
+    auto* tensor = items_.find(name);
+    check(tensor, "nn::ParameterDict: no parameter '{}'", name);
+    return *tensor;
   }
+  const Tensor& get(const std::string& name) const { return (*this)[name]; }
+  std::vector<std::string> keys() const { return items_.keys(); }
+  TensorList values() const { return items_.values(); }
   auto begin() const { return items_.begin(); }
   auto end() const { return items_.end(); }
 
  private:
-  std::vector<std::pair<std::string, Tensor>> items_;
+  NamedTensors items_;
 };
-class ParameterDict : public ModuleHolder<ParameterDictImpl> {
- public:
-  using ModuleHolder<ParameterDictImpl>::ModuleHolder;
-  const Tensor& operator[](const std::string& name) const { return (**this)[name]; }
-};
+SINTER_MODULE(ParameterDict);
 
 }  // namespace nn
 }  // namespace sinter

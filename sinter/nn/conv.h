@@ -2,6 +2,7 @@
 // Convolutions, pools, pads, resizing and folding, as layers and in nn::functional.
 #include "sinter/base/api.h"
 #include "sinter/base/fields.h"
+#include "sinter/nn/init.h"
 #include "sinter/nn/module.h"
 #include "sinter/ops/conv.h"
 
@@ -23,6 +24,7 @@ inline constexpr nn::Word<InterpolateMode::kNearestExact> kNearestExact;
 inline constexpr nn::Word<InterpolateMode::kBilinear, GridSampleMode::kBilinear> kBilinear;
 inline constexpr nn::Word<InterpolateMode::kBicubic, GridSampleMode::kBicubic> kBicubic;
 inline constexpr nn::Word<InterpolateMode::kTrilinear> kTrilinear;
+inline constexpr nn::Word<InterpolateMode::kLinear, nn::init::Nonlinearity::kLinear> kLinear;
 inline constexpr nn::Word<InterpolateMode::kArea> kArea;
 inline constexpr nn::Word<Padding::kSame> kSame;
 inline constexpr nn::Word<Padding::kValid> kValid;
@@ -301,6 +303,9 @@ SINTER_MODULE(Upsample);
 // A layer around a function of a tensor and one number.
 #define SINTER_SHUFFLE(Name, function, number)                                               \
   using Name##Options = int64_t;                                                             \
+  namespace functional {                                                                     \
+  using Name##FuncOptions = int64_t;                                                         \
+  }                                                                                          \
   struct Name##Impl : Module {                                                               \
     int64_t number;                                                                          \
     explicit Name##Impl(int64_t number) : number(number) {}                                  \

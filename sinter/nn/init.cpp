@@ -7,6 +7,8 @@
 #include "sinter/base/error.h"
 #include "sinter/base/thread_pool.h"
 #include "sinter/ops/creation.h"
+#include "sinter/ops/pointwise.h"
+#include "sinter/ops/reduce.h"
 
 namespace sinter::nn::init {
 
@@ -68,6 +70,30 @@ const Tensor& eye_(const Tensor& tensor, Where where) {
   check(tensor.dim() == 2, "init::eye_: expected a matrix, got {}", tensor.sizes());
   NoGradGuard no_grad;
   return tensor.copy_(eye(tensor.size(0), tensor.size(1), tensor.options()));
+}
+
+const Tensor& dirac_(const Tensor& tensor, Where where) {
+  UserPosition here(where, "init::dirac_");
+  check(tensor.dim() >= 3 && tensor.dim() <= 5, "init::dirac_: expected the weight of a convolution, of 3 to 5 dimensions, got {}",
+        tensor.sizes());
+  zeros_(tensor);
+  NoGradGuard no_grad;
+  Tensor middle = tensor;
+  while (middle.dim() > 2) middle = middle.select(2, middle.size(2) / 2);
+  middle.fill_diagonal_(1);
+  return tensor;
+}
+
+const Tensor& sparse_(const Tensor& tensor, double sparsity, double std, Where where) {
+  UserPosition here(where, "init::sparse_");
+  check(tensor.dim() == 2, "init::sparse_: expected a matrix, got {}", tensor.sizes());
+  check(sparsity >= 0 && sparsity <= 1, "init::sparse_: a share of {} cannot be zero", sparsity);
+  normal_(tensor, 0, std);
+  NoGradGuard no_grad;
+  int64_t rows = tensor.size(0), zeros = int64_t(std::ceil(sparsity * double(rows)));
+  // The first of each column in random order.
+  Tensor order = argsort(rand(tensor.sizes(), tensor.options().dtype(kFloat64)), 0);
+  return tensor.masked_fill_(argsort(order, 0) < zeros, 0);
 }
 
 static double xavier_std(const Tensor& tensor, double gain) {

@@ -108,6 +108,14 @@ static std::optional<int64_t> padding_row(const char* layer, std::optional<int64
   return *padding < 0 ? *padding + rows : *padding;
 }
 
+Tensor functional::embedding(const TensorArg& indices, const Tensor& weight, const EmbeddingFuncOptions& options) {
+  UserPosition here(indices.where());
+  check(weight.dim() == 2, "embedding: a table has rows and columns, got {}", weight.sizes());
+  auto padding = options.padding_idx();
+  if (padding) padding = padding_row("embedding", padding, weight.size(0));
+  return sinter::embedding({weight, indices.where()}, indices, padding.value_or(-1));
+}
+
 EmbeddingImpl::EmbeddingImpl(const EmbeddingOptions& given) : options(given) {
   int64_t rows = options.num_embeddings();
   options.padding_idx(padding_row("nn::Embedding", options.padding_idx(), rows));
@@ -125,6 +133,17 @@ Tensor EmbeddingImpl::forward(const TensorArg& indices) {
   return embedding({weight, indices.where()}, indices, options.padding_idx().value_or(-1));
 }
 
+Embedding Embedding::from_pretrained(const Tensor& table, const EmbeddingFromPretrainedOptions& options) {
+  check(table.dim() == 2, "nn::Embedding: a table has rows and columns, got {}", table.sizes());
+  Embedding made(nullptr);
+  {
+    ParameterScope parameters(table.options(), /*initialise=*/false);
+    made = Embedding(EmbeddingOptions(table.size(0), table.size(1)).padding_idx(options.padding_idx()));
+  }
+  made->weight.set_data(table.detach());
+  made->weight.requires_grad_(!options.freeze());
+  return made;
+}
 std::string EmbeddingImpl::extra_repr() const {
   std::string text = format("{}, {}", options.num_embeddings(), options.embedding_dim());
   return options.padding_idx() ? text + format(", padding_idx={}", *options.padding_idx()) : text;

@@ -76,6 +76,12 @@ struct EmbeddingOptions {
   SINTER_OPTION(std::optional<int64_t>, padding_idx);
 };
 
+struct EmbeddingFromPretrainedOptions {
+  EmbeddingFromPretrainedOptions() = default;
+  SINTER_OPTION(bool, freeze) = true;
+  SINTER_OPTION(std::optional<int64_t>, padding_idx);
+};
+
 // Rows of a table by index.
 struct EmbeddingImpl : Module {
   EmbeddingOptions options;
@@ -88,7 +94,13 @@ struct EmbeddingImpl : Module {
   Tensor forward(const TensorArg& indices);
   std::string extra_repr() const override;
 };
-SINTER_MODULE(Embedding);
+class Embedding : public ModuleHolder<EmbeddingImpl> {
+ public:
+  using ModuleHolder<EmbeddingImpl>::ModuleHolder;
+  using Impl = EmbeddingImpl;
+  // One of this table, which is learned further only if not frozen.
+  static Embedding from_pretrained(const Tensor& table, const EmbeddingFromPretrainedOptions& options = {});
+};
 
 struct EmbeddingBagOptions {
   EmbeddingBagOptions(int64_t num_embeddings, int64_t embedding_dim)
@@ -145,6 +157,12 @@ SINTER_MODULE(PairwiseDistance);
 
 namespace functional {
 
+struct EmbeddingFuncOptions {
+  EmbeddingFuncOptions() = default;
+  SINTER_OPTION(std::optional<int64_t>, padding_idx);
+};
+// The indices come first, as in LibTorch.
+Tensor embedding(const TensorArg& indices, const Tensor& weight, const EmbeddingFuncOptions& options = {});
 struct EmbeddingBagFuncOptions {
   EmbeddingBagFuncOptions() = default;
   SINTER_OPTION(Tensor, offsets);
@@ -153,7 +171,6 @@ struct EmbeddingBagFuncOptions {
   SINTER_OPTION(bool, include_last_offset) = false;
   SINTER_OPTION(std::optional<int64_t>, padding_idx);
 };
-// The indices come first, as in LibTorch.
 Tensor embedding_bag(const TensorArg& indices, const TensorArg& weight, const EmbeddingBagFuncOptions& options = {});
 using CosineSimilarityFuncOptions = CosineSimilarityOptions;
 Tensor cosine_similarity(const TensorArg& x1, const TensorArg& x2, const CosineSimilarityOptions& options = {});
@@ -164,6 +181,9 @@ Tensor bilinear(const TensorArg& x1, const TensorArg& x2, const Tensor& weight, 
 using sinter::linear, sinter::one_hot;
 
 }  // namespace functional
+}  // namespace nn
+using nn::functional::bilinear;
+namespace nn {
 
 // Gives its input.
 struct IdentityImpl : Module {
@@ -171,22 +191,34 @@ struct IdentityImpl : Module {
 };
 SINTER_MODULE(Identity);
 
+struct FlattenOptions {
+  FlattenOptions() = default;
+  SINTER_OPTION(int64_t, start_dim) = 1;
+  SINTER_OPTION(int64_t, end_dim) = -1;
+};
 // Dimensions start_dim…end_dim as one.
 struct FlattenImpl : Module {
   int64_t start_dim, end_dim;
 
   explicit FlattenImpl(int64_t start_dim = 1, int64_t end_dim = -1) : start_dim(start_dim), end_dim(end_dim) {}
+  explicit FlattenImpl(const FlattenOptions& options) : FlattenImpl(options.start_dim(), options.end_dim()) {}
   Tensor forward(const TensorArg& x);
   std::string extra_repr() const override;
 };
 SINTER_MODULE(Flatten);
 
+struct UnflattenOptions {
+  UnflattenOptions(int64_t dim, const Shape& sizes) : dim_(dim), sizes_(sizes) {}
+  SINTER_OPTION(int64_t, dim);
+  SINTER_OPTION(Shape, sizes);
+};
 // One dimension as several; one of the sizes may be -1.
 struct UnflattenImpl : Module {
   int64_t dim;
   Shape sizes;
 
   UnflattenImpl(int64_t dim, const Shape& sizes) : dim(dim), sizes(sizes) {}
+  explicit UnflattenImpl(const UnflattenOptions& options) : UnflattenImpl(options.dim(), options.sizes()) {}
   Tensor forward(const TensorArg& x);
   std::string extra_repr() const override;
 };

@@ -26,23 +26,6 @@ std::string join(const std::string& prefix, const std::string& name) {
   return prefix.empty() ? name : prefix + "." + name;
 }
 
-// Puts the contents of one tensor in place of another's; the other keeps its identity, its gradient and being a leaf.
-void set_contents(const Tensor& tensor, const Tensor& contents) {
-  if (auto* effects = HostEffects::current()) effects->refuse("a conversion or assignment of parameters");
-  TensorImpl& to = tensor.impl();
-  const TensorImpl& from = contents.impl();
-  to.dtype = from.dtype;
-  to.device = from.device;
-  to.contiguous = from.contiguous;
-  to.offset = from.offset;
-  to.numel = from.numel;
-  to.sizes = from.sizes;
-  to.strides = from.strides;
-  to.buffer = from.buffer;
-  to.base = nullptr;
-  TensorImpl::geometry_clock.fetch_add(1, std::memory_order_relaxed);
-}
-
 // Captured programs watch the same changes.
 uint64_t next_version() {
   capture::HostState::clock.fetch_add(1, std::memory_order_relaxed);
@@ -59,6 +42,7 @@ struct Module::Hooks {
 };
 
 Module::Module() : made_in_(HostEffects::current()) {}
+Module::Module(std::string name) : name_(std::move(name)), made_in_(HostEffects::current()) {}
 
 // --- building
 
@@ -174,8 +158,8 @@ std::vector<std::shared_ptr<Module>> Module::children() const {
   return all;
 }
 
-std::vector<std::pair<std::string, Module*>> Module::named_modules() {
-  std::vector<std::pair<std::string, Module*>> found;
+OrderedDict<std::string, Module*> Module::named_modules() {
+  OrderedDict<std::string, Module*> found;
   std::set<Module*> seen;
   walk("", [&](const std::string& prefix, Module& module) {
     if (seen.insert(&module).second) found.emplace_back(prefix, &module);
@@ -193,6 +177,11 @@ std::vector<Module*> Module::modules(bool include_self) {
 void Module::apply(const std::function<void(Module&)>& f) {
   for (auto& [name, module] : modules_) module->apply(f);
   f(*this);
+}
+
+void Module::apply(const std::function<void(const std::string&, Module&)>& f, const std::string& prefix) {
+  for (auto& [name, module] : modules_) module->apply(f, join(prefix, name));
+  f(prefix, *this);
 }
 
 // --- state
@@ -223,21 +212,21 @@ void Module::convert(const std::function<Tensor(const Tensor&)>& f) {
   auto convert_one = [&](const Tensor& tensor) {
     Tensor grad = tensor.grad();
     tensor.set_grad({});
-    set_contents(tensor, f(tensor.detach()));
+    tensor.set_data(f(tensor.detach()));
     if (grad.defined()) tensor.set_grad(f(grad));
   };
   for (auto& parameter : parameters()) convert_one(parameter);
   for (auto& buffer : buffers()) convert_one(buffer);
 }
 
-void Module::to(DType dtype) {
+void Module::to(DType dtype, bool) {
   check(is_floating(dtype), "Module::to: {} is no floating-point type; parameters could not keep their gradients",
         dtype);
   convert([&](const Tensor& t) { return t.is_floating_point() ? t.to(dtype) : t; });
 }
 
-void Module::to(Device device) {
-  convert([&](const Tensor& t) { return t.to(device); });
+void Module::to(Device device, bool non_blocking) {
+  convert([&](const Tensor& t) { return t.to(TensorOptions(device), non_blocking); });
 }
 
 void Module::to(MemoryFormat format) {
@@ -299,7 +288,7 @@ LoadResult Module::load_state_dict(const NamedTensors& state, const LoadOptions&
       continue;
     }
     tensor.set_grad({});
-    set_contents(tensor, *source);
+    tensor.set_data(*source);
   }
   return result;
 }
@@ -351,6 +340,7 @@ void Module::run_hooks(const TensorList& inputs, TensorList& outputs) {
 // --- showing
 
 std::string Module::name() const {
+  if (!name_.empty()) return name_;
   int status = 0;
   std::unique_ptr<char, void (*)(void*)> text(abi::__cxa_demangle(typeid(*this).name(), nullptr, nullptr, &status),
                                               std::free);
@@ -378,6 +368,7 @@ std::string to_string(const Module& module) {
 }
 
 std::ostream& operator<<(std::ostream& out, const Module& module) { return out << to_string(module); }
+void Module::pretty_print(std::ostream& out) const { out << *this; }
 
 // --- how parameters are made
 

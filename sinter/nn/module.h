@@ -24,6 +24,7 @@
 
 #include "sinter/base/api.h"
 #include "sinter/base/error.h"
+#include "sinter/base/fields.h"
 #include "sinter/capture/compile.h"
 #include "sinter/capture/function.h"
 #include "sinter/capture/options.h"
@@ -36,20 +37,6 @@ class ModuleState;
 
 namespace sinter SINTER_API {
 namespace nn {
-
-// One of LibTorch's words for modes (kBilinear, kMean), which stands for the value of that name in several enums.
-template <auto... kMeanings>
-struct Word {
-  template <class E>
-    requires((std::same_as<E, decltype(kMeanings)> || ...))
-  constexpr operator E() const {
-    E meaning{};
-    ((void)[&] {
-      if constexpr (std::same_as<E, decltype(kMeanings)>) meaning = kMeanings;
-    }(), ...);
-    return meaning;
-  }
-};
 
 class Module;
 namespace detail {
@@ -85,6 +72,8 @@ struct LoadResult {
 class Module {
  public:
   Module();
+  // Called so where it is shown; otherwise by its type.
+  explicit Module(std::string name);
   virtual ~Module();
   Module(const Module&) = delete;
   Module& operator=(const Module&) = delete;
@@ -115,12 +104,21 @@ class Module {
   TensorList buffers(bool recurse = true) const;
   NamedTensors named_buffers(bool recurse = true) const;
   std::vector<std::shared_ptr<Module>> children() const;
-  std::vector<std::pair<std::string, std::shared_ptr<Module>>> named_children() const { return modules_; }
+  OrderedDict<std::string, std::shared_ptr<Module>> named_children() const { return modules_; }
   // This module (named "", and left out unless include_self) and all below it.
   std::vector<Module*> modules(bool include_self = true);
-  std::vector<std::pair<std::string, Module*>> named_modules();
-  // Calls `f` on every module, this one last.
+  OrderedDict<std::string, Module*> named_modules();
+  // Calls `f` on every module, this one last; with its name below this one, where f takes that, too.
   void apply(const std::function<void(Module&)>& f);
+  void apply(const std::function<void(const std::string& name, Module&)>& f, const std::string& prefix = "");
+  // This module as a Linear, say, by the name of the handle or of the class: null when it is none.
+  template <class M>
+  auto* as() {
+    if constexpr (requires { typename M::Impl; })
+      return dynamic_cast<typename M::Impl*>(this);
+    else
+      return dynamic_cast<M*>(this);
+  }
 
   // --- state
   virtual void train(bool on = true);
@@ -134,10 +132,10 @@ class Module {
   void requires_grad_(bool requires_grad = true);
   // Conversions keep the identity of every parameter and buffer: who holds one (an optimiser, a tied layer) sees the
   // new values. A dtype concerns floating-point tensors only, a memory format those of 4 (or 5) dimensions.
-  void to(DType dtype);
-  void to(Device device);
+  void to(DType dtype, bool non_blocking = false);
+  void to(Device device, bool non_blocking = false);
   void to(MemoryFormat format);
-  void to(Device device, DType dtype) {
+  void to(Device device, DType dtype, bool = false) {
     to(dtype);
     to(device);
   }
@@ -169,6 +167,7 @@ class Module {
   virtual std::string name() const;
   // What follows the opening parenthesis: "in_features=4, out_features=8".
   virtual std::string extra_repr() const { return ""; }
+  void pretty_print(std::ostream& out) const;
 
   // Changes whenever a parameter, buffer, module or hook of this tree is added, replaced or removed; training flags,
   // dtypes and values take no part. Never the same again after a change.
@@ -183,6 +182,14 @@ class Module {
     static_assert((std::is_trivially_copyable_v<T> && ...), "guarded: plain members only (numbers, enums, plain structs)");
     (add_guarded(&fields, sizeof(fields)), ...);
   }
+  // Of a handle or a shared_ptr.
+  template <class M>
+  static std::shared_ptr<Module> pointer_of(const M& module) {
+    if constexpr (requires { module.ptr(); })
+      return module.ptr();
+    else
+      return module;
+  }
 
  private:
   friend class ModuleState;
@@ -196,13 +203,6 @@ class Module {
     bool persistent = true;
   };
 
-  template <class M>
-  static std::shared_ptr<Module> pointer_of(const M& module) {
-    if constexpr (requires { module.ptr(); })
-      return module.ptr();
-    else
-      return module;
-  }
   void add_module(const std::string& name, std::shared_ptr<Module> module);
   void set_module(const std::string& name, std::shared_ptr<Module> module);
   void check_new_name(const std::string& name) const;
@@ -221,7 +221,8 @@ class Module {
   void convert(const std::function<Tensor(const Tensor&)>& f);
 
   std::vector<Slot> parameters_, buffers_;
-  std::vector<std::pair<std::string, std::shared_ptr<Module>>> modules_;
+  OrderedDict<std::string, std::shared_ptr<Module>> modules_;
+  std::string name_;  // empty unless given
   std::shared_ptr<Hooks> hooks_;  // null while there are none
   uint64_t version_ = 0;
   bool training_ = true;
@@ -403,8 +404,16 @@ class ModuleHolder {
   bool is_empty() const { return !impl_; }
   explicit operator bool() const { return bool(impl_); }
   const std::shared_ptr<Impl>& ptr() const { return impl_; }
+  Impl* get() const { return &checked(); }
   Impl& operator*() const { return checked(); }
   Impl* operator->() const { return &checked(); }
+
+  // Of those that hold modules: net[0].
+  template <class Key>
+    requires requires(Impl& impl, const Key& key) { impl[key]; }
+  decltype(auto) operator[](const Key& key) const {
+    return checked()[key];
+  }
 
   template <class... Args>
     requires(!detail::TakesTensorArg<Impl, Args...>::value)

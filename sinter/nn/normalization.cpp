@@ -189,15 +189,12 @@ std::string LocalResponseNormImpl::extra_repr() const {
 
 // --- dropouts
 
-DropoutBase::DropoutBase(double p) : p(p) { check(p >= 0 && p <= 1, "nn::Dropout: {} is no probability", p); }
-std::string DropoutBase::extra_repr() const { return format("p={}", p); }
-
-Tensor DropoutImpl::forward(const TensorArg& x) { return dropout(x, p, is_training()); }
-Tensor Dropout1dImpl::forward(const TensorArg& x) { return functional::dropout1d(x, p, is_training()); }
-Tensor Dropout2dImpl::forward(const TensorArg& x) { return functional::dropout2d(x, p, is_training()); }
-Tensor Dropout3dImpl::forward(const TensorArg& x) { return functional::dropout3d(x, p, is_training()); }
-Tensor AlphaDropoutImpl::forward(const TensorArg& x) { return alpha_dropout(x, p, is_training()); }
-Tensor FeatureAlphaDropoutImpl::forward(const TensorArg& x) { return feature_alpha_dropout(x, p, is_training()); }
+DropoutBase::DropoutBase(const DropoutOptions& options) : options(options) {
+  check(options.p() >= 0 && options.p() <= 1, "nn::Dropout: {} is no probability", options.p());
+}
+std::string DropoutBase::extra_repr() const {
+  return format("p={}", options.p()) + (options.inplace() ? ", inplace=true" : "");
+}
 
 namespace functional {
 
@@ -218,6 +215,20 @@ Tensor dropout2d(const TensorArg& x, double p, bool training) {
 Tensor dropout3d(const TensorArg& x, double p, bool training) {
   return dropout_channels("dropout3d", x, p, training, 3);
 }
+
+#define SINTER_DROPOUT_WITH(function, Options)                               \
+  Tensor function(const TensorArg& x, const Options& options) {              \
+    UserPosition here(x.where());                                            \
+    Tensor dropped = function(x, options.p(), options.training());           \
+    return options.inplace() ? x.tensor().copy_(dropped) : dropped;          \
+  }
+SINTER_DROPOUT_WITH(dropout, DropoutFuncOptions)
+SINTER_DROPOUT_WITH(alpha_dropout, AlphaDropoutFuncOptions)
+SINTER_DROPOUT_WITH(feature_alpha_dropout, FeatureAlphaDropoutFuncOptions)
+SINTER_DROPOUT_WITH(dropout1d, Dropout1dFuncOptions)
+SINTER_DROPOUT_WITH(dropout2d, Dropout2dFuncOptions)
+SINTER_DROPOUT_WITH(dropout3d, Dropout3dFuncOptions)
+#undef SINTER_DROPOUT_WITH
 
 }  // namespace functional
 

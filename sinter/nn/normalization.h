@@ -179,55 +179,146 @@ SINTER_MODULE(LocalResponseNorm);
 
 // --- dropouts: layers that do something while training only
 
+struct DropoutOptions {
+  DropoutOptions(double p = 0.5) : p_(p) {}
+  SINTER_OPTION(double, p);
+  SINTER_OPTION(bool, inplace) = false;  // the result is stored in the input
+};
+using Dropout1dOptions = DropoutOptions;
+using Dropout2dOptions = DropoutOptions;
+using Dropout3dOptions = DropoutOptions;
+using AlphaDropoutOptions = DropoutOptions;
+using FeatureAlphaDropoutOptions = DropoutOptions;
+
+namespace functional {
+
+struct DropoutFuncOptions {
+  DropoutFuncOptions() = default;
+  SINTER_OPTION(double, p) = 0.5;
+  SINTER_OPTION(bool, training) = true;
+  SINTER_OPTION(bool, inplace) = false;
+};
+using Dropout1dFuncOptions = DropoutFuncOptions;
+using Dropout2dFuncOptions = DropoutFuncOptions;
+using Dropout3dFuncOptions = DropoutFuncOptions;
+struct AlphaDropoutFuncOptions {
+  AlphaDropoutFuncOptions() = default;
+  SINTER_OPTION(double, p) = 0.5;
+  SINTER_OPTION(bool, training) = false;
+  SINTER_OPTION(bool, inplace) = false;
+};
+using FeatureAlphaDropoutFuncOptions = AlphaDropoutFuncOptions;
+
+using sinter::alpha_dropout, sinter::dropout, sinter::feature_alpha_dropout;
+Tensor dropout(const TensorArg& x, const DropoutFuncOptions& options);
+Tensor alpha_dropout(const TensorArg& x, const AlphaDropoutFuncOptions& options);
+Tensor feature_alpha_dropout(const TensorArg& x, const FeatureAlphaDropoutFuncOptions& options);
+// Whole channels of an input with 1, 2 or 3 spatial dimensions; the batch may be left out.
+Tensor dropout1d(const TensorArg& x, double p = 0.5, bool training = true);
+Tensor dropout2d(const TensorArg& x, double p = 0.5, bool training = true);
+Tensor dropout3d(const TensorArg& x, double p = 0.5, bool training = true);
+Tensor dropout1d(const TensorArg& x, const Dropout1dFuncOptions& options);
+Tensor dropout2d(const TensorArg& x, const Dropout2dFuncOptions& options);
+Tensor dropout3d(const TensorArg& x, const Dropout3dFuncOptions& options);
+
+}  // namespace functional
+
 struct DropoutBase : Module {
-  double p;
-  explicit DropoutBase(double p = 0.5);
+  DropoutOptions options;
+  explicit DropoutBase(const DropoutOptions& options = {});
   std::string extra_repr() const override;
+
+ protected:
+  // For the function of the layer, as it is called now.
+  template <class FuncOptions>
+  FuncOptions now() const {
+    return FuncOptions().p(options.p()).training(is_training()).inplace(options.inplace());
+  }
 };
 
+#define SINTER_DROPOUT(Name, function)                                           \
+  struct Name##Impl : DropoutBase {                                              \
+    using DropoutBase::DropoutBase;                                              \
+    Tensor forward(const TensorArg& x) {                                         \
+      return functional::function(x, now<functional::Name##FuncOptions>());      \
+    }                                                                            \
+  };                                                                             \
+  SINTER_MODULE(Name)
 // Zero with probability p, the rest scaled by 1 / (1 - p).
-struct DropoutImpl : DropoutBase {
-  using DropoutBase::DropoutBase;
-  Tensor forward(const TensorArg& x);
-};
-SINTER_MODULE(Dropout);
+SINTER_DROPOUT(Dropout, dropout);
 // The same for whole channels, of [n, c, l], [n, c, h, w] or [n, c, d, h, w]; n may be left out.
-struct Dropout1dImpl : DropoutBase {
-  using DropoutBase::DropoutBase;
-  Tensor forward(const TensorArg& x);
-};
-SINTER_MODULE(Dropout1d);
-struct Dropout2dImpl : DropoutBase {
-  using DropoutBase::DropoutBase;
-  Tensor forward(const TensorArg& x);
-};
-SINTER_MODULE(Dropout2d);
-struct Dropout3dImpl : DropoutBase {
-  using DropoutBase::DropoutBase;
-  Tensor forward(const TensorArg& x);
-};
-SINTER_MODULE(Dropout3d);
+SINTER_DROPOUT(Dropout1d, dropout1d);
+SINTER_DROPOUT(Dropout2d, dropout2d);
+SINTER_DROPOUT(Dropout3d, dropout3d);
 // For selu: mean and variance stay.
-struct AlphaDropoutImpl : DropoutBase {
-  using DropoutBase::DropoutBase;
-  Tensor forward(const TensorArg& x);
-};
-SINTER_MODULE(AlphaDropout);
-struct FeatureAlphaDropoutImpl : DropoutBase {
-  using DropoutBase::DropoutBase;
-  Tensor forward(const TensorArg& x);
-};
-SINTER_MODULE(FeatureAlphaDropout);
+SINTER_DROPOUT(AlphaDropout, alpha_dropout);
+SINTER_DROPOUT(FeatureAlphaDropout, feature_alpha_dropout);
+#undef SINTER_DROPOUT
+
+// --- the functions of normalisation with options; x and what the options do not hold stand before them
 
 namespace functional {
 
 using sinter::batch_norm, sinter::group_norm, sinter::instance_norm, sinter::layer_norm, sinter::local_response_norm,
     sinter::normalize, sinter::rms_norm;
-using sinter::alpha_dropout, sinter::dropout, sinter::feature_alpha_dropout;
-// Whole channels of an input with 1, 2 or 3 spatial dimensions; the batch may be left out.
-Tensor dropout1d(const TensorArg& x, double p = 0.5, bool training = true);
-Tensor dropout2d(const TensorArg& x, double p = 0.5, bool training = true);
-Tensor dropout3d(const TensorArg& x, double p = 0.5, bool training = true);
+
+struct BatchNormFuncOptions {
+  BatchNormFuncOptions() = default;
+  SINTER_OPTION(Tensor, weight);
+  SINTER_OPTION(Tensor, bias);
+  SINTER_OPTION(bool, training) = false;
+  SINTER_OPTION(double, momentum) = 0.1;
+  SINTER_OPTION(double, eps) = 1e-5;
+};
+inline Tensor batch_norm(const TensorArg& x, const Tensor& running_mean, const Tensor& running_var,
+                         const BatchNormFuncOptions& o) {
+  return batch_norm(x, running_mean, running_var, o.weight(), o.bias(), o.training(), o.momentum(), o.eps());
+}
+struct InstanceNormFuncOptions {
+  InstanceNormFuncOptions() = default;
+  SINTER_OPTION(Tensor, running_mean);
+  SINTER_OPTION(Tensor, running_var);
+  SINTER_OPTION(Tensor, weight);
+  SINTER_OPTION(Tensor, bias);
+  SINTER_OPTION(bool, use_input_stats) = true;
+  SINTER_OPTION(double, momentum) = 0.1;
+  SINTER_OPTION(double, eps) = 1e-5;
+};
+inline Tensor instance_norm(const TensorArg& x, const InstanceNormFuncOptions& o) {
+  return instance_norm(x, o.running_mean(), o.running_var(), o.weight(), o.bias(), o.use_input_stats(), o.momentum(), o.eps());
+}
+struct LayerNormFuncOptions {
+  LayerNormFuncOptions(const Shape& normalized_shape) : normalized_shape_(normalized_shape) {}
+  LayerNormFuncOptions(int64_t normalized_size) : normalized_shape_(normalized_size) {}
+  SINTER_OPTION(Shape, normalized_shape);
+  SINTER_OPTION(Tensor, weight);
+  SINTER_OPTION(Tensor, bias);
+  SINTER_OPTION(double, eps) = 1e-5;
+};
+inline Tensor layer_norm(const TensorArg& x, const LayerNormFuncOptions& o) {
+  return layer_norm(x, o.normalized_shape(), o.weight(), o.bias(), o.eps());
+}
+struct GroupNormFuncOptions {
+  GroupNormFuncOptions(int64_t num_groups) : num_groups_(num_groups) {}
+  SINTER_OPTION(int64_t, num_groups);
+  SINTER_OPTION(Tensor, weight);
+  SINTER_OPTION(Tensor, bias);
+  SINTER_OPTION(double, eps) = 1e-5;
+};
+inline Tensor group_norm(const TensorArg& x, const GroupNormFuncOptions& o) {
+  return group_norm(x, o.num_groups(), o.weight(), o.bias(), o.eps());
+}
+using LocalResponseNormFuncOptions = LocalResponseNormOptions;
+inline Tensor local_response_norm(const TensorArg& x, const LocalResponseNormFuncOptions& o) {
+  return local_response_norm(x, o.size(), o.alpha(), o.beta(), o.k());
+}
+struct NormalizeFuncOptions {
+  NormalizeFuncOptions() = default;
+  SINTER_OPTION(double, p) = 2;
+  SINTER_OPTION(int64_t, dim) = 1;
+  SINTER_OPTION(double, eps) = 1e-12;
+};
+inline Tensor normalize(const TensorArg& x, const NormalizeFuncOptions& o) { return normalize(x, o.p(), o.dim(), o.eps()); }
 
 }  // namespace functional
 

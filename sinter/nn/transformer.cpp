@@ -131,7 +131,7 @@ Tensor TransformerDecoderLayerImpl::forward(const TensorArg& x, const Tensor& me
 // --- TransformerEncoder, TransformerDecoder
 
 TransformerEncoderImpl::TransformerEncoderImpl(const TransformerEncoderOptions& options) {
-  layers = register_module("layers", ModuleList<TransformerEncoderLayer>(layers_of(options)));
+  layers = register_module("layers", ModuleListOf<TransformerEncoderLayer>(layers_of(options)));
   if (options.norm()) norm = register_module("norm", options.norm());
 }
 
@@ -147,7 +147,7 @@ Tensor TransformerEncoderImpl::forward(const TensorArg& x, const Tensor& src_mas
 }
 
 TransformerDecoderImpl::TransformerDecoderImpl(const TransformerDecoderOptions& options) {
-  layers = register_module("layers", ModuleList<TransformerDecoderLayer>(layers_of(options)));
+  layers = register_module("layers", ModuleListOf<TransformerDecoderLayer>(layers_of(options)));
   if (options.norm()) norm = register_module("norm", options.norm());
 }
 

@@ -84,7 +84,7 @@ struct HardTanh : Pointwise<HardTanh> {
   static constexpr int tensors = 1;
   SINTER_BODY((x, low, high), minimum(maximum(x, low), high))
   static TensorList grad(const GradCall& c) {
-    return c.each([&] { return where((c[0] > c[1]) & (c[0] < c[2]), c.grad(), 0); });
+    return c.each([&] { return where((c.out() > c[1]) & (c.out() < c[2]), c.grad(), 0); });
   }
 };
 
@@ -111,12 +111,19 @@ struct HardSigmoid : Pointwise<HardSigmoid> {
   }
 };
 
+// Where the operand is, for an op that keeps its sign unless operand 1, a number, is negative. The result tells it, too, so that
+// the op may work in place.
+Tensor is_positive(const GradCall& c) {
+  bool result_tells = c[1].is_scalar() && c[1].scalar().to_double() >= 0;
+  return result_tells ? c.out() > 0 : c[0] > 0;
+}
+
 struct LeakyRelu : Pointwise<LeakyRelu> {
   static constexpr auto name = "leaky_relu";
   static constexpr int tensors = 1;
   SINTER_BODY((x, slope), select(gt(x, lit(0)), x, x * slope))
   static TensorList grad(const GradCall& c) {
-    return c.each([&] { return where(c[0] > 0, c.grad(), c.grad() * c[1]); });
+    return c.each([&] { return where(is_positive(c), c.grad(), c.grad() * c[1]); });
   }
 };
 
@@ -127,7 +134,7 @@ struct Elu : Pointwise<Elu> {
   SINTER_BODY((x, alpha), select(gt(x, lit(0)), x, alpha * expm1(x)))
   static constexpr Tolerance tolerance{.ulp = 4};
   static TensorList grad(const GradCall& c) {
-    return c.each([&] { return where(c[0] > 0, c.grad(), c.grad() * (c.out() + c[1])); });
+    return c.each([&] { return where(is_positive(c), c.grad(), c.grad() * (c.out() + c[1])); });
   }
 };
 
@@ -138,7 +145,7 @@ struct Selu : Pointwise<Selu> {
   static constexpr Tolerance tolerance{.ulp = 4};
   static TensorList grad(const GradCall& c) {
     constexpr double kScale = 1.0507009873554805, kScaleAlpha = 1.7580993408473766;
-    return c.each([&] { return where(c[0] > 0, c.grad() * kScale, c.grad() * (c.out() + kScaleAlpha)); });
+    return c.each([&] { return where(c.out() > 0, c.grad() * kScale, c.grad() * (c.out() + kScaleAlpha)); });
   }
 };
 
@@ -149,7 +156,7 @@ struct Celu : Pointwise<Celu> {
   SINTER_BODY((x, alpha), select(gt(x, lit(0)), x, alpha * expm1(x / alpha)))
   static constexpr Tolerance tolerance{.ulp = 8};
   static TensorList grad(const GradCall& c) {
-    return c.each([&] { return where(c[0] > 0, c.grad(), c.grad() * (c.out() / c[1] + 1)); });
+    return c.each([&] { return where(c.out() > 0, c.grad(), c.grad() * (c.out() / c[1] + 1)); });
   }
 };
 

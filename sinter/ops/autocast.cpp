@@ -38,7 +38,7 @@ Tensor low_weight(const Tensor& leaf, DType dtype) {
 
 Tensor wide(const Tensor& x, bool on_cpu) {
   if (!autocast::is_on() || !is_converted(x) || x.dtype() == kFloat32) return x;
-  if (!autocast::dtype_on(x.device().type) || (x.device().is_cpu() && !on_cpu)) return x;
+  if (!autocast::dtype_on(x.device().type()) || (x.device().is_cpu() && !on_cpu)) return x;
   return x.to(kFloat32);
 }
 
@@ -50,7 +50,7 @@ TensorArg wide(const TensorArg& x, bool on_cpu) {
 
 Tensor low(const Tensor& x) {
   if (!autocast::is_on() || !is_converted(x)) return x;
-  auto dtype = autocast::dtype_on(x.device().type);
+  auto dtype = autocast::dtype_on(x.device().type());
   return !dtype || x.dtype() == *dtype ? x : low_weight(x, *dtype);
 }
 TensorArg low(const TensorArg& x) {

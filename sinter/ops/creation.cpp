@@ -243,6 +243,18 @@ Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step, const 
   check(count >= 0 && count < 0x1p62, "arange: no steps of {} lead from {} to {}", step, start, end);
   return with_grad(call<Arange>({{start, where}, step}, CreationAttrs{{Dim(int64_t(count))}, o.dtype_, o.device_}), o);
 }
+Tensor range(const Scalar& start, const Scalar& end, const Scalar& step, const TensorOptions& options, Where where) {
+  UserPosition here(where);
+  check_options(options);
+  check(step.to_double() != 0, "range: the step is zero");
+  double count = std::floor((end.to_double() - start.to_double()) / step.to_double()) + 1;
+  check(count >= 1 && count < 0x1p62, "range: no steps of {} lead from {} to {}", step, start, end);
+  return with_grad(call<Arange>({{start, where}, step}, CreationAttrs{{Dim(int64_t(count))}, options.dtype_, options.device_}),
+                   options);
+}
+Tensor range(const Scalar& start, const Scalar& end, const TensorOptions& options, Where where) {
+  return range(start, end, 1, options, where);
+}
 Tensor arange_of_size(const Dim& count, const TensorOptions& options, Where where) {
   UserPosition here(where);
   return call<Arange>({{0, where}, 1}, CreationAttrs{{count}, options.over(kInt64).dtype_, options.device_});

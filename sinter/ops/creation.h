@@ -35,6 +35,10 @@ template <std::same_as<Dim> D>
 Tensor arange(const D& end, const TensorOptions& options = kInt64, Where where = Where::current()) {
   return arange_of_size(end, options, where);
 }
+// The same with `end`, where a step reaches it, and always f32 unless the options say otherwise.
+Tensor range(const Scalar& start, const Scalar& end, const Scalar& step = 1, const TensorOptions& options = {},
+             Where where = Where::current());
+Tensor range(const Scalar& start, const Scalar& end, const TensorOptions& options, Where where = Where::current());
 // `steps` evenly spaced values from start to end, both included.
 Tensor linspace(const Scalar& start, const Scalar& end, Dim steps, const TensorOptions& options = {},
                 Where where = Where::current());
@@ -111,11 +115,11 @@ Tensor randn(const Shape& size, const TensorOptions& options = {}, Where where =
 Tensor randint(int64_t high, const Shape& size, const TensorOptions& options = kInt64, Where where = Where::current());
 Tensor randint(int64_t low, int64_t high, const Shape& size, const TensorOptions& options = kInt64,
                Where where = Where::current());
-// The same with the shape, dtype and device of another tensor.
-Tensor rand_like(const TensorArg& x);  // no method
-Tensor randn_like(const TensorArg& x);  // no method
-Tensor randint_like(const TensorArg& x, int64_t high);  // no method
-Tensor randint_like(const TensorArg& x, int64_t low, int64_t high);  // no method
+// The same with the shape of another tensor, and its dtype and device unless the options name others.
+Tensor rand_like(const TensorArg& x, const TensorOptions& options = {});  // no method
+Tensor randn_like(const TensorArg& x, const TensorOptions& options = {});  // no method
+Tensor randint_like(const TensorArg& x, int64_t high, const TensorOptions& options = {});  // no method
+Tensor randint_like(const TensorArg& x, int64_t low, int64_t high, const TensorOptions& options = {});  // no method
 // 0, …, n - 1 in random order.
 Tensor randperm(Dim n, const TensorOptions& options = kInt64, Where where = Where::current());
 // 1 with the probability each element states, else 0; or everywhere with the same probability.

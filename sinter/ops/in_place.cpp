@@ -16,12 +16,6 @@ bool plainly_fits(const Op& op, std::span<const TensorArg> inputs, const Tensor&
   return true;
 }
 
-bool can_cast(DType from, DType to) {
-  if (is_complex(from)) return is_complex(to);
-  if (is_floating(from)) return is_differentiable(to);
-  return to != kBool || from == kBool;
-}
-
 // `name` is that of the function, without the underscore.
 void check_fits(std::string_view name, DType dtype, const Shape& shape, const Tensor& out) {
   check(can_cast(dtype, out.dtype()), "{}_: a result of dtype {} cannot be stored in a tensor of dtype {}", name, dtype,

@@ -262,6 +262,11 @@ Tensor tensorsolve(const TensorArg& A, const TensorArg& B, const std::optional<I
 
 // --- older names
 
+Tensor vander(const TensorArg& x, std::optional<int64_t> N, bool increasing) {
+  UserPosition here(x.where());
+  Tensor powers = linalg::vander(x, N);
+  return increasing ? powers : powers.flip(-1);
+}
 Tensor cholesky(const TensorArg& A, bool upper) { return linalg::cholesky(A, upper); }
 Tensor cholesky_solve(const TensorArg& B, const TensorArg& L, bool upper) {
   UserPosition here(B.where());

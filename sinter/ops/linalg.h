@@ -108,10 +108,73 @@ Tensor diagonal(const TensorArg& A, int64_t offset = 0, int64_t dim1 = -2, int64
 
 }  // namespace linalg
 
+// --- LibTorch's names of the same: torch::linalg_inv(A)
+inline Tensor linalg_solve(const TensorArg& A, const TensorArg& B, bool left = true) { return linalg::solve(A, B, left); }  // no method
+inline Tensor linalg_solve_triangular(const TensorArg& A, const TensorArg& B, bool upper, bool left = true,
+                                      bool unitriangular = false) {
+  return linalg::solve_triangular(A, B, upper, left, unitriangular);
+}  // no method
+inline Tensor linalg_inv(const TensorArg& A) { return linalg::inv(A); }  // no method
+inline Tensor linalg_det(const TensorArg& A) { return linalg::det(A); }  // no method
+inline std::tuple<Tensor, Tensor> linalg_slogdet(const TensorArg& A) { return linalg::slogdet(A); }  // no method
+inline std::tuple<Tensor, Tensor, Tensor, Tensor> linalg_lstsq(const TensorArg& A, const TensorArg& B,
+                                                               std::optional<double> rcond = {},
+                                                               std::string_view driver = "gelsy") {
+  return linalg::lstsq(A, B, rcond, driver);
+}  // no method
+inline Tensor linalg_pinv(const TensorArg& A, std::optional<double> atol = {}, std::optional<double> rtol = {},
+                          bool hermitian = false) {
+  return linalg::pinv(A, atol, rtol, hermitian);
+}  // no method
+inline Tensor linalg_pinv(const TensorArg& A, double rcond, bool hermitian = false) {
+  return linalg::pinv(A, {}, rcond, hermitian);
+}  // no method
+inline Tensor linalg_tensorinv(const TensorArg& A, int64_t ind = 2) { return linalg::tensorinv(A, ind); }  // no method
+inline Tensor linalg_cholesky(const TensorArg& A, bool upper = false) { return linalg::cholesky(A, upper); }  // no method
+inline std::tuple<Tensor, Tensor> linalg_qr(const TensorArg& A, std::string_view mode = "reduced") {
+  return linalg::qr(A, mode);
+}  // no method
+inline std::tuple<Tensor, Tensor, Tensor> linalg_lu(const TensorArg& A, bool pivot = true) { return linalg::lu(A, pivot); }  // no method
+inline std::tuple<Tensor, Tensor> linalg_lu_factor(const TensorArg& A, bool pivot = true) {
+  return linalg::lu_factor(A, pivot);
+}  // no method
+inline std::tuple<Tensor, Tensor> linalg_eigh(const TensorArg& A, std::string_view UPLO = "L") {
+  return linalg::eigh(A, UPLO);
+}  // no method
+inline Tensor linalg_eigvalsh(const TensorArg& A, std::string_view UPLO = "L") { return linalg::eigvalsh(A, UPLO); }  // no method
+inline std::tuple<Tensor, Tensor, Tensor> linalg_svd(const TensorArg& A, bool full_matrices = true) {
+  return linalg::svd(A, full_matrices);
+}  // no method
+inline Tensor linalg_svdvals(const TensorArg& A) { return linalg::svdvals(A); }  // no method
+inline Tensor linalg_matrix_power(const TensorArg& A, int64_t n) { return linalg::matrix_power(A, n); }  // no method
+inline Tensor linalg_matrix_exp(const TensorArg& A) { return linalg::matrix_exp(A); }  // no method
+inline Tensor linalg_matrix_rank(const TensorArg& A, std::optional<double> atol = {}, std::optional<double> rtol = {},
+                                 bool hermitian = false) {
+  return linalg::matrix_rank(A, atol, rtol, hermitian);
+}  // no method
+inline Tensor linalg_cond(const TensorArg& A, const std::optional<Scalar>& p = {}) { return linalg::cond(A, p); }  // no method
+inline Tensor linalg_vector_norm(const TensorArg& x, const Scalar& ord = 2, const std::optional<IntList>& dim = {},
+                                 bool keepdim = false, std::optional<DType> dtype = {}) {
+  return linalg::vector_norm(x, ord, dim, keepdim, dtype);
+}  // no method
+inline Tensor linalg_matrix_norm(const TensorArg& A, std::string_view ord = "fro", const IntList& dim = {-2, -1},
+                                 bool keepdim = false, std::optional<DType> dtype = {}) {
+  return linalg::matrix_norm(A, ord, dim, keepdim, dtype);
+}  // no method
+inline Tensor linalg_norm(const TensorArg& x, const std::optional<Scalar>& ord = {}, const std::optional<IntList>& dim = {},
+                          bool keepdim = false, std::optional<DType> dtype = {}) {
+  return linalg::norm(x, ord, dim, keepdim, dtype);
+}  // no method
+inline Tensor linalg_multi_dot(const TensorList& matrices) { return linalg::multi_dot(matrices); }
+inline Tensor linalg_cross(const TensorArg& a, const TensorArg& b, int64_t dim = -1) { return linalg::cross(a, b, dim); }  // no method
+inline Tensor linalg_vecdot(const TensorArg& a, const TensorArg& b, int64_t dim = -1) { return linalg::vecdot(a, b, dim); }  // no method
+
 // --- PyTorch's older names of the same
 Tensor inverse(const TensorArg& A);
 Tensor det(const TensorArg& A);
 std::tuple<Tensor, Tensor> slogdet(const TensorArg& A);
+// The powers as columns from the greatest down, unless increasing.
+Tensor vander(const TensorArg& x, std::optional<int64_t> N = {}, bool increasing = false);  // no method
 // log(det(A)): NaN where the determinant is negative.
 Tensor logdet(const TensorArg& A);
 Tensor cholesky(const TensorArg& A, bool upper = false);
@@ -141,10 +204,10 @@ Tensor cross(const TensorArg& a, const TensorArg& b, std::optional<int64_t> dim 
 Tensor kron(const TensorArg& a, const TensorArg& b);
 // beta * input + alpha * outer(a, b).
 Tensor addr(const TensorArg& input, const TensorArg& a, const TensorArg& b, const Scalar& beta = 1,
-            const Scalar& alpha = 1);
+            const Scalar& alpha = 1);  // in place too
 // beta * input + alpha * the sum of the products of a batch.
 Tensor addbmm(const TensorArg& input, const TensorArg& a, const TensorArg& b, const Scalar& beta = 1,
-              const Scalar& alpha = 1);
+              const Scalar& alpha = 1);  // in place too
 // As dot.
 Tensor vdot(const TensorArg& a, const TensorArg& b);
 // Sums of products over the last dimensions; a number scales.
@@ -162,6 +225,6 @@ Tensor pdist(const TensorArg& x, double p = 2);
 // The p-norm of a - b.
 Tensor dist(const TensorArg& a, const TensorArg& b, const Scalar& p = 2);
 // Slices along a dimension scaled down to a p-norm of at most maxnorm.
-Tensor renorm(const TensorArg& x, const Scalar& p, int64_t dim, const Scalar& maxnorm);
+Tensor renorm(const TensorArg& x, const Scalar& p, int64_t dim, const Scalar& maxnorm);  // in place too
 
 }  // namespace sinter SINTER_API

@@ -1,11 +1,14 @@
 // Methods of Tensor that are no function of their name with the tensor in front.
 #include "sinter/base/error.h"
+#include "sinter/base/host_effects.h"
 #include "sinter/ops/creation.h"
 #include "sinter/ops/pointwise.h"
 #include "sinter/ops/view.h"
 #include "sinter/tensor/tracer.h"
 
 namespace sinter {
+
+ItemIndex::ItemIndex(const Tensor& i, Where where) : value(i.item<int64_t>(where)), where(where) {}
 
 void Tensor::operator=(const TensorArg& value) && { copy_(value); }
 
@@ -25,6 +28,9 @@ Tensor Tensor::where(const TensorArg& condition, const TensorArg& other) const {
 
 Tensor Tensor::new_empty(const Shape& size, const TensorOptions& options, Where where) const {
   return empty(size, options.over(this->options(where)), MemoryFormat::kContiguous, where);
+}
+Tensor Tensor::new_empty_strided(const Shape& size, const IntList& strides, const TensorOptions& options, Where where) const {
+  return empty_strided(size, strides, options.over(this->options(where)), where);
 }
 Tensor Tensor::new_zeros(const Shape& size, const TensorOptions& options, Where where) const {
   return zeros(size, options.over(this->options(where)), where);
@@ -64,7 +70,25 @@ const Tensor& Tensor::fill_diagonal_(const TensorArg& value, bool wrap) const {
   return *this;
 }
 
-// --- another shape for the tensor itself
+// --- other contents, or another shape, for the tensor itself
+
+void Tensor::set_data(const Tensor& contents, Where where) const {
+  UserPosition here(where);
+  if (auto* effects = HostEffects::current()) effects->refuse("a conversion or assignment of parameters");
+  check(!is_traced() && !contents.is_traced(), "set_data: a compiled function cannot change what a tensor is");
+  TensorImpl& to = impl();
+  const TensorImpl& from = contents.impl();
+  to.dtype = from.dtype;
+  to.device = from.device;
+  to.contiguous = from.contiguous;
+  to.offset = from.offset;
+  to.numel = from.numel;
+  to.sizes = from.sizes;
+  to.strides = from.strides;
+  to.buffer = from.buffer;
+  to.base = nullptr;
+  TensorImpl::geometry_clock.fetch_add(1, std::memory_order_relaxed);
+}
 
 const Tensor& Tensor::take_shape(const char* function, const Tensor& view) const {
   check(!Tracer::current() && !is_traced(), "{}: a compiled function cannot change the shape of a tensor itself: write "

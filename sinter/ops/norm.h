@@ -23,6 +23,11 @@ Tensor rms_norm(const TensorArg& x, const Shape& normalized_shape, const Tensor&
 // running ones in place; else by the running ones.
 Tensor batch_norm(const TensorArg& x, const Tensor& running_mean, const Tensor& running_var, const Tensor& weight = {},
                   const Tensor& bias = {}, bool training = false, double momentum = 0.1, double eps = 1e-5);
+// LibTorch's order of arguments, which it knows by the ninth.
+inline Tensor batch_norm(const TensorArg& x, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
+                         const Tensor& running_var, bool training, double momentum, double eps, bool /*cudnn_enabled*/) {
+  return batch_norm(x, running_mean, running_var, weight, bias, training, momentum, eps);
+}
 // Over groups of channels of each sample.
 Tensor group_norm(const TensorArg& x, int64_t num_groups, const Tensor& weight = {}, const Tensor& bias = {},
                   double eps = 1e-5);
@@ -30,6 +35,11 @@ Tensor group_norm(const TensorArg& x, int64_t num_groups, const Tensor& weight =
 Tensor instance_norm(const TensorArg& x, const Tensor& running_mean = {}, const Tensor& running_var = {},
                      const Tensor& weight = {}, const Tensor& bias = {}, bool use_input_stats = true,
                      double momentum = 0.1, double eps = 1e-5);
+inline Tensor instance_norm(const TensorArg& x, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
+                            const Tensor& running_var, bool use_input_stats, double momentum, double eps,
+                            bool /*cudnn_enabled*/) {
+  return instance_norm(x, running_mean, running_var, weight, bias, use_input_stats, momentum, eps);
+}
 // x / (k + alpha * mean of squares over `size` neighbouring channels) ^ beta.
 Tensor local_response_norm(const TensorArg& x, int64_t size, double alpha = 1e-4, double beta = 0.75, double k = 1);
 // x / max(p-norm along dim, eps).
@@ -61,8 +71,8 @@ TensorTriple native_group_norm_backward(const TensorArg& grad_output, const Tens
 
 // --- losses: a number per element, their mean or their sum
 
-// kBatchMean, the sum over the first size, is for kl_div.
-enum class Reduction : uint8_t { kNone, kMean, kSum, kBatchMean };
+// kBatchMean, the sum over the first size, is for kl_div. The second half are LibTorch's spellings: torch::Reduction::Mean.
+enum class Reduction : uint8_t { kNone, kMean, kSum, kBatchMean, None = kNone, Mean = kMean, Sum = kSum };
 
 // (x - target)².
 Tensor mse_loss(const TensorArg& x, const TensorArg& target, Reduction reduction = Reduction::kMean);
@@ -78,6 +88,11 @@ Tensor huber_loss(const TensorArg& x, const TensorArg& target, Reduction reducti
 // the logits' shape. The mean over indices is weighted and leaves out ignore_index.
 Tensor cross_entropy(const TensorArg& logits, const TensorArg& target, const Tensor& weight = {},
                      Reduction reduction = Reduction::kMean, int64_t ignore_index = -100, double label_smoothing = 0);
+inline Tensor cross_entropy_loss(const TensorArg& logits, const TensorArg& target, const Tensor& weight = {},
+                                 Reduction reduction = Reduction::kMean, int64_t ignore_index = -100,
+                                 double label_smoothing = 0) {
+  return cross_entropy(logits, target, weight, reduction, ignore_index, label_smoothing);
+}
 // The same from log-probabilities and class indices.
 Tensor nll_loss(const TensorArg& log_probabilities, const TensorArg& target, const Tensor& weight = {},
                 Reduction reduction = Reduction::kMean, int64_t ignore_index = -100);

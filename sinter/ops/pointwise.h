@@ -78,10 +78,10 @@ Tensor log2(const TensorArg& x);  // in place too
 // Whether x is zero.
 Tensor logical_not(const TensorArg& x);  // in place too
 // log(x / (1 - x)), with x first held between eps and 1 - eps where that is given.
-Tensor logit(const TensorArg& x, std::optional<double> eps = {});
+Tensor logit(const TensorArg& x, std::optional<double> eps = {});  // in place too
 // NaN and the infinities replaced by numbers; without them, 0 and the limits of the dtype.
 Tensor nan_to_num(const TensorArg& x, std::optional<double> nan = {}, std::optional<double> posinf = {},
-                  std::optional<double> neginf = {});
+                  std::optional<double> neginf = {});  // in place too
 // -x.
 Tensor neg(const TensorArg& x);  // in place too
 // 1 / x.
@@ -349,6 +349,7 @@ Tensor celu(const TensorArg& x, const Scalar& alpha = 1.0);  // in place too
 Tensor softplus(const TensorArg& x, const Scalar& beta = 1.0, const Scalar& threshold = 20.0);
 // log(sigmoid(x)).
 Tensor logsigmoid(const TensorArg& x);
+inline Tensor log_sigmoid(const TensorArg& x) { return logsigmoid(x); }  // no method
 // x / (1 + |x|).
 Tensor softsign(const TensorArg& x);
 // x where it exceeds the threshold, `value` elsewhere.
@@ -364,7 +365,7 @@ Tensor tanhshrink(const TensorArg& x);
 // x, or weight * x below zero; one weight, or one for each channel (dimension 1).
 Tensor prelu(const TensorArg& x, const TensorArg& weight);
 // x, or below zero a slope times x: drawn from [lower, upper) for each element when training, else their mean.
-Tensor rrelu(const TensorArg& x, const Scalar& lower = 1.0 / 8, const Scalar& upper = 1.0 / 3, bool training = false);
+Tensor rrelu(const TensorArg& x, const Scalar& lower = 1.0 / 8, const Scalar& upper = 1.0 / 3, bool training = false);  // in place too
 // softmax(-x).
 Tensor softmin(const TensorArg& x, int64_t dim, std::optional<DType> dtype = {});
 // A draw from the categories of logits along dim, as probabilities that become one-hot as tau goes to 0. With `hard` it is

@@ -295,18 +295,20 @@ Tensor randint(int64_t low, int64_t high, const Shape& size, const TensorOptions
   check(double(high) - double(low) <= 0x1p53, "randint: [{}, {}) spans more than 2^53 integers", low, high);
   return draw_tensor<RandInt>(size, options.over(kInt64), where, {low, high});
 }
-Tensor rand_like(const TensorArg& x) {
+Tensor rand_like(const TensorArg& x, const TensorOptions& options) {
   UserPosition here(x.where());
-  return rand(x.sizes(), x.tensor().options(), x.where());
+  return rand(x.sizes(), options.over(x.tensor().options()), x.where());
 }
-Tensor randn_like(const TensorArg& x) {
+Tensor randn_like(const TensorArg& x, const TensorOptions& options) {
   UserPosition here(x.where());
-  return randn(x.sizes(), x.tensor().options(), x.where());
+  return randn(x.sizes(), options.over(x.tensor().options()), x.where());
 }
-Tensor randint_like(const TensorArg& x, int64_t high) { return randint_like(x, 0, high); }
-Tensor randint_like(const TensorArg& x, int64_t low, int64_t high) {
+Tensor randint_like(const TensorArg& x, int64_t high, const TensorOptions& options) {
+  return randint_like(x, 0, high, options);
+}
+Tensor randint_like(const TensorArg& x, int64_t low, int64_t high, const TensorOptions& options) {
   UserPosition here(x.where());
-  return randint(low, high, x.sizes(), x.tensor().options(), x.where());
+  return randint(low, high, x.sizes(), options.over(x.tensor().options()), x.where());
 }
 
 Tensor randperm(Dim n, const TensorOptions& options, Where where) {

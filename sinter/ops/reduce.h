@@ -65,8 +65,8 @@ Tensor cov(const TensorArg& x, int64_t correction = 1, const Tensor& fweights = 
 // The same over the standard deviations.
 Tensor corrcoef(const TensorArg& x);
 // Variance and standard deviation of all elements, told whether the divisor is the count less one or the count.
-inline Tensor var(const TensorArg& x, Unbiased unbiased) { return var(x, {}, unbiased.value); }
-inline Tensor std(const TensorArg& x, Unbiased unbiased) { return std(x, {}, unbiased.value); }
+inline Tensor var(const TensorArg& x, GivenBool unbiased) { return var(x, {}, unbiased.value); }
+inline Tensor std(const TensorArg& x, GivenBool unbiased) { return std(x, {}, unbiased.value); }
 // The p-norm; p may be 0 or an infinity. `dtype` converts the operand first.
 Tensor norm(const TensorArg& x, const Scalar& p = 2, const IntList& dims = {}, bool keepdim = false,
             std::optional<DType> dtype = {});
@@ -110,8 +110,15 @@ TensorList gradient(const TensorArg& x, const TensorList& coordinates, const Int
 // --- orderings. NaN counts as the largest value, as in PyTorch. Equal elements keep their order
 
 // Values in order along a dimension, and the positions they came from. Always stable.
-std::tuple<Tensor, Tensor> sort(const TensorArg& x, int64_t dim = -1, bool descending = false, bool stable = true);
-Tensor argsort(const TensorArg& x, int64_t dim = -1, bool descending = false, bool stable = true);
+std::tuple<Tensor, Tensor> sort(const TensorArg& x, GivenDim dim = -1, bool descending = false, bool stable = true);
+Tensor argsort(const TensorArg& x, GivenDim dim = -1, bool descending = false, bool stable = true);
+// LibTorch's order of arguments where `stable` is told.
+inline std::tuple<Tensor, Tensor> sort(const TensorArg& x, GivenBool stable, int64_t dim = -1, bool descending = false) {
+  return sort(x, dim, descending, stable.value);
+}
+inline Tensor argsort(const TensorArg& x, GivenBool stable, int64_t dim = -1, bool descending = false) {
+  return argsort(x, dim, descending, stable.value);
+}
 // The values in order along the first dimension.
 Tensor msort(const TensorArg& x);
 // The k largest (or smallest) along a dimension and their positions; always sorted.
@@ -143,6 +150,12 @@ TensorList nonzero_numpy(const TensorArg& x);
 // undefined unless asked for.
 std::tuple<Tensor, Tensor, Tensor> unique(const TensorArg& x, bool sorted = true, bool return_inverse = false,
                                           bool return_counts = false);
+// LibTorch's names of it.
+inline std::tuple<Tensor, Tensor, Tensor> _unique2(const TensorArg& x, bool sorted = true, bool return_inverse = false,
+                                                   bool return_counts = false) {
+  return unique(x, sorted, return_inverse, return_counts);
+}  // no method
+std::tuple<Tensor, Tensor> _unique(const TensorArg& x, bool sorted = true, bool return_inverse = false);  // no method
 // The same for the slices along a dimension.
 std::tuple<Tensor, Tensor, Tensor> unique_dim(const TensorArg& x, int64_t dim, bool sorted = true,
                                               bool return_inverse = false, bool return_counts = false);

@@ -227,6 +227,10 @@ std::tuple<Tensor, Tensor, Tensor> unique(const TensorArg& x, bool, bool return_
   auto out = call_many<Unique>({x}, fresh_count());
   return {out[0], return_inverse ? out[1] : Tensor(), return_counts ? out[2] : Tensor()};
 }
+std::tuple<Tensor, Tensor> _unique(const TensorArg& x, bool sorted, bool return_inverse) {
+  auto [values, inverse, counts] = unique(x, sorted, return_inverse);
+  return {values, inverse};
+}
 
 Tensor searchsorted(const TensorArg& sorted, const TensorArg& values, bool out_int32, bool right,
                     std::optional<std::string_view> side, const Tensor& sorter) {

@@ -180,11 +180,11 @@ struct Topk : Opaque {
 
 }  // namespace
 
-std::tuple<Tensor, Tensor> sort(const TensorArg& x, int64_t dim, bool descending, bool) {
-  auto out = call_many<Sort>({x}, SortAttrs{dim, descending});
+std::tuple<Tensor, Tensor> sort(const TensorArg& x, GivenDim dim, bool descending, bool) {
+  auto out = call_many<Sort>({x}, SortAttrs{dim.value, descending});
   return {out[0], out[1]};
 }
-Tensor argsort(const TensorArg& x, int64_t dim, bool descending, bool stable) {
+Tensor argsort(const TensorArg& x, GivenDim dim, bool descending, bool stable) {
   return std::get<1>(sort(x, dim, descending, stable));
 }
 std::tuple<Tensor, Tensor> topk(const TensorArg& x, Dim k, int64_t dim, bool largest, bool) {

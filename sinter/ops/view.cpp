@@ -182,6 +182,17 @@ Tensor t(const TensorArg& x) {
   check(x.dim() <= 2, "t: {} has more than two dimensions; transpose names the two to swap", x.sizes());
   return x.dim() == 2 ? transpose(x, 0, 1) : alias(x);
 }
+Tensor mT(const TensorArg& x) {
+  UserPosition here(x.where());
+  check(x.dim() >= 2, "mT: {} has no last two dimensions to swap", x.sizes());
+  return transpose(x, -2, -1);
+}
+Tensor numpy_T(const TensorArg& x) {
+  UserPosition here(x.where());
+  IntList dims;
+  for (int64_t d = x.dim() - 1; d >= 0; --d) dims.push_back(d);
+  return permute(x, dims);
+}
 Tensor movedim(const TensorArg& x, const IntList& source, const IntList& destination) {
   UserPosition here(x.where());
   check(source.size() == destination.size(), "movedim: {} names {} dimensions, {} names {}", source,

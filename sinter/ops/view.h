@@ -34,6 +34,13 @@ inline Tensor swapaxes(const TensorArg& x, int64_t a, int64_t b) { return transp
 inline Tensor swapdims(const TensorArg& x, int64_t a, int64_t b) { return transpose(x, a, b); }
 // The transpose of a matrix; vectors and 0-d tensors stay as they are.
 Tensor t(const TensorArg& x);
+// The last two dimensions swapped; adjoint would also conjugate.
+Tensor mT(const TensorArg& x);
+inline Tensor adjoint(const TensorArg& x) { return mT(x); }
+inline Tensor mH(const TensorArg& x) { return mT(x); }
+inline Tensor matrix_H(const TensorArg& x) { return mT(x); }
+// All dimensions in reverse order.
+Tensor numpy_T(const TensorArg& x);
 Tensor movedim(const TensorArg& x, const IntList& source, const IntList& destination);
 inline Tensor movedim(const TensorArg& x, int64_t source, int64_t destination) {
   return movedim(x, IntList{source}, IntList{destination});
@@ -237,7 +244,7 @@ Tensor index_add(const TensorArg& x, int64_t dim, const TensorArg& index, const 
 Tensor index_fill(const TensorArg& x, int64_t dim, const TensorArg& index, const TensorArg& value);  // in place too
 // reduce: "prod", "mean", "amax" or "amin" of the slices that meet, and of x's own slice if include_self.
 Tensor index_reduce(const TensorArg& x, int64_t dim, const TensorArg& index, const TensorArg& source,
-                    const std::string& reduce, bool include_self = true);
+                    const std::string& reduce, bool include_self = true);  // in place too
 // Elements of the flattened x replaced by (or, accumulating, increased by) those of source: the inverse of take.
 Tensor put(const TensorArg& x, const TensorArg& index, const TensorArg& source, bool accumulate = false);  // in place too
 // The inverse of gather: elements of source (a number, or a tensor at least of index's shape) put at index along dim.

@@ -13,7 +13,8 @@ Adadelta::Adadelta(const TensorList& params, const AdadeltaOptions& options) : G
 Adadelta::Adadelta(std::vector<Group> groups) : GroupedOptimizer(std::move(groups)) { check_options(); }
 
 void Adadelta::check_options() {
-  for (auto& [params, o] : groups_) {
+  for (auto& group : groups_) {
+    const auto& o = group.options();
     check_common("Adadelta", o);
     check(o.rho() >= 0 && o.rho() <= 1, "Adadelta: rho {} must be in [0, 1]", o.rho());
   }

@@ -18,7 +18,8 @@ Adafactor::Adafactor(const TensorList& params, const AdafactorOptions& options) 
 Adafactor::Adafactor(std::vector<Group> groups) : GroupedOptimizer(std::move(groups)) { check_options(); }
 
 void Adafactor::check_options() {
-  for (auto& [params, o] : groups_) {
+  for (auto& group : groups_) {
+    const auto& o = group.options();
     check_common("Adafactor", o);
     check(o.beta2_decay() <= 0, "Adafactor: beta2_decay {} must not be positive", o.beta2_decay());
     check(o.eps().first.value_or(0) >= 0 && o.eps().second >= 0, "Adafactor: eps {} and {} must not be negative",

@@ -13,7 +13,8 @@ Adagrad::Adagrad(const TensorList& params, const AdagradOptions& options) : Grou
 Adagrad::Adagrad(std::vector<Group> groups) : GroupedOptimizer(std::move(groups)) { check_options(); }
 
 void Adagrad::check_options() {
-  for (auto& [params, o] : groups_) {
+  for (auto& group : groups_) {
+    const auto& o = group.options();
     check_common("Adagrad", o);
     check(o.lr_decay() >= 0 && o.initial_accumulator_value() >= 0,
           "Adagrad: lr_decay {} and initial_accumulator_value {} must not be negative", o.lr_decay(),

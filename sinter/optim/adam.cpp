@@ -21,7 +21,7 @@ AdamBase<Options>::AdamBase(std::vector<Group> groups) : GroupedOptimizer<Option
 
 template <class Options>
 void AdamBase<Options>::check_options() {
-  for (auto& [params, o] : this->groups_) check_common("Adam", o);
+  for (auto& group : this->groups_) check_common("Adam", group.options());
 }
 
 template <class Options>

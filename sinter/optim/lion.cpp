@@ -12,7 +12,7 @@ Lion::Lion(const TensorList& params, const LionOptions& options) : GroupedOptimi
 Lion::Lion(std::vector<Group> groups) : GroupedOptimizer(std::move(groups)) { check_options(); }
 
 void Lion::check_options() {
-  for (auto& [params, o] : groups_) check_common("Lion", o);
+  for (auto& group : groups_) check_common("Lion", group.options());
 }
 
 void Lion::begin(State& state, const Tensor& param, const LionOptions&) const {

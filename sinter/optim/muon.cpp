@@ -18,11 +18,12 @@ Muon::Muon(const TensorList& params, const MuonOptions& options) : GroupedOptimi
 Muon::Muon(std::vector<Group> groups) : GroupedOptimizer(std::move(groups)) { check_options(); }
 
 void Muon::check_options() {
-  for (auto& [params, o] : groups_) {
+  for (auto& group : groups_) {
+    const auto& o = group.options();
     check_common("Muon", o);
     check(o.ns_steps() >= 0 && o.ns_steps() < 100, "Muon: ns_steps {} must be in [0, 100)", o.ns_steps());
     check(is_floating(o.ns_dtype()), "Muon: ns_dtype {} is no floating type", o.ns_dtype());
-    for (auto& param : params)
+    for (auto& param : group.params())
       check(param.dim() == 2, "Muon: a parameter of shape {} is no matrix; give it to another optimiser",
             param.sizes());
   }

@@ -15,7 +15,8 @@ NAdam::NAdam(const TensorList& params, const NAdamOptions& options) : GroupedOpt
 NAdam::NAdam(std::vector<Group> groups) : GroupedOptimizer(std::move(groups)) { check_options(); }
 
 void NAdam::check_options() {
-  for (auto& [params, o] : groups_) {
+  for (auto& group : groups_) {
+    const auto& o = group.options();
     check_common("NAdam", o);
     check(o.momentum_decay() >= 0, "NAdam: momentum_decay {} must not be negative", o.momentum_decay());
   }

@@ -3,6 +3,7 @@
 // for Lion, which it does not have.
 #include <array>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 #include "sinter/base/api.h"
@@ -13,7 +14,7 @@ namespace sinter SINTER_API {
 namespace optim {
 
 // Stochastic gradient descent.
-struct SGDOptions {
+struct SGDOptions : LearningRate<SGDOptions> {
   SGDOptions(double lr) : lr_(lr) {}
   SINTER_OPTION(double, lr);
   SINTER_OPTION(double, momentum) = 0;
@@ -27,6 +28,7 @@ class SGD final : public GroupedOptimizer<SGDOptions> {
  public:
   SGD(const TensorList& params, const SGDOptions& options);
   explicit SGD(std::vector<Group> groups);
+  SGD(const std::vector<OptimizerParamGroup>& groups, const SGDOptions& defaults) : SGD(typed(groups, defaults)) {}
   void step() override;
 
  private:
@@ -37,9 +39,14 @@ class SGD final : public GroupedOptimizer<SGDOptions> {
 
 // --- Adam, and AdamW, which differ in their weight decay: Adam adds it to the gradient, AdamW shrinks the parameters
 
-using Betas = std::pair<double, double>;
+struct Betas {
+  double first, second;
+  Betas(double first, double second) : first(first), second(second) {}
+  Betas(const std::tuple<double, double>& betas) : Betas(std::get<0>(betas), std::get<1>(betas)) {}
+  operator std::tuple<double, double>() const { return {first, second}; }
+};
 
-struct AdamOptions {
+struct AdamOptions : LearningRate<AdamOptions> {
   AdamOptions(double lr = 1e-3) : lr_(lr) {}
   SINTER_OPTION(double, lr);
   SINTER_OPTION(Betas, betas) = {0.9, 0.999};
@@ -49,7 +56,7 @@ struct AdamOptions {
   SINTER_OPTION(bool, maximize) = false;
 };
 
-struct AdamWOptions {
+struct AdamWOptions : LearningRate<AdamWOptions> {
   AdamWOptions(double lr = 1e-3) : lr_(lr) {}
   SINTER_OPTION(double, lr);
   SINTER_OPTION(Betas, betas) = {0.9, 0.999};
@@ -65,6 +72,8 @@ class AdamBase : public GroupedOptimizer<Options> {
   using typename GroupedOptimizer<Options>::Group;
   AdamBase(const TensorList& params, const Options& options = {});
   explicit AdamBase(std::vector<Group> groups);
+  AdamBase(const std::vector<OptimizerParamGroup>& groups, const Options& defaults = {})
+      : AdamBase(GroupedOptimizer<Options>::typed(groups, defaults)) {}
   void step() override;
 
  private:
@@ -79,7 +88,7 @@ using Adam = AdamBase<AdamOptions>;
 using AdamW = AdamBase<AdamWOptions>;
 
 // Adam that looks ahead along its momentum, which grows from step to step.
-struct NAdamOptions {
+struct NAdamOptions : LearningRate<NAdamOptions> {
   NAdamOptions(double lr = 2e-3) : lr_(lr) {}
   SINTER_OPTION(double, lr);
   SINTER_OPTION(Betas, betas) = {0.9, 0.999};
@@ -94,6 +103,7 @@ class NAdam final : public GroupedOptimizer<NAdamOptions> {
  public:
   NAdam(const TensorList& params, const NAdamOptions& options = {});
   explicit NAdam(std::vector<Group> groups);
+  NAdam(const std::vector<OptimizerParamGroup>& groups, const NAdamOptions& defaults) : NAdam(typed(groups, defaults)) {}
   void step() override;
 
  private:
@@ -104,7 +114,7 @@ class NAdam final : public GroupedOptimizer<NAdamOptions> {
 };
 
 // Adam without its denominator until the variance of that is small enough.
-struct RAdamOptions {
+struct RAdamOptions : LearningRate<RAdamOptions> {
   RAdamOptions(double lr = 1e-3) : lr_(lr) {}
   SINTER_OPTION(double, lr);
   SINTER_OPTION(Betas, betas) = {0.9, 0.999};
@@ -118,6 +128,7 @@ class RAdam final : public GroupedOptimizer<RAdamOptions> {
  public:
   RAdam(const TensorList& params, const RAdamOptions& options = {});
   explicit RAdam(std::vector<Group> groups);
+  RAdam(const std::vector<OptimizerParamGroup>& groups, const RAdamOptions& defaults) : RAdam(typed(groups, defaults)) {}
   void step() override;
 
  private:
@@ -129,7 +140,7 @@ class RAdam final : public GroupedOptimizer<RAdamOptions> {
 // --- rates of their own for every element
 
 // The gradient over the root of a running mean of its squares; less the square of its mean where `centered`.
-struct RMSpropOptions {
+struct RMSpropOptions : LearningRate<RMSpropOptions> {
   RMSpropOptions(double lr = 1e-2) : lr_(lr) {}
   SINTER_OPTION(double, lr);
   SINTER_OPTION(double, alpha) = 0.99;
@@ -144,6 +155,7 @@ class RMSprop final : public GroupedOptimizer<RMSpropOptions> {
  public:
   RMSprop(const TensorList& params, const RMSpropOptions& options = {});
   explicit RMSprop(std::vector<Group> groups);
+  RMSprop(const std::vector<OptimizerParamGroup>& groups, const RMSpropOptions& defaults) : RMSprop(typed(groups, defaults)) {}
   void step() override;
 
  private:
@@ -153,7 +165,7 @@ class RMSprop final : public GroupedOptimizer<RMSpropOptions> {
 };
 
 // The gradient over the root of the sum of all its squares.
-struct AdagradOptions {
+struct AdagradOptions : LearningRate<AdagradOptions> {
   AdagradOptions(double lr = 1e-2) : lr_(lr) {}
   SINTER_OPTION(double, lr);
   SINTER_OPTION(double, lr_decay) = 0;
@@ -167,6 +179,7 @@ class Adagrad final : public GroupedOptimizer<AdagradOptions> {
  public:
   Adagrad(const TensorList& params, const AdagradOptions& options = {});
   explicit Adagrad(std::vector<Group> groups);
+  Adagrad(const std::vector<OptimizerParamGroup>& groups, const AdagradOptions& defaults) : Adagrad(typed(groups, defaults)) {}
   void step() override;
 
  private:
@@ -176,7 +189,7 @@ class Adagrad final : public GroupedOptimizer<AdagradOptions> {
 };
 
 // Running means of squares of gradients and of steps set the rate.
-struct AdadeltaOptions {
+struct AdadeltaOptions : LearningRate<AdadeltaOptions> {
   AdadeltaOptions(double lr = 1) : lr_(lr) {}
   SINTER_OPTION(double, lr);
   SINTER_OPTION(double, rho) = 0.9;
@@ -189,6 +202,7 @@ class Adadelta final : public GroupedOptimizer<AdadeltaOptions> {
  public:
   Adadelta(const TensorList& params, const AdadeltaOptions& options = {});
   explicit Adadelta(std::vector<Group> groups);
+  Adadelta(const std::vector<OptimizerParamGroup>& groups, const AdadeltaOptions& defaults) : Adadelta(typed(groups, defaults)) {}
   void step() override;
 
  private:
@@ -200,7 +214,7 @@ class Adadelta final : public GroupedOptimizer<AdadeltaOptions> {
 // Of a matrix it keeps the mean squares of rows and columns alone, and has no momentum. Without a first eps, that of the dtype.
 using AdafactorEps = std::pair<std::optional<double>, double>;
 
-struct AdafactorOptions {
+struct AdafactorOptions : LearningRate<AdafactorOptions> {
   AdafactorOptions(double lr = 1e-2) : lr_(lr) {}
   SINTER_OPTION(double, lr);
   SINTER_OPTION(double, beta2_decay) = -0.8;
@@ -214,6 +228,7 @@ class Adafactor final : public GroupedOptimizer<AdafactorOptions> {
  public:
   Adafactor(const TensorList& params, const AdafactorOptions& options = {});
   explicit Adafactor(std::vector<Group> groups);
+  Adafactor(const std::vector<OptimizerParamGroup>& groups, const AdafactorOptions& defaults) : Adafactor(typed(groups, defaults)) {}
   void step() override;
 
  private:
@@ -226,7 +241,7 @@ class Adafactor final : public GroupedOptimizer<AdafactorOptions> {
 // --- steps of one size
 
 // The sign of a mix of gradient and momentum (Chen et al., "Symbolic discovery of optimization algorithms").
-struct LionOptions {
+struct LionOptions : LearningRate<LionOptions> {
   LionOptions(double lr = 1e-4) : lr_(lr) {}
   SINTER_OPTION(double, lr);
   SINTER_OPTION(Betas, betas) = {0.9, 0.99};
@@ -238,6 +253,7 @@ class Lion final : public GroupedOptimizer<LionOptions> {
  public:
   Lion(const TensorList& params, const LionOptions& options = {});
   explicit Lion(std::vector<Group> groups);
+  Lion(const std::vector<OptimizerParamGroup>& groups, const LionOptions& defaults) : Lion(typed(groups, defaults)) {}
   void step() override;
 
  private:
@@ -252,7 +268,7 @@ enum class MuonRate : uint8_t { kOriginal, kMatchRmsAdamw, kSpectralUnclamped };
 
 // The momentum of a matrix made nearly orthogonal by a few steps of Newton and Schulz. For matrices only: give biases,
 // norms and tables to another optimiser. ns_dtype is no option of PyTorch's, which computes those steps in bf16.
-struct MuonOptions {
+struct MuonOptions : LearningRate<MuonOptions> {
   using Coefficients = std::array<double, 3>;
   MuonOptions(double lr = 1e-3) : lr_(lr) {}
   SINTER_OPTION(double, lr);
@@ -270,6 +286,7 @@ class Muon final : public GroupedOptimizer<MuonOptions> {
  public:
   Muon(const TensorList& params, const MuonOptions& options = {});
   explicit Muon(std::vector<Group> groups);
+  Muon(const std::vector<OptimizerParamGroup>& groups, const MuonOptions& defaults) : Muon(typed(groups, defaults)) {}
   void step() override;
 
  private:

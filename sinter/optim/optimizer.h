@@ -7,6 +7,7 @@
 // Steps are unrecorded and write the parameters in place; the arithmetic is PyTorch's, operation by operation.
 // Parameters without a gradient are passed over. A step may be taken inside a compiled function: what changes from step to
 // step, rates, momenta and counts, is read in each call and is no part of the program; the other options are, and are watched.
+#include <any>
 #include <array>
 #include <cstring>
 #include <functional>
@@ -17,6 +18,7 @@
 #include <vector>
 
 #include "sinter/base/api.h"
+#include "sinter/base/error.h"
 #include "sinter/base/fields.h"
 #include "sinter/capture/function.h"
 #include "sinter/io/safetensors.h"
@@ -25,10 +27,50 @@
 namespace sinter SINTER_API {
 namespace optim {
 
+// What all options have: LibTorch's words for their rate.
+template <class Self>
+struct LearningRate {
+  double get_lr() const { return static_cast<const Self&>(*this).lr(); }
+  void set_lr(double lr) { static_cast<Self&>(*this).lr(lr); }
+};
+
 template <class Options>
-struct ParamGroup {
-  TensorList params;
-  Options options;
+class ParamGroup {
+ public:
+  ParamGroup(TensorList params = {}, Options options = {}) : params_(std::move(params)), options_(std::move(options)) {}
+  const TensorList& params() const { return params_; }
+  TensorList& params() { return params_; }
+  const Options& options() const { return options_; }
+  Options& options() { return options_; }
+
+ private:
+  TensorList params_;
+  Options options_;
+};
+
+// Parameters, and their options if they are to be others than the optimiser's:
+//   std::vector<optim::OptimizerParamGroup> groups;
+//   groups.emplace_back(biases, std::make_unique<optim::SGDOptions>(optim::SGDOptions(0.1)));
+//   optim::SGD sgd(groups, optim::SGDOptions(0.01));
+class OptimizerParamGroup {
+ public:
+  OptimizerParamGroup(TensorList params) : params_(std::move(params)) {}
+  template <class Options>
+  OptimizerParamGroup(TensorList params, const std::unique_ptr<Options>& options)
+      : params_(std::move(params)), options_(*options) {}
+  const TensorList& params() const { return params_; }
+  bool has_options() const { return options_.has_value(); }
+  // An Error unless they are of this kind.
+  template <class Options>
+  const Options& options() const {
+    auto* options = std::any_cast<Options>(&options_);
+    check(options, "OptimizerParamGroup: its options are those of another optimiser");
+    return *options;
+  }
+
+ private:
+  TensorList params_;
+  std::any options_;
 };
 
 class Optimizer {
@@ -131,36 +173,36 @@ class GroupedOptimizer : public Optimizer {
   void init_state() override {
     watch();
     size_t count = 0, i = 0;
-    for (auto& group : groups_) count += group.params.size();
+    for (auto& group : groups_) count += group.params().size();
     make_states(count);
     for (auto& group : groups_)
-      for (auto& param : group.params)
-        if (State& its = state(i++); param.requires_grad()) begin(its, param, group.options);
+      for (auto& param : group.params())
+        if (State& its = state(i++); param.requires_grad()) begin(its, param, group.options());
   }
   using Optimizer::set_lr;
   size_t num_groups() const override { return groups_.size(); }
-  const TensorList& params(size_t group) const override { return groups_.at(group).params; }
+  const TensorList& params(size_t group) const override { return groups_.at(group).params(); }
   double lr(size_t group = 0) const override {
     watch_rates();
-    return groups_.at(group).options.lr();
+    return groups_.at(group).options().lr();
   }
   void set_lr(size_t group, double lr) override {
     watch();
-    double before = groups_.at(group).options.lr();
-    auto set = [this, group](double rate) { groups_.at(group).options.lr(rate); };
+    double before = groups_.at(group).options().lr();
+    auto set = [this, group](double rate) { groups_.at(group).options().lr(rate); };
     perform("set_lr()", [=] { set(lr); }, [=] { set(before); });
   }
   std::optional<double> momentum(size_t group = 0) const override {
     watch_rates();
-    const double* momentum = momentum_in(groups_.at(group).options);
+    const double* momentum = momentum_in(groups_.at(group).options());
     return momentum ? std::optional(*momentum) : std::nullopt;
   }
   void set_momentum(size_t group, double momentum) override {
     watch();
-    const double* now = momentum_in(groups_.at(group).options);
+    const double* now = momentum_in(groups_.at(group).options());
     if (!now) refuse_momentum();
     auto set = [this, group](double value) {
-      [[maybe_unused]] auto& options = groups_.at(group).options;
+      [[maybe_unused]] auto& options = groups_.at(group).options();
       if constexpr (kHasBetas)
         options.betas({value, options.betas().second});
       else if constexpr (kHasMomentum)
@@ -172,6 +214,13 @@ class GroupedOptimizer : public Optimizer {
  protected:
   GroupedOptimizer(const TensorList& params, const Options& options) : groups_{{params, options}} { check_params(); }
   explicit GroupedOptimizer(std::vector<Group> groups) : groups_(std::move(groups)) { check_params(); }
+
+  static std::vector<Group> typed(const std::vector<OptimizerParamGroup>& groups, const Options& defaults) {
+    std::vector<Group> typed;
+    for (auto& group : groups)
+      typed.push_back({group.params(), group.has_options() ? group.options<Options>() : defaults});
+    return typed;
+  }
 
   // f(parameter, its gradient, its state, the group's options) for every parameter that has a gradient.
   template <class F>
@@ -186,9 +235,9 @@ class GroupedOptimizer : public Optimizer {
     std::vector<size_t> which;
     size_t i = 0;
     for (auto& group : groups_)
-      for (auto& param : group.params) {
+      for (auto& param : group.params()) {
         if (Tensor grad = param.grad(); grad.defined()) {
-          due.push_back({param, grad, group.options});
+          due.push_back({param, grad, group.options()});
           which.push_back(i);
         }
         ++i;
@@ -202,20 +251,20 @@ class GroupedOptimizer : public Optimizer {
   uint64_t fingerprint(bool of_rates) const override {
     uint64_t h = groups_.size();
     for (auto& group : groups_) {
-      const double* momentum = momentum_in(group.options);
-      const double moving[] = {group.options.lr(), momentum ? *momentum : 0};
+      const double* momentum = momentum_in(group.options());
+      const double moving[] = {group.options().lr(), momentum ? *momentum : 0};
       if (of_rates) {
         h = hash_options(reinterpret_cast<const char*>(moving), reinterpret_cast<const char*>(moving + 2), h);
         continue;
       }
       // All bytes but those that move; of a momentum only whether there is any.
       std::array<char, sizeof(Options)> bytes;
-      std::memcpy(bytes.data(), &group.options, sizeof(Options));
+      std::memcpy(bytes.data(), &group.options(), sizeof(Options));
       auto replace = [&](const double* field, double by) {
-        auto at = reinterpret_cast<const char*>(field) - reinterpret_cast<const char*>(&group.options);
+        auto at = reinterpret_cast<const char*>(field) - reinterpret_cast<const char*>(&group.options());
         if (field) std::memcpy(bytes.data() + at, &by, sizeof by);
       };
-      replace(&group.options.lr(), 0);
+      replace(&group.options().lr(), 0);
       replace(momentum, moving[1] != 0);
       h = hash_options(bytes.data(), bytes.data() + sizeof(Options), h);
     }

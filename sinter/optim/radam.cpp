@@ -14,7 +14,7 @@ RAdam::RAdam(const TensorList& params, const RAdamOptions& options) : GroupedOpt
 RAdam::RAdam(std::vector<Group> groups) : GroupedOptimizer(std::move(groups)) { check_options(); }
 
 void RAdam::check_options() {
-  for (auto& [params, o] : groups_) check_common("RAdam", o);
+  for (auto& group : groups_) check_common("RAdam", group.options());
 }
 
 // What the adaptive rate of a step is to be multiplied by, its bias included; nothing while its variance is too large.

@@ -13,7 +13,8 @@ RMSprop::RMSprop(const TensorList& params, const RMSpropOptions& options) : Grou
 RMSprop::RMSprop(std::vector<Group> groups) : GroupedOptimizer(std::move(groups)) { check_options(); }
 
 void RMSprop::check_options() {
-  for (auto& [params, o] : groups_) {
+  for (auto& group : groups_) {
+    const auto& o = group.options();
     check_common("RMSprop", o);
     check(o.alpha() >= 0, "RMSprop: alpha {} must not be negative", o.alpha());
   }

@@ -11,7 +11,8 @@ SGD::SGD(const TensorList& params, const SGDOptions& options) : GroupedOptimizer
 SGD::SGD(std::vector<Group> groups) : GroupedOptimizer(std::move(groups)) { check_options(); }
 
 void SGD::check_options() {
-  for (auto& [params, o] : groups_) {
+  for (auto& group : groups_) {
+    const auto& o = group.options();
     check_common("SGD", o);
     check(!o.nesterov() || (o.momentum() > 0 && o.dampening() == 0),
           "SGD: nesterov needs a momentum and no dampening, not {} and {}", o.momentum(), o.dampening());

@@ -28,7 +28,7 @@ constexpr const char *kManifest = "manifest", *kArtifacts = "artifacts", *kWeigh
 constexpr std::string_view kFilePrefix = "file/";  // of sections that are files of the checkpoint
 
 std::string gpu_here(Device device) {
-  return device.is_cpu() ? std::string() : runtime::runtime_of(device).architecture(device.index);
+  return device.is_cpu() ? std::string() : runtime::runtime_of(device).architecture(device.index());
 }
 
 PackageInfo info_of(const PackageFile& file) {
@@ -177,7 +177,7 @@ std::string PackageInfo::json() const {
               {"gpu", gpu},
               {"architecture", architecture},
               {"dtype", to_string(dtype)},
-              {"device", std::string(name_of(device.type))},
+              {"device", std::string(name_of(device.type()))},
               {"mode", to_string(mode)},
               {"cache_length", cache_length},
               {"buckets", buckets},

@@ -11,7 +11,7 @@ namespace sinter {
 namespace runtime {
 
 const DeviceRuntime& runtime_of(Device device) {
-  switch (device.type) {
+  switch (device.type()) {
     case DeviceType::kCUDA: return cuda_runtime();
     case DeviceType::kHIP: return hip_runtime();
     case DeviceType::kCPU: break;
@@ -20,7 +20,7 @@ const DeviceRuntime& runtime_of(Device device) {
 }
 
 const Ceilings& ceilings_of(Device device) {
-  return device.is_cpu() ? measured_ceilings() : runtime_of(device).ceilings(device.index);
+  return device.is_cpu() ? measured_ceilings() : runtime_of(device).ceilings(device.index());
 }
 
 }  // namespace runtime
@@ -40,7 +40,7 @@ Allocator& allocator_for(Device device) {
   static Allocator& cpu = cpu_allocator();
   if (device.is_cpu()) [[likely]]
     return cpu;
-  return available_runtime(device).allocator(device.index);
+  return available_runtime(device).allocator(device.index());
 }
 
 Allocator* pinned_allocator_for(Device device) {

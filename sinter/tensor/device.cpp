@@ -16,9 +16,9 @@ std::string_view name_of(DeviceType type) {
   return "hip";
 }
 
-std::string to_string(Device d) {
-  return d.is_cpu() ? "cpu" : format("{}:{}", name_of(d.type), int(d.index));
-}
+std::string Device::str() const { return is_cpu() ? "cpu" : format("{}:{}", name_of(type_), int(index_)); }
+std::string to_string(Device d) { return d.str(); }
+Device::Device(const std::string& text) : Device(parse_device(text)) {}
 
 Device parse_device(const std::string& text) {
   if (text == "cpu") return cpu();

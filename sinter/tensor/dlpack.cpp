@@ -73,7 +73,7 @@ DLManagedTensor* to_dlpack(const Tensor& given) {
   check(!impl.traced, "to_dlpack: the tensor is a value of a graph being captured and has no memory");
   auto* out = new Export{tensor, impl.sizes, impl.strides, {}};
   out->managed.dl_tensor = {impl.buffer->data(),
-                            {code_of(impl.device.type), impl.device.index},
+                            {code_of(impl.device.type()), impl.device.index()},
                             int32_t(impl.sizes.size()),
                             to_type(impl.dtype),
                             out->sizes.data(),

@@ -13,6 +13,10 @@ namespace {
 constexpr std::string_view kNames[kDTypeCount] = {"bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64",
                                                 "c64", "c128"};
 
+constexpr std::string_view kLibTorchNames[kDTypeCount] = {"Bool", "Byte", "Char",     "Short", "Int",
+                                                          "Long", "Half", "BFloat16", "Float", "Double",
+                                                          "ComplexFloat", "ComplexDouble"};
+
 }  // namespace
 
 finfo::finfo(DType given) : bits(int(8 * item_size(real_dtype(given)))) {
@@ -48,7 +52,14 @@ void fail_complex_element(DType d) {
   SINTER_INTERNAL_ASSERT(false, "elements of {} are taken by their bytes or as pairs of real ones", d);
 }
 
+bool can_cast(DType from, DType to) {
+  if (is_complex(from)) return is_complex(to);
+  if (is_floating(from)) return is_differentiable(to);
+  return from == kBool || to != kBool;
+}
+
 std::string_view dtype_name(DType d) { return kNames[int(d)]; }
+std::string_view toString(DType d) { return kLibTorchNames[int(d)]; }
 std::string to_string(DType d) { return std::string(dtype_name(d)); }
 
 std::optional<DType> parse_dtype(std::string_view name) {

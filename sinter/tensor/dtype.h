@@ -11,10 +11,15 @@
 
 namespace sinter SINTER_API {
 
-// Ordered so that promotion inside a category is a maximum.
+// Ordered so that promotion inside a category is a maximum. The second half are LibTorch's spellings: torch::ScalarType::Float.
 enum class DType : uint8_t {
-  kBool, kUInt8, kInt8, kInt16, kInt32, kInt64, kFloat16, kBFloat16, kFloat32, kFloat64, kComplex64, kComplex128
+  kBool, kUInt8, kInt8, kInt16, kInt32, kInt64, kFloat16, kBFloat16, kFloat32, kFloat64, kComplex64, kComplex128,
+  Bool = kBool, Byte = kUInt8, Char = kInt8, Short = kInt16, Int = kInt32, Long = kInt64,
+  Half = kFloat16, BFloat16 = kBFloat16, Float = kFloat32, Double = kFloat64,
+  ComplexFloat = kComplex64, ComplexDouble = kComplex128
 };
+using ScalarType = DType;
+using Dtype = DType;
 
 inline constexpr int kDTypeCount = 12;
 inline constexpr int kRealDTypeCount = 10;  // they come first: what kernels compute with
@@ -26,6 +31,8 @@ inline constexpr DType kBool = DType::kBool, kUInt8 = DType::kUInt8, kInt8 = DTy
 // LibTorch's other spellings.
 inline constexpr DType kByte = kUInt8, kChar = kInt8, kShort = kInt16, kInt = kInt32, kLong = kInt64, kHalf = kFloat16,
                        kFloat = kFloat32, kDouble = kFloat64, kComplexFloat = kComplex64, kComplexDouble = kComplex128;
+inline constexpr DType kU8 = kUInt8, kI8 = kInt8, kI16 = kInt16, kI32 = kInt32, kI64 = kInt64, kF16 = kFloat16,
+                       kF32 = kFloat32, kF64 = kFloat64;
 
 constexpr int64_t item_size(DType d) {
   constexpr int64_t kSizes[] = {1, 1, 1, 2, 4, 8, 2, 2, 4, 8, 8, 16};
@@ -37,6 +44,9 @@ constexpr bool is_complex(DType d) { return d >= DType::kComplex64; }
 // Gradients are of floating and complex tensors.
 constexpr bool is_differentiable(DType d) { return is_floating(d) || is_complex(d); }
 constexpr bool is_integral(DType d) { return d >= DType::kUInt8 && d <= DType::kInt64; }
+constexpr int64_t elementSize(DType d) { return item_size(d); }
+constexpr bool isFloatingType(DType d) { return is_floating(d); }
+constexpr bool isIntegralType(DType d, bool include_bool) { return is_integral(d) || (include_bool && d == kBool); }
 
 // What the parts of a complex number are of, another dtype itself; and the complex dtype that holds a floating one.
 constexpr DType real_dtype(DType d) { return d == kComplex64 ? kFloat32 : d == kComplex128 ? kFloat64 : d; }
@@ -57,6 +67,9 @@ struct iinfo {
 
 // The type promotion of two tensor operands of equal standing: f16 with bf16 gives f32, u8 with i8 gives i16.
 DType promote_types(DType a, DType b);
+inline DType promoteTypes(DType a, DType b) { return promote_types(a, b); }
+// Whether an in-place op may store results of `from` in a tensor of `to`: not floats in integers, not numbers in bools.
+bool can_cast(DType from, DType to);
 
 // The type arithmetic happens in inside a kernel: f32 for the half types, i32 for the narrow integers, else the type itself.
 constexpr DType compute_dtype(DType d) {
@@ -69,6 +82,8 @@ constexpr DType compute_dtype(DType d) {
 std::string_view dtype_name(DType d);
 std::optional<DType> parse_dtype(std::string_view name);
 std::string to_string(DType d);
+// LibTorch's name: "Float", "BFloat16", "Long".
+std::string_view toString(DType d);
 std::ostream& operator<<(std::ostream& out, DType d);
 
 // Host scalar types of the same layout as the elements.

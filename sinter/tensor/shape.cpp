@@ -6,6 +6,8 @@
 
 namespace sinter {
 
+IntList::IntList(const Shape& sizes) : IntList(sizes.vec()) {}
+
 bool Shape::is_static() const {
   for (auto& d : *this)
     if (!d.is_number()) return false;

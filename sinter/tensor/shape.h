@@ -1,5 +1,6 @@
 #pragma once
 // Shape: the sizes of a tensor, each a number or symbolic. IntList: plain integers (dimensions, strides, paddings).
+#include <array>
 #include <iosfwd>
 #include <span>
 #include <string>
@@ -11,6 +12,8 @@
 
 namespace sinter SINTER_API {
 
+class Shape;
+
 // A single signed number stands for a list of one, as in x.sum(0); an unsigned one is a count.
 class IntList : public SmallVector<int64_t, 6> {
  public:
@@ -18,10 +21,20 @@ class IntList : public SmallVector<int64_t, 6> {
   IntList() = default;
   IntList(std::initializer_list<int64_t> values) : SmallVector<int64_t, 6>(values) {}
   IntList(const std::vector<int64_t>& values) : SmallVector<int64_t, 6>(std::span<const int64_t>(values)) {}
+  template <size_t N>
+  IntList(const std::array<int64_t, N>& values) : SmallVector<int64_t, 6>(std::span<const int64_t>(values)) {}
+  // As plain numbers; a symbolic size is specialised to its present value.
+  IntList(const Shape& sizes);
   template <std::signed_integral T>
   IntList(T value) : SmallVector<int64_t, 6>({int64_t(value)}) {}
   std::vector<int64_t> vec() const { return {begin(), end()}; }
+  bool equals(const IntList& other) const { return *this == other; }
+  // The rest from position `start`, or `length` of it.
+  IntList slice(size_t start) const { return slice(start, size() - start); }
+  IntList slice(size_t start, size_t length) const { return IntList(begin() + start, begin() + start + length); }
 };
+// LibTorch's lists of integers are borrowed, these are owned.
+using IntArrayRef = IntList;
 
 class Shape : public SmallVector<Dim, 5> {
  public:
@@ -29,6 +42,7 @@ class Shape : public SmallVector<Dim, 5> {
   Shape() = default;
   Shape(std::initializer_list<Dim> dims) : SmallVector<Dim, 5>(dims) {}
   Shape(const std::vector<int64_t>& sizes) : Shape(std::span<const int64_t>(sizes)) {}
+  Shape(const IntList& sizes) : Shape(std::span<const int64_t>(sizes)) {}
   // One size: zeros(3), x.view(-1).
   template <std::signed_integral T>
   Shape(T size) : SmallVector<Dim, 5>({Dim(size)}) {}
@@ -41,6 +55,12 @@ class Shape : public SmallVector<Dim, 5> {
   int64_t rank() const { return int64_t(size()); }
   // As plain numbers; a symbolic size is specialised to its present value.
   std::vector<int64_t> vec() const { return {begin(), end()}; }
+  // Also of a list of numbers.
+  friend bool operator==(const Shape& a, const Shape& b) { return std::equal(a.begin(), a.end(), b.begin(), b.end()); }
+  bool equals(const Shape& other) const { return *this == other; }
+  // The rest from position `start`, or `length` of it.
+  Shape slice(size_t start) const { return slice(start, size() - start); }
+  Shape slice(size_t start, size_t length) const { return Shape(begin() + start, begin() + start + length); }
   bool is_static() const;
   // The sizes as numbers; an internal error when one is symbolic.
   IntList numbers() const;

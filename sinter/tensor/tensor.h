@@ -24,9 +24,17 @@
 
 namespace sinter SINTER_API {
 
-enum class MemoryFormat : uint8_t { kContiguous, kChannelsLast, kChannelsLast3d, kPreserve };
+// The second half are LibTorch's spellings: torch::MemoryFormat::ChannelsLast.
+enum class MemoryFormat : uint8_t {
+  kContiguous, kChannelsLast, kChannelsLast3d, kPreserve,
+  Contiguous = kContiguous, ChannelsLast = kChannelsLast, ChannelsLast3d = kChannelsLast3d, Preserve = kPreserve
+};
 inline constexpr MemoryFormat kContiguousFormat = MemoryFormat::kContiguous, kChannelsLast = MemoryFormat::kChannelsLast,
                               kChannelsLast3d = MemoryFormat::kChannelsLast3d, kPreserve = MemoryFormat::kPreserve;
+
+// How elements lie in memory: always in strides.
+enum class TensorLayout : uint8_t { kStrided };
+inline constexpr TensorLayout kStrided = TensorLayout::kStrided;
 
 // How a new tensor is made: zeros({2, 3}, kInt64), ones({4}, dtype(kBFloat16).requires_grad(true)). What is not said is f32 on
 // the CPU, or what another tensor has where one is at hand: zeros_like(x, kInt64), x.to(options).
@@ -40,9 +48,23 @@ struct TensorOptions {
   TensorOptions(Device d) : device_(d), has_device_(true) {}
   TensorOptions(DeviceType d) : TensorOptions(Device(d)) {}
   TensorOptions dtype(DType d) const { return with([&](auto& o) { o.dtype_ = d, o.has_dtype_ = true; }); }
+  template <class T>
+  TensorOptions dtype() const {
+    return dtype(dtype_of<T>);
+  }
   TensorOptions device(Device d) const { return with([&](auto& o) { o.device_ = d, o.has_device_ = true; }); }
   TensorOptions device(DeviceType d, int index = 0) const { return device(Device(d, index)); }
-  TensorOptions requires_grad(bool r = true) const { return with([&](auto& o) { o.requires_grad_ = r; }); }
+  TensorOptions requires_grad(bool r) const { return with([&](auto& o) { o.requires_grad_ = r; }); }
+  // All tensors lie in strides.
+  TensorOptions layout(TensorLayout) const { return *this; }
+  // What is said, or else holds.
+  DType dtype() const { return dtype_; }
+  Device device() const { return device_; }
+  DeviceIndex device_index() const { return device_.index(); }
+  bool requires_grad() const { return requires_grad_; }
+  TensorLayout layout() const { return kStrided; }
+  bool has_dtype() const { return has_dtype_; }
+  bool has_device() const { return has_device_; }
   // With the dtype and device of `other` where none is said.
   TensorOptions over(const TensorOptions& other) const {
     return with([&](auto& o) {
@@ -60,9 +82,20 @@ struct TensorOptions {
   }
 };
 inline TensorOptions dtype(DType d) { return d; }
+template <class T>
+TensorOptions dtype() {
+  return dtype_of<T>;
+}
 inline TensorOptions device(Device d) { return d; }
 inline TensorOptions device(DeviceType d, int index = 0) { return Device(d, index); }
 inline TensorOptions requires_grad(bool r = true) { return TensorOptions().requires_grad(r); }
+inline TensorOptions layout(TensorLayout l) { return TensorOptions().layout(l); }
+
+// LibTorch's names of what it borrows from the standard library; its lists are borrowed, too, and owned here.
+using std::nullopt;
+using std::optional;
+template <class T>
+using ArrayRef = std::vector<T>;
 
 struct TensorImpl;
 
@@ -128,10 +161,17 @@ class TensorAccessor;
 using TensorList = std::vector<Tensor>;
 
 // A bool that no number turns into: of x.var(false) and x.var(0), the second names a dimension.
-struct Unbiased {
+struct GivenBool {
   bool value;
   template <std::same_as<bool> T>
-  Unbiased(T value) : value(value) {}
+  GivenBool(T value) : value(value) {}
+};
+// A dimension that no bool turns into: of x.sort(true, 1) and x.sort(1, true), the first says that it shall be stable.
+struct GivenDim {
+  int64_t value;
+  template <std::integral T>
+    requires(!std::same_as<T, bool>)
+  GivenDim(T value) : value(int64_t(value)) {}
 };
 // A dtype that is written out: of x.sum(kInt64) and x.sum({}), the second names no dimensions.
 struct GivenDType {
@@ -168,6 +208,8 @@ struct ItemIndex {
   template <std::integral T>
   ItemIndex(T i, Where where = Where::current()) : value(i), where(where) {}
   ItemIndex(const Dim& i, Where where = Where::current()) : value(i), where(where) {}
+  // The number that a tensor of one element holds.
+  ItemIndex(const Tensor& i, Where where = Where::current());
 };
 
 class Tensor {
@@ -208,6 +250,12 @@ class Tensor {
   bool is_traced() const { return bool(impl().traced); }
   bool is_cpu() const { return device().is_cpu(); }
   bool is_cuda() const { return device().is_cuda(); }
+  // The number of its GPU; -1 on the CPU.
+  int64_t get_device(Where where = Where::current()) const { return device(where).is_cpu() ? -1 : device(where).index(); }
+  TensorLayout layout() const { return kStrided; }
+  bool is_sparse() const { return false; }
+  bool is_quantized() const { return false; }
+  bool is_same_size(const Tensor& other) const { return sizes() == other.sizes(); }
   TensorOptions options(Where where = Where::current()) const {
     return TensorOptions(dtype(where)).device(device(where));
   }
@@ -236,6 +284,8 @@ class Tensor {
     return data_ptr<T>(where);
   }
   const void* const_data_ptr(Where where = Where::current()) const { return data_ptr(where); }
+  // Whether its only element is not zero.
+  bool is_nonzero(Where where = Where::current()) const { return item(where).to_bool(); }
   template <class T>
   T* data(Where where = Where::current()) const {
     return data_ptr<T>(where);
@@ -243,6 +293,14 @@ class Tensor {
   // Its elements by coordinates, on the host: auto a = x.accessor<float, 2>(); a[i][j] += 1; for (...) in a.size(0).
   template <class T, size_t N>
   TensorAccessor<T, N> accessor(Where where = Where::current()) const;
+  template <class T, size_t N>
+  TensorAccessor<T, N> packed_accessor32(Where where = Where::current()) const {
+    return accessor<T, N>(where);
+  }
+  template <class T, size_t N>
+  TensorAccessor<T, N> packed_accessor64(Where where = Where::current()) const {
+    return accessor<T, N>(where);
+  }
   Scalar item(Where where = Where::current()) const;
   template <class T>
   T item(Where where = Where::current()) const {
@@ -288,6 +346,10 @@ class Tensor {
   const Tensor& detach_(Where where = Where::current()) const;
   Tensor detach() const;
   Tensor data() const { return detach(); }
+  Tensor variable_data() const { return detach(); }
+  Tensor tensor_data() const { return detach(); }
+  // Takes over the memory, shape, dtype and device of another tensor; it keeps its identity, its gradient and being a leaf.
+  void set_data(const Tensor& contents, Where where = Where::current()) const;
 
   // --- conversions. The tensor itself where nothing changes, unless `copy` asks for another
   Tensor to(Device device, Where where = Where::current()) const { return to(TensorOptions(device), where); }
@@ -318,6 +380,8 @@ class Tensor {
 
   // --- new tensors, of its dtype and on its device unless the options name others
   Tensor new_empty(const Shape& size, const TensorOptions& options = {}, Where where = Where::current()) const;
+  Tensor new_empty_strided(const Shape& size, const IntList& strides, const TensorOptions& options = {},
+                           Where where = Where::current()) const;
   Tensor new_zeros(const Shape& size, const TensorOptions& options = {}, Where where = Where::current()) const;
   Tensor new_ones(const Shape& size, const TensorOptions& options = {}, Where where = Where::current()) const;
   Tensor new_full(const Shape& size, const TensorArg& value, const TensorOptions& options = {}) const;
@@ -377,6 +441,7 @@ class Tensor {
   const Tensor& t_(Where where = Where::current()) const;
   // Row-major, over the memory there is, which must be enough.
   const Tensor& resize_(const Shape& shape, Where where = Where::current()) const;
+  const Tensor& resize_as_(const Tensor& other, Where where = Where::current()) const { return resize_(other.sizes(where), where); }
 
   // Its dtype, sizes and device on the standard error.
   void print() const;

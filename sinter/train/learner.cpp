@@ -21,10 +21,10 @@ std::vector<optim::ParamGroup<optim::AdamWOptions>> groups_of(const TensorList& 
   auto options = optim::AdamWOptions(o.lr).betas({o.beta1, o.beta2}).weight_decay(o.weight_decay);
   optim::ParamGroup<optim::AdamWOptions> matrices{{}, options},
       others{{}, optim::AdamWOptions(options).weight_decay(0)};
-  for (auto& parameter : parameters) (parameter.dim() >= 2 ? matrices : others).params.push_back(parameter);
+  for (auto& parameter : parameters) (parameter.dim() >= 2 ? matrices : others).params().push_back(parameter);
   std::vector<optim::ParamGroup<optim::AdamWOptions>> groups;
   for (auto* group : {&matrices, &others})
-    if (!group->params.empty()) groups.push_back(*group);
+    if (!group->params().empty()) groups.push_back(*group);
   return groups;
 }
 
@@ -97,7 +97,7 @@ double Learner::flops() const {
 
 Tensor Learner::logits(const Tensor& x) const {
   std::optional<AutocastGuard> autocast;
-  if (options_.autocast != "none") autocast.emplace(x.device().type, *parse_dtype(options_.autocast));
+  if (options_.autocast != "none") autocast.emplace(x.device().type(), *parse_dtype(options_.autocast));
   if (auto* classifier = dynamic_cast<models::ImageClassifier*>(model_.get()))
     return classifier->forward(x).to(kFloat32);
   Tensor logits = dynamic_cast<models::CausalLM&>(*model_).forward(x);

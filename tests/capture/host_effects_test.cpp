@@ -375,7 +375,7 @@ TEST(HostEffects, ARateSetOutsideAndOptionsAreNoticed) {
   for (int i = 0; i < 8; ++i) {
     for (auto* t : {&one, &other}) {
       t->optimizer->set_lr(0.1 / (1 + i));
-      if (i == 6) static_cast<optim::SGD&>(*t->optimizer).param_groups()[0].options.weight_decay(0.5);
+      if (i == 6) static_cast<optim::SGD&>(*t->optimizer).param_groups()[0].options().weight_decay(0.5);
     }
     if (i == 6) programs = programs_of(fast);
     Tensor x = wave({4}, double(i));
@@ -398,7 +398,7 @@ TEST(HostEffects, ARateThatHostCodeReadsIsGuarded) {
   });
   for (double want : {0.5, 0.25, 0.125}) EXPECT_TRUE(same(f(ones({4})), full({4}, want)));
   auto g = compile([&](const Tensor& x) {
-    sgd.param_groups()[0].options.lr(sgd.lr() + 1);
+    sgd.param_groups()[0].options().lr(sgd.lr() + 1);
     return x * 2;
   });
   sgd.set_lr(1);

@@ -32,7 +32,7 @@ struct TrainingBlock {
   TensorList step(const Tensor& given, const Tensor& flow, bool half) const {
     Tensor x = given.detach().requires_grad_(true), loss;
     {
-      AutocastGuard autocast(x.device().type, kBFloat16, half);
+      AutocastGuard autocast(x.device().type(), kBFloat16, half);
       Tensor y = relu(normed(conv2d(x, weights[0], {}, 2, 1), 0));
       y = relu(normed(conv2d(y, weights[1], {}, 1, 1), 1) + normed(conv2d(x, weights[2], {}, 2), 2));
       loss = (max_pool2d(y, 3, 2, 1).to(kFloat32) * flow).sum() + adaptive_avg_pool2d(y, {1, 1}).to(kFloat32).sum();

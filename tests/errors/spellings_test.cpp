@@ -2,6 +2,7 @@
 #include <sstream>
 
 #include "sinter/capture/compiler.h"
+#include "sinter/io/safetensors.h"
 #include "tests/errors/expect_error.h"
 
 namespace sinter {
@@ -184,6 +185,48 @@ TEST(Spellings, EmptyListsAreLists) {
   EXPECT_EQ(view(ones({1, 1}), {}).dim(), 0);
   EXPECT_EQ(x.sum(kFloat64).dtype(), kFloat64);
   EXPECT_EQ(x.view(kInt32).dtype(), kInt32);
+}
+
+// What the lines of tests/idioms do not show: the errors, and what belongs to Sinter alone.
+TEST(Spellings, DevicesFromTexts) {
+  EXPECT_EQ(Device("cuda:1"), Device(kCUDA, 1));
+  EXPECT_EQ(Device("hip").str(), "hip:0");
+  EXPECT_ERROR_TEXT(Device("gpu"), "gpu", "write 'cpu'");
+}
+
+TEST(Spellings, ShapesAndListsAreOneAnother) {
+  Shape shape = IntList{2, 3};
+  IntList list = shape;
+  EXPECT_TRUE(shape == list && shape == (std::vector<int64_t>{2, 3}) && list.slice(1) == IntList{3});
+  EXPECT_EQ(shape.slice(0, 1), Shape({2}));
+}
+
+TEST(Spellings, ABoolInFrontOfADimensionAsksForAStableSort) {
+  Tensor x = tensor({3.0, 1.0, 2.0});
+  EXPECT_EQ(std::get<1>(x.sort(true, 0, true)).to_vector<int64_t>(), (Ints{0, 2, 1}));
+  EXPECT_EQ(std::get<1>(x.sort(0, true)).to_vector<int64_t>(), (Ints{0, 2, 1}));
+  EXPECT_EQ(argsort(x, false, -1).to_vector<int64_t>(), (Ints{1, 2, 0}));
+}
+
+TEST(Spellings, ErrorsOfNewNames) {
+  EXPECT_ERROR(ones({3}).mT(), "mT", "[3]");
+  EXPECT_ERROR(range(0, 1, 0), "range", "the step is zero");
+  EXPECT_ERROR(range(1, 0), "range", "no steps of 1 lead from 1 to 0");
+  NamedTensors named = {{"a", ones({1})}};
+  EXPECT_ERROR_TEXT(named["b"], "no key 'b'");
+  EXPECT_ERROR_TEXT(named.insert("a", ones({1})), "there already");
+}
+
+// A pointwise op that works in place has overwritten what its gradient would look at: the result tells the same.
+TEST(Spellings, InPlaceActivationsHaveGradients) {
+  Tensor x = tensor({-1.5, 0.5, 7.0}, requires_grad());
+  auto grad_of = [&](auto f) { return autograd::grad({f(x * 2).sum()}, {x})[0].template to_vector<float>(); };
+  EXPECT_EQ(grad_of([](Tensor y) { return y.leaky_relu_(0.1); }), grad_of([](Tensor y) { return leaky_relu(y, 0.1); }));
+  EXPECT_EQ(grad_of([](Tensor y) { return y.leaky_relu_(0); }), grad_of([](Tensor y) { return leaky_relu(y, 0); }));
+  EXPECT_EQ(grad_of([](Tensor y) { return y.elu_(); }), grad_of([](Tensor y) { return elu(y); }));
+  EXPECT_EQ(grad_of([](Tensor y) { return y.celu_(-2); }), grad_of([](Tensor y) { return celu(y, -2); }));
+  EXPECT_EQ(grad_of([](Tensor y) { return y.selu_(); }), grad_of([](Tensor y) { return selu(y); }));
+  EXPECT_EQ(grad_of([](Tensor y) { return y.relu6_(); }), grad_of([](Tensor y) { return relu6(y); }));
 }
 
 }  // namespace

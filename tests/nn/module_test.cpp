@@ -314,12 +314,12 @@ TEST(Containers, ListsAndDictsHoldModules) {
   expect_equal(y, list[2](list[1](list[0](x))));
   EXPECT_THROW(list[3], Error);
 
-  nn::ModuleDict<> dict;
+  nn::ModuleDict dict;
   dict->insert("relu", nn::ReLU());
   dict->insert("fc", nn::Linear(2, 3));
   EXPECT_EQ(names_of(dict->named_parameters()), (std::vector<std::string>{"fc.weight", "fc.bias"}));
   EXPECT_TRUE(dict->contains("relu"));
-  EXPECT_EQ(dict["fc"](x).size(1), 3);
+  EXPECT_EQ(dict["fc"]->as<nn::Linear>()->forward(x).size(1), 3);
   EXPECT_THROW(dict["none"], Error);
 }
 

@@ -191,7 +191,7 @@ TEST(OneCycleLR, MovesTheFirstOfTheBetas) {
   schedule.step();
   schedule.step();
   EXPECT_NEAR(*adam.momentum(), 0.85, 1e-12);
-  EXPECT_EQ(adam.param_groups()[0].options.betas().second, 0.999);
+  EXPECT_EQ(adam.param_groups()[0].options().betas().second, 0.999);
   for (int i = 0; i < 8; ++i) schedule.step();
   EXPECT_NE(error_of([&] { schedule.step(); }).find("step 11 of 10"), std::string::npos);
   EXPECT_EQ(schedule.last_epoch(), 10);

@@ -197,7 +197,7 @@ std::vector<double> train(const Run& run, Precision precision, How how, Device d
     optimizer.zero_grad();
     Tensor loss;
     {
-      AutocastGuard autocast(device.type, kBFloat16, precision == Precision::kAutocast);
+      AutocastGuard autocast(device.type(), kBFloat16, precision == Precision::kAutocast);
       loss = cross_entropy(model->forward(x).to(kFloat32), y);
     }
     loss.backward();

@@ -54,7 +54,7 @@ std::string dtype_text(DType dtype) {
 std::string placed(const std::string& text, DType made, const Tensor& like) {
   std::string out = text;
   if (like.dtype() != made) out += format(".to({})", dtype_text(like.dtype()));
-  if (!like.device().is_cpu()) out += format(".to({}({}))", name_of(like.device().type), int(like.device().index));
+  if (!like.device().is_cpu()) out += format(".to({}({}))", name_of(like.device().type()), int(like.device().index()));
   return out;
 }
 

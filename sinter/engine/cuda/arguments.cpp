@@ -49,7 +49,7 @@ extern "C" __global__ void sinter_hold_up(const __grid_constant__ long long nano
 )";
   static auto& kernel = *new OwnKernel("sinter_hold_up", kText);
   auto nanoseconds = int64_t(seconds * 1e9);
-  runtime::cuda_launch(kernel.on(device.index), device.index, {}, &nanoseconds, sizeof nanoseconds);
+  runtime::cuda_launch(kernel.on(device.index()), device.index(), {}, &nanoseconds, sizeof nanoseconds);
 }
 
 void begin_cuda_program() { starts_program = true; }
@@ -70,7 +70,7 @@ void cuda_launch(const runtime::CudaFunction& function, Device device, const run
   runtime::CudaGrid started = grid;
   started.overlaps_previous = grid.overlaps_previous && !starts_program;
   starts_program = false;
-  runtime::cuda_launch(function, device.index, started, bytes, sizeof head + slots.size() * sizeof(int64_t));
+  runtime::cuda_launch(function, device.index(), started, bytes, sizeof head + slots.size() * sizeof(int64_t));
 }
 
 }  // namespace sinter

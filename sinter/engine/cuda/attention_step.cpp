@@ -21,10 +21,10 @@ void* workspace(Device device, int64_t bytes) {
   static std::mutex mutex;
   static auto& all = *new std::map<runtime::CudaStream, std::vector<BufferPtr>>;
   std::lock_guard lock(mutex);
-  auto& mine = all[runtime::cuda_stream(device.index)];
+  auto& mine = all[runtime::cuda_stream(device.index())];
   if (mine.empty() || int64_t(mine.back()->bytes()) < bytes) {
     mine.push_back(allocate_buffer(size_t(std::max<int64_t>(bytes, 4 << 20)), device));
-    runtime::cuda_fill(mine.back()->data(), device.index, 0, size_t(runtime::kCudaAttentionCounters));
+    runtime::cuda_fill(mine.back()->data(), device.index(), 0, size_t(runtime::kCudaAttentionCounters));
   }
   return mine.back()->data();
 }
@@ -121,7 +121,7 @@ void queue_backward(Device device, const eager::AttentionLayout& layout, std::sp
   resolve(problem.grad_query.data, runtime::kIndirectGradQuery, problem.indirect);
   resolve(problem.grad_key.data, runtime::kIndirectGradKey, problem.indirect);
   resolve(problem.grad_value.data, runtime::kIndirectGradValue, problem.indirect);
-  runtime::cuda_attention_backward(device.index, problem);
+  runtime::cuda_attention_backward(device.index(), problem);
 }
 
 class AttentionStep final : public CudaStep {
@@ -137,9 +137,9 @@ class AttentionStep final : public CudaStep {
   // The kernel for operands that are aligned as they are in the plan; launches of others find or compile theirs.
   void load() override {
     if (layout_ && layout_->is_backward())
-      runtime::prepare_cuda_attention_backward(device_.index, backward_of(*layout_, layout_->memory()));
+      runtime::prepare_cuda_attention_backward(device_.index(), backward_of(*layout_, layout_->memory()));
     else if (layout_)
-      runtime::prepare_cuda_attention(device_.index, forward_of(*layout_, layout_->memory()));
+      runtime::prepare_cuda_attention(device_.index(), forward_of(*layout_, layout_->memory()));
     loaded_ = true;
   }
   bool is_loaded() const override { return loaded_; }
@@ -181,11 +181,11 @@ void queue_cuda_attention(Device device, const eager::AttentionLayout& layout, s
   CudaScratch copies(device, size_t(layout.copied_bytes()));
   auto problem = forward_of(layout, layout.at(addresses, copies.data()));
   problem.workspace =
-      workspace(device, runtime::cuda_attention_workspace(problem, runtime::cuda_device_info(device.index)));
+      workspace(device, runtime::cuda_attention_workspace(problem, runtime::cuda_device_info(device.index())));
   resolve_operands(problem);
   resolve_draw(problem.dropout, placed_numbers, problem.indirect);
   resolve(problem.out, runtime::kIndirectOut, problem.indirect);
-  runtime::cuda_attention(device.index, problem);
+  runtime::cuda_attention(device.index(), problem);
 }
 
 std::unique_ptr<CudaStep> make_attention_step(const FusedAttrs& attrs, std::span<const TensorImpl* const> inputs,

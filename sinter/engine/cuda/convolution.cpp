@@ -62,8 +62,8 @@ bool convolution(const Op& op, std::span<const TensorArg> inputs, const Attrs& a
   problem.left().data = data_of(left.impl());
   problem.right().data = data_of(right.impl());
   problem.result().data = data_of(to.impl());
-  if (!prepare_convolution(result.device.index, problem)) return by_loops();
-  queue_convolution(result.device.index, problem);
+  if (!prepare_convolution(result.device.index(), problem)) return by_loops();
+  queue_convolution(result.device.index(), problem);
   if (to.impl().buffer.get() != out.impl().buffer.get()) copy(to, out);
   outputs = {out};
   return true;

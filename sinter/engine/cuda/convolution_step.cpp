@@ -168,8 +168,8 @@ class ConvolutionStep final : public CudaStep {
     problem.y.data = pieces.take(result);
     if (changes_channels()) problem.bias = pieces.take(weight);
     if (epilogue_->residual >= 0) problem.residual = pieces.take(result);
-    if (!runtime::prepare_cuda_convolution(device_.index, problem)) return;
-    double microseconds = runtime::tune_cuda_convolution(device_.index, problem, seconds);
+    if (!runtime::prepare_cuda_convolution(device_.index(), problem)) return;
+    double microseconds = runtime::tune_cuda_convolution(device_.index(), problem, seconds);
     log(LogTopic::kAutotune, "{}: {} µs", name_, microseconds);
   }
 
@@ -202,12 +202,12 @@ class ConvolutionStep final : public CudaStep {
     if (changes_channels()) problem.bias = pointer(kept + padded(bytes_of(*weight_in_format_)));
     if (residual >= 0) problem.residual = operand(slots, residual, *result_in_format_, pieces, staging);
     problem.y.data = staging.write(slots, inputs_, bytes_of(*result_in_format_));
-    if (!CudaRecording::current() && !prepare_convolution(device_.index, problem)) {
+    if (!CudaRecording::current() && !prepare_convolution(device_.index(), problem)) {
       log(LogTopic::kPerf, "{}: no library takes what follows the convolution; a kernel of its own does", name_);
       refused_ = true;
       return false;
     }
-    queue_convolution(device_.index, problem);
+    queue_convolution(device_.index(), problem);
     staging.finish();
     return true;
   }
@@ -221,11 +221,11 @@ class ConvolutionStep final : public CudaStep {
     problem.x.data = operand(slots, x_, *x_in_format_, pieces, staging);
     problem.w.data = kept ? pointer(kept) : operand(slots, weight_, *weight_in_format_, pieces, staging);
     problem.y.data = stored ? staging.write(slots, size_t(plain_result_), result_bytes) : pieces.take(result_bytes);
-    if (!CudaRecording::current() && !by_loops_) by_loops_ = !prepare_convolution(device_.index, problem);
+    if (!CudaRecording::current() && !by_loops_) by_loops_ = !prepare_convolution(device_.index(), problem);
     if (by_loops_)
       run_loops(problem, pieces);
     else
-      queue_convolution(device_.index, problem);
+      queue_convolution(device_.index(), problem);
     Tensor result = at_address(*result_in_format_, address_of(problem.y.data));
     if (plain_result_ >= 0 && !stored) copy(result, tensor(slots, plain_result_));
     run_follow(slots, address_of(problem.y.data));

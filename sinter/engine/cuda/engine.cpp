@@ -63,8 +63,8 @@ class CudaEngine final : public DeviceEngine {
   std::string kind(const Graph& graph) const override {
     return convolves(graph) && runtime::cudnn_problem().empty() ? "cuda with cuDNN" : "cuda";
   }
-  std::string machine() const override { return runtime::cuda_device_info(device_.index).name; }
-  int64_t cache_bytes() const override { return runtime::cuda_device_info(device_.index).l2_bytes; }
+  std::string machine() const override { return runtime::cuda_device_info(device_.index()).name; }
+  int64_t cache_bytes() const override { return runtime::cuda_device_info(device_.index()).l2_bytes; }
   bool queues() const override { return true; }
 
   std::shared_ptr<const DeviceKernel> compile_loops(const LoopNest& nest, const std::string& name,
@@ -90,11 +90,11 @@ class CudaEngine final : public DeviceEngine {
     return is_attention(*node.op) ? eager::attention_strides(sizes) : contiguous_strides(sizes);
   }
 
-  void synchronize() const override { runtime::cuda_synchronize(device_.index); }
-  void* stream() const override { return runtime::cuda_stream(device_.index); }
+  void synchronize() const override { runtime::cuda_synchronize(device_.index()); }
+  void* stream() const override { return runtime::cuda_stream(device_.index()); }
   void begin_program() const override { begin_cuda_program(); }
   void fill(void* memory, unsigned char value, size_t bytes) const override {
-    runtime::cuda_fill(memory, device_.index, value, bytes);
+    runtime::cuda_fill(memory, device_.index(), value, bytes);
   }
   std::unique_ptr<Replay> make_replay(const std::string& program, std::vector<bool> moving) const override {
     return std::make_unique<CudaReplay>(device_, program, std::move(moving));
@@ -105,7 +105,7 @@ class CudaEngine final : public DeviceEngine {
     begin_cuda_program();
     for (size_t i = 0; i < count; ++i) launch(i);  // whatever the first launch of a kernel needs
     std::deque<runtime::CudaEvent> events;
-    auto mark = [&] { events.emplace_back(device_.index).record(runtime::cuda_stream(device_.index)); };
+    auto mark = [&] { events.emplace_back(device_.index()).record(runtime::cuda_stream(device_.index())); };
     hold_up_cuda(device_, 20e-6 * double(count));
     begin_cuda_program();
     mark();
@@ -129,10 +129,10 @@ const DeviceEngine& cuda_engine(Device device) {
   // One for each index there can be, made together: they are small, and a lookup takes no lock.
   static const auto engines = [] {
     std::deque<CudaEngine> all;
-    for (int i = 0; i <= std::numeric_limits<decltype(device.index)>::max(); ++i) all.emplace_back(i);
+    for (int i = 0; i <= std::numeric_limits<decltype(device.index())>::max(); ++i) all.emplace_back(i);
     return all;
   }();
-  return engines[size_t(device.index)];
+  return engines[size_t(device.index())];
 }
 
 }  // namespace sinter

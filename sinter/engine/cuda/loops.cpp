@@ -11,11 +11,11 @@ class CudaLoopKernel final : public DeviceKernel {
  public:
   CudaLoopKernel(WrittenLoops written, Device device) : loops_(std::move(written.loops)), device_(device) {
     std::vector<runtime::CudaSource> sources{{written.name, written.text, 0}};
-    function_ = runtime::load_cuda(sources, codegen::cuda_prelude(), device.index)[0];
+    function_ = runtime::load_cuda(sources, codegen::cuda_prelude(), device.index())[0];
   }
 
   void launch(const int64_t* args) const override {
-    auto start = loops_.launch(args, runtime::cuda_device_info(device_.index).multiprocessors);
+    auto start = loops_.launch(args, runtime::cuda_device_info(device_.index()).multiprocessors);
     cuda_launch(function_, device_, grid_of(start.geometry), start.range, start.slots);
   }
 

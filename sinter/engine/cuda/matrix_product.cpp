@@ -43,7 +43,7 @@ bool matrix_product(const Op& op, std::span<const TensorArg> inputs, const Attrs
                               .b = matrix(b.impl()),
                               .c = matrix(out.impl())};
   for (auto* m : {&problem.a, &problem.b, &problem.c}) refuse_place("cuBLASLt", m->data);
-  runtime::cuda_matmul(result.device.index, problem);
+  runtime::cuda_matmul(result.device.index(), problem);
   return true;
 }
 

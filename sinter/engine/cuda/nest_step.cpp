@@ -15,7 +15,7 @@ namespace sinter {
 
 namespace {
 
-int multiprocessors_of(Device device) { return runtime::cuda_device_info(device.index).multiprocessors; }
+int multiprocessors_of(Device device) { return runtime::cuda_device_info(device.index()).multiprocessors; }
 
 class NestStep final : public CudaStep {
  public:
@@ -114,7 +114,7 @@ class SequenceStep final : public CudaStep {
 
 void CudaNest::add_rest(StepArguments& slots, Device device) const {
   slots.add_numbers(params);
-  slots.add_number(indexing.empty() ? 0 : runtime::cuda_error_cell(device.index, indexing));
+  slots.add_number(indexing.empty() ? 0 : runtime::cuda_error_cell(device.index(), indexing));
 }
 
 CudaNest emit_cuda_nest(const FusedAttrs& attrs, std::span<const TensorImpl* const> inputs,

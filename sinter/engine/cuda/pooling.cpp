@@ -104,18 +104,18 @@ bool max_pool(const Op&, std::span<const TensorArg> inputs, const Attrs& attrs, 
   if (x.sizes[1] % each != 0 || !is_aligned(x) || !is_aligned(y))
     each = 1;
   else if (!CudaRecording::current())
-    max_pool_kernel(attrs.as<MaxPoolAttrs>(), x.dtype, 1, x.device.index);
+    max_pool_kernel(attrs.as<MaxPoolAttrs>(), x.dtype, 1, x.device.index());
   StepArguments slots;
   slots.add_address(slot_of(x));
   slots.add_address(slot_of(y));
   slots.add_numbers(std::array<int64_t, 5>{x.sizes[1] / each, x.sizes[2], x.sizes[3], y.sizes[2], y.sizes[3]});
   const int64_t range = y.numel / each;
   runtime::CudaGrid grid;
-  int processors = runtime::cuda_device_info(x.device.index).multiprocessors;
+  int processors = runtime::cuda_device_info(x.device.index()).multiprocessors;
   grid.blocks[0] = unsigned(std::min<int64_t>((range + kThreads - 1) / kThreads, processors * 16));
   grid.threads[0] = kThreads;
   grid.overlaps_previous = true;
-  cuda_launch(max_pool_kernel(attrs.as<MaxPoolAttrs>(), x.dtype, int(each), x.device.index), x.device, grid, range, slots);
+  cuda_launch(max_pool_kernel(attrs.as<MaxPoolAttrs>(), x.dtype, int(each), x.device.index()), x.device, grid, range, slots);
   outputs = {*given};
   return true;
 }

@@ -79,7 +79,7 @@ class SkinnyStep final : public CudaStep {
 
   std::vector<std::shared_ptr<CompiledStep>> other_candidates() const override {
     std::vector<std::shared_ptr<CompiledStep>> out;
-    for (auto& tuning : codegen::gemv_candidates(spec_, runtime::cuda_device_info(device_.index).multiprocessors)) {
+    for (auto& tuning : codegen::gemv_candidates(spec_, runtime::cuda_device_info(device_.index()).multiprocessors)) {
       auto other = std::shared_ptr<SkinnyStep>(new SkinnyStep(*this));
       if (to_string(tuning) != candidate_ && other->write(tuning)) out.push_back(std::move(other));
     }
@@ -166,7 +166,7 @@ class SkinnyStep final : public CudaStep {
     }
     spec.slots = slots_;
     if (slots_ > 128) return false;
-    auto& info = runtime::cuda_device_info(device_.index);
+    auto& info = runtime::cuda_device_info(device_.index());
     auto candidates = codegen::gemv_candidates(spec, info.multiprocessors);
     if (candidates.empty()) return false;
     name_ = read.name;
@@ -180,7 +180,7 @@ class SkinnyStep final : public CudaStep {
   bool write(const codegen::GemvTuning& tuning) {
     codegen::GemvSpec spec = spec_;
     spec.tuning = tuning;
-    if (!codegen::gemv_fits(spec, runtime::cuda_device_info(device_.index).shared_bytes)) return false;
+    if (!codegen::gemv_fits(spec, runtime::cuda_device_info(device_.index()).shared_bytes)) return false;
     candidate_ = to_string(tuning);
     spec.name += "_" + hash_hex(candidate_).substr(0, 6);
     // Prologue and epilogues belong to one kernel each: a program may hold several tunings.
@@ -252,7 +252,7 @@ class LibraryStep final : public CudaStep {
                  emit_cuda_follow(follow.attrs(), geometries.inputs, geometries.outputs, dtype_), {}, {}};
       if (out.nest.range == 0) continue;
       out.kernel = std::make_shared<CudaKernel>(CudaKernel{{out.nest.kernel.name, out.nest.kernel.text, 0}});
-      int processors = runtime::cuda_device_info(device.index).multiprocessors;
+      int processors = runtime::cuda_device_info(device.index()).multiprocessors;
       out.grid = grid_of(codegen::gpu_geometry(out.nest.spread(), out.nest.range, out.nest.work, processors));
       kernels_.push_back(out.kernel);
       follows_.push_back(std::move(out));
@@ -260,7 +260,7 @@ class LibraryStep final : public CudaStep {
   }
 
   void launch(const StepArguments& slots) const override {
-    run(slots, [&](const runtime::CudaMatmul& product) { runtime::cuda_matmul(device_.index, product); });
+    run(slots, [&](const runtime::CudaMatmul& product) { runtime::cuda_matmul(device_.index(), product); });
   }
 
   // Pairs wait: how far apart they lie is part of their shape.
@@ -271,7 +271,7 @@ class LibraryStep final : public CudaStep {
     };
     // As memory is aligned.
     void* anywhere = reinterpret_cast<void*>(uintptr_t(1) << 20);
-    auto prepare = [&](const runtime::CudaMatmul& product) { runtime::prepare_cuda_matmul(device_.index, product); };
+    auto prepare = [&](const runtime::CudaMatmul& product) { runtime::prepare_cuda_matmul(device_.index(), product); };
     for (auto& part : parts_)
       if (part.n != 0 && !paired(part))
         multiply(prepare, anywhere, anywhere, part, anywhere, part.epilogue.added < 0 ? nullptr : anywhere,
@@ -279,7 +279,7 @@ class LibraryStep final : public CudaStep {
   }
 
   void tune_libraries(const StepArguments& slots, double seconds) const override {
-    run(slots, [&](const runtime::CudaMatmul& product) { runtime::tune_cuda_matmul(device_.index, product, seconds); });
+    run(slots, [&](const runtime::CudaMatmul& product) { runtime::tune_cuda_matmul(device_.index(), product, seconds); });
   }
 
   std::vector<std::shared_ptr<CompiledStep>> other_candidates() const override {

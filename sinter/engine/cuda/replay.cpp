@@ -59,9 +59,9 @@ bool CudaReplay::record(FunctionRef<void()> queue) {
   ++recordings_;
   graph_.reset();
   try {
-    set_cells().on(device_.index);  // a launch needs it, and it may be refused
+    set_cells().on(device_.index());  // a launch needs it, and it may be refused
     CudaRecording recording(int64_t(reinterpret_cast<uintptr_t>(block_->data())));
-    graph_ = runtime::CudaGraph::capture(device_.index, queue);
+    graph_ = runtime::CudaGraph::capture(device_.index(), queue);
     kept_ = recording.take_kept();
   } catch (const Error& error) {
     give_up(error.message());
@@ -78,7 +78,7 @@ void CudaReplay::launch(std::span<const int64_t> cells) {
   auto send = [&] {
     runtime::CudaGrid grid;
     grid.threads[0] = 128;
-    if (update.count) runtime::cuda_launch(set_cells().on(device_.index), device_.index, grid, &update, sizeof update);
+    if (update.count) runtime::cuda_launch(set_cells().on(device_.index()), device_.index(), grid, &update, sizeof update);
     update.count = 0;
   };
   for (size_t i = 0; i < cells.size(); ++i) {
@@ -87,7 +87,7 @@ void CudaReplay::launch(std::span<const int64_t> cells) {
     if (size_t(update.count) == kCellsPerLaunch) send();
   }
   send();
-  graph_->launch(runtime::cuda_stream(device_.index));
+  graph_->launch(runtime::cuda_stream(device_.index()));
   replayed.fetch_add(1, std::memory_order_relaxed);
 }
 

@@ -37,7 +37,7 @@ TensorList ordered(const Tensor& x, int64_t dim, int64_t keep, bool descending) 
     runtime::CudaSort sort{x.dtype(), lines, sizes.empty() ? 1 : keep, descending, data_of(x.impl()), data_of(values.impl()),
                            reinterpret_cast<int64_t*>(data_of(positions.impl()))};
     CudaScratch workspace(x.device(), size_t(runtime::cuda_sort_workspace(sort)));
-    runtime::cuda_sort(x.device().index, sort, workspace.data());
+    runtime::cuda_sort(x.device().index(), sort, workspace.data());
   }
   return {values, positions};
 }
@@ -68,10 +68,10 @@ bool nonzero(const Op& op, std::span<const TensorArg> inputs, const Attrs&, cons
   if (x.impl().numel == 0 || sizes.empty() || sizes.size() > 16) return false;
   Device device = x.device();
   auto workspace = allocate_buffer(size_t(runtime::cuda_nonzero_workspace(x.impl().numel)), device);
-  int64_t count = runtime::cuda_nonzero_count(device.index, x.dtype(), data_of(x.impl()), x.impl().numel, workspace->data());
+  int64_t count = runtime::cuda_nonzero_count(device.index(), x.dtype(), data_of(x.impl()), x.impl().numel, workspace->data());
   Tensor out = fresh({count, int64_t(sizes.size())}, kInt64, device);
   if (count)
-    runtime::cuda_nonzero(device.index, x.dtype(), data_of(x.impl()), sizes, workspace->data(),
+    runtime::cuda_nonzero(device.index(), x.dtype(), data_of(x.impl()), sizes, workspace->data(),
                           reinterpret_cast<int64_t*>(data_of(out.impl())));
   outputs = {out};
   return true;
@@ -84,10 +84,10 @@ bool unique(const Op& op, std::span<const TensorArg> inputs, const Attrs&, const
   if (numel == 0) return false;
   Device device = x.device();
   auto workspace = allocate_buffer(size_t(runtime::cuda_unique_workspace(x.dtype(), numel)), device);
-  int64_t count = runtime::cuda_unique_count(device.index, x.dtype(), data_of(x.impl()), numel, workspace->data());
+  int64_t count = runtime::cuda_unique_count(device.index(), x.dtype(), data_of(x.impl()), numel, workspace->data());
   Tensor values = fresh({count}, x.dtype(), device), inverse = fresh(x.impl().sizes, kInt64, device),
          counts = fresh({count}, kInt64, device);
-  runtime::cuda_unique(device.index, x.dtype(), numel, count, workspace->data(), data_of(values.impl()),
+  runtime::cuda_unique(device.index(), x.dtype(), numel, count, workspace->data(), data_of(values.impl()),
                        reinterpret_cast<int64_t*>(data_of(inverse.impl())), reinterpret_cast<int64_t*>(data_of(counts.impl())));
   outputs = {values, inverse, counts};
   return true;
@@ -102,7 +102,7 @@ bool searchsorted(const Op& op, std::span<const TensorArg> inputs, const Attrs& 
   int64_t numel = values.impl().numel;
   outputs = {out};
   if (numel == 0) return true;
-  runtime::cuda_searchsorted(values.device().index,
+  runtime::cuda_searchsorted(values.device().index(),
                              {.dtype = values.dtype(),
                               .sorted = data_of(sorted.impl()),
                               .values = data_of(values.impl()),

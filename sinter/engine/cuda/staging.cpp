@@ -46,11 +46,11 @@ void CudaStaging::copy(int64_t to, int64_t from, int64_t bytes) {
   slots.add_address(from);
   slots.add_number(bytes);
   runtime::CudaGrid grid;
-  int processors = runtime::cuda_device_info(device_.index).multiprocessors;
+  int processors = runtime::cuda_device_info(device_.index()).multiprocessors;
   grid.blocks[0] = unsigned(std::clamp<int64_t>((bytes + 4095) / 4096, 1, processors * 8));
   grid.threads[0] = 256;
   grid.overlaps_previous = true;
-  cuda_launch(copy_bytes_kernel().on(device_.index), device_, grid, 0, slots);
+  cuda_launch(copy_bytes_kernel().on(device_.index()), device_, grid, 0, slots);
 }
 
 void* CudaStaging::read(const StepArguments& slots, size_t i, int64_t bytes) {

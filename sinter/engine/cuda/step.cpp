@@ -34,7 +34,7 @@ void CudaStep::load() {
     batch.sources.push_back(kernel->source);
   }
   for (auto& [prelude, batch] : by_prelude) {
-    auto functions = runtime::load_cuda(batch.sources, *prelude, device_.index);
+    auto functions = runtime::load_cuda(batch.sources, *prelude, device_.index());
     for (size_t i = 0; i < functions.size(); ++i) batch.kernels[i]->function = functions[i];
   }
 }

@@ -23,7 +23,7 @@ constexpr size_t kMostCandidates = 5;  // that are tried: each costs a compilati
 const std::string kKernel = "tile_kernel", kEpilogue = "tile_epilogue";
 
 codegen::TileDevice tile_device(Device device) {
-  auto& info = runtime::cuda_device_info(device.index);
+  auto& info = runtime::cuda_device_info(device.index());
   return {.major = info.major, .multiprocessors = info.multiprocessors, .shared_bytes = info.shared_bytes};
 }
 

@@ -7,7 +7,7 @@
 namespace sinter {
 
 const DeviceEngine& engine_of(Device device) {
-  switch (device.type) {
+  switch (device.type()) {
     case DeviceType::kCUDA: return cuda_engine(device);
     case DeviceType::kHIP: return hip_engine(device);
     case DeviceType::kCPU: break;

@@ -21,7 +21,7 @@ std::vector<ParamSource> param_sources(const Kernel& kernel);
 // Kernels of the same class on another device are others.
 inline uint64_t on_device(uint64_t key, Device device, bool wide) {
   if (device.is_cpu()) return key;
-  return hash_mix(key, uint64_t(device.type) << 16 | uint64_t(device.index) << 8 | uint64_t(wide));
+  return hash_mix(key, uint64_t(device.type()) << 16 | uint64_t(device.index()) << 8 | uint64_t(wide));
 }
 // Whether positions in the tensor need more than 31 bits.
 inline bool is_wide(const TensorImpl& t) {

@@ -39,12 +39,12 @@ const OpKernel* find_op_kernel(const Op& op, DeviceType device) {
 }
 
 Template find_template(const Op& op, Device device) {
-  auto* kernel = find_op_kernel(op, device.type);
+  auto* kernel = find_op_kernel(op, device.type());
   return kernel ? kernel->run : nullptr;
 }
 
 const char* template_name(const Op& op, Device device) {
-  auto* kernel = find_op_kernel(op, device.type);
+  auto* kernel = find_op_kernel(op, device.type());
   return kernel ? kernel->name : nullptr;
 }
 

@@ -24,12 +24,12 @@ struct HipDevice {
 
   explicit HipDevice(Device d)
       : device(d),
-        target(codegen::hip_target(runtime::hip_device_info(d.index).architecture)),
+        target(codegen::hip_target(runtime::hip_device_info(d.index()).architecture)),
         prelude(codegen::hip_prelude(target)),
-        multiprocessors(runtime::hip_device_info(d.index).multiprocessors) {}
+        multiprocessors(runtime::hip_device_info(d.index()).multiprocessors) {}
 
   runtime::HipFunction load(const std::string& text, const std::string& name) const {
-    return runtime::load_hip(prelude + text, name, device.index);
+    return runtime::load_hip(prelude + text, name, device.index());
   }
   // With k::Args of gpu_kernel.embed: nothing is indirect, since programs are not recorded.
   void launch(runtime::HipFunction function, const codegen::GpuGeometry& geometry, int64_t range,
@@ -38,7 +38,7 @@ struct HipDevice {
     for (int i = 0; i < 8; ++i) arguments.push_back(0);
     arguments.push_back(range);
     for (int64_t value : slots.values()) arguments.push_back(value);
-    runtime::hip_launch(function, device.index, geometry.blocks, geometry.threads, arguments.data());
+    runtime::hip_launch(function, device.index(), geometry.blocks, geometry.threads, arguments.data());
   }
 };
 
@@ -82,7 +82,7 @@ class HipStep final : public CompiledStep {
       for (int at : operands) all.add_from(slots, size_t(at));
       all.add_numbers(nest.params);
       const bool reports = !nest.indexing.empty();
-      all.add_number(reports ? runtime::hip_runtime().error_cell(device_.device.index, nest.indexing) : 0);
+      all.add_number(reports ? runtime::hip_runtime().error_cell(device_.device.index(), nest.indexing) : 0);
       auto geometry = codegen::gpu_geometry(nest.spread(), nest.range, nest.work, device_.multiprocessors);
       device_.launch(functions_[i], geometry, nest.range, all);
     }
@@ -100,8 +100,8 @@ class HipEngine final : public DeviceEngine {
 
   const Target& target() const override { return device().target; }
   std::string kind(const Graph&) const override { return "hip"; }
-  std::string machine() const override { return runtime::hip_device_info(device_.index).architecture; }
-  int64_t cache_bytes() const override { return runtime::hip_device_info(device_.index).l2_bytes; }
+  std::string machine() const override { return runtime::hip_device_info(device_.index()).architecture; }
+  int64_t cache_bytes() const override { return runtime::hip_device_info(device_.index()).l2_bytes; }
   bool queues() const override { return true; }
 
   std::shared_ptr<const DeviceKernel> compile_loops(const LoopNest& nest, const std::string& name,
@@ -121,9 +121,9 @@ class HipEngine final : public DeviceEngine {
     return contiguous_strides(sizes);
   }
 
-  void synchronize() const override { runtime::hip_synchronize(device_.index); }
+  void synchronize() const override { runtime::hip_synchronize(device_.index()); }
   void fill(void* memory, unsigned char value, size_t bytes) const override {
-    runtime::hip_fill(memory, device_.index, value, bytes);
+    runtime::hip_fill(memory, device_.index(), value, bytes);
   }
   // By the host's clock, with the device idle before and after each.
   std::vector<double> time_each(size_t count, FunctionRef<void(size_t)> launch) const override {
@@ -169,8 +169,8 @@ const DeviceEngine& hip_engine(Device device) {
   static std::mutex mutex;
   static std::deque<HipEngine> engines;
   std::lock_guard lock(mutex);
-  while (engines.size() <= size_t(device.index)) engines.emplace_back(int(engines.size()));
-  return engines[size_t(device.index)];
+  while (engines.size() <= size_t(device.index())) engines.emplace_back(int(engines.size()));
+  return engines[size_t(device.index())];
 }
 
 }  // namespace sinter

@@ -111,7 +111,7 @@ IntList memory_order(const FusedAttrs& attrs, std::span<const TensorImpl* const>
 }
 
 int64_t IndexError::cell() {
-  if (!device_.is_cpu()) return runtime::runtime_of(device_).error_cell(device_.index, ops_);
+  if (!device_.is_cpu()) return runtime::runtime_of(device_).error_cell(device_.index(), ops_);
   return int64_t(reinterpret_cast<uintptr_t>(error_));
 }
 

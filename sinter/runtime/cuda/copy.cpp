@@ -47,8 +47,8 @@ void cuda_copy(void* to, Device to_device, const void* from, Device from_device,
     return;
   }
   if (to_device.is_cuda() && from_device.is_cuda() && to_device != from_device)
-    return copy_between(to, to_device.index, from, from_device.index, bytes);
-  int device = to_device.is_cuda() ? to_device.index : from_device.index;
+    return copy_between(to, to_device.index(), from, from_device.index(), bytes);
+  int device = to_device.is_cuda() ? to_device.index() : from_device.index();
   CudaDeviceGuard guard(device);
   CudaStream stream = cuda_stream(device);
   auto& api = driver();

@@ -10,12 +10,16 @@ namespace {
 
 int index_of(Device device, const char* function) {
   check(device.is_cuda(), "{}: {} is not a GPU", function, device);
-  return device.index;
+  return device.index();
 }
 
 }  // namespace
 
 void cuda_synchronize(Device device) { runtime::cuda_synchronize(index_of(device, "cuda_synchronize")); }
+void cuda::synchronize(int64_t device_index) {
+  if (device_index >= 0) return cuda_synchronize(Device(kCUDA, int(device_index)));
+  for (int i = 0; i < cuda_device_count(); ++i) cuda_synchronize(Device(kCUDA, i));
+}
 CudaMemoryStats cuda_memory_stats(Device device) {
   return runtime::cuda_memory_stats(index_of(device, "cuda_memory_stats"));
 }

@@ -32,6 +32,14 @@ using runtime::cuda_device_count;
 using runtime::cuda_is_available;
 using runtime::CudaMemoryStats;
 
+// LibTorch's namespace of this name, torch::cuda::is_available(); a struct, since cuda(0) is a device.
+struct cuda {
+  static bool is_available() { return cuda_is_available(); }
+  static int device_count() { return cuda_device_count(); }
+  // Of one device, or of all.
+  static void synchronize(int64_t device_index = -1);
+};
+
 // Ops on a GPU return before they are done. Waits for those queued so far, and throws what went wrong in them.
 void cuda_synchronize(Device device = cuda());
 

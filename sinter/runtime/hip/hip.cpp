@@ -266,7 +266,7 @@ class HipRuntime final : public DeviceRuntime {
   }
   int64_t error_cell(int index, const std::string& ops) const override { return cells().address(index, ops); }
   void copy(void* to, Device to_device, const void* from, Device from_device, size_t bytes, bool) const override {
-    use(to_device.is_cpu() ? from_device.index : to_device.index);
+    use(to_device.is_cpu() ? from_device.index() : to_device.index());
     check_hip(hip().copy(to, from, bytes, kCopyDefault), "hipMemcpy");
     if (to_device.is_cpu()) cells().check_all();  // the copy has waited for the kernels before it
   }
