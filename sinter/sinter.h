@@ -26,6 +26,7 @@
 #include "sinter/ops/control.h"
 #include "sinter/ops/conv.h"
 #include "sinter/ops/creation.h"
+#include "sinter/ops/fft.h"
 #include "sinter/ops/linalg.h"
 #include "sinter/ops/matmul.h"
 #include "sinter/ops/norm.h"

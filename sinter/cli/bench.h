@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "sinter/generate/text_generator.h"
-#include "sinter/models/model.h"
+#include "sinter/models/models.h"
 
 namespace CLI {
 class App;

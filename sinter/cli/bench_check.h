@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "sinter/models/model.h"
+#include "sinter/models/models.h"
 
 namespace sinter::cli {
 

@@ -18,7 +18,7 @@
 #include "sinter/capture/compiler.h"
 #include "sinter/capture/options.h"
 #include "sinter/io/tokenizer/tokenizer.h"
-#include "sinter/models/model.h"
+#include "sinter/models/models.h"
 
 namespace sinter SINTER_API {
 

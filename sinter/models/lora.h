@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "sinter/models/model.h"
+#include "sinter/models/models.h"
 #include "sinter/nn/linear.h"
 
 namespace sinter::models {

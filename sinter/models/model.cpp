@@ -1,4 +1,4 @@
-#include "sinter/models/model.h"
+#include "sinter/models/models.h"
 
 #include "sinter/autograd/autograd.h"
 #include "sinter/base/error.h"

@@ -1,15 +1,162 @@
 #pragma once
-// Models from checkpoints and from names.
+// Models, and how they are made from checkpoints and from names. A model is a module with a configuration, called with named
+// tensors where the kind of model does not matter. Models are made for inference: they start in eval mode, and their parameters do
+// not require gradients.
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "sinter/base/api.h"
-#include "sinter/models/model.h"
+#include "sinter/base/fields.h"
+#include "sinter/io/config.h"
+#include "sinter/nn/module.h"
 
 namespace sinter SINTER_API {
 namespace models {
+
+// Rotary position embeddings, with the ways in which checkpoints stretch them to longer texts.
+struct RopeConfig {
+  std::string type = "default";  // or linear, dynamic, yarn, llama3, longrope
+  int64_t dim = 0;               // how many elements of a head are rotated: the first ones
+  double theta = 10000;
+  double factor = 1;
+  int64_t max_positions = 0, original_max_positions = 0;
+  double attention_factor = 1;                       // multiplies cos and sin
+  double low_freq_factor = 1, high_freq_factor = 4;  // llama3
+  double beta_fast = 32, beta_slow = 1;              // yarn
+  bool truncate = true;                              // yarn
+  std::vector<double> short_factor, long_factor;     // longrope
+  bool operator==(const RopeConfig&) const = default;
+
+  // From config.json in the newer form (rope_parameters, perhaps one object a layer type) or the older one (rope_theta,
+  // rope_scaling).
+  static RopeConfig read(const ConfigFile& file, int64_t head_dim, const std::string& layer_type = "");
+};
+
+// Sizes and switches of a model; a family's file says which of them it reads, and how they follow from config.json.
+struct ModelConfig {
+  std::string architecture, model_type;  // "LlamaForCausalLM", "llama"
+  int64_t vocab_size = 0, hidden_size = 0, intermediate_size = 0, layers = 0;
+  int64_t heads = 0, kv_heads = 0, head_dim = 0;
+  int64_t max_positions = 0;
+  double norm_eps = 1e-5;
+  std::string activation = "silu";  // as activate() knows it
+  bool tie_embeddings = false;
+  int64_t image_size = 224, channels = 3;  // of the images that a classifier takes
+
+  // Decoders of the Llama kind.
+  bool qkv_bias = false, output_bias = false, mlp_bias = false;
+  bool qk_norm = false;            // norms of each head's query and key
+  bool fused_projections = false;  // qkv_proj and gate_up_proj
+  bool unit_offset_norm = false;   // norms multiply by 1 + weight
+  bool sandwich_norms = false;     // also norms behind attention and MLP
+  double embedding_scale = 1;
+  std::optional<double> attention_scale, attention_softcap, logit_softcap;
+  std::vector<RopeConfig> ropes;    // the distinct ones
+  std::vector<int64_t> layer_rope;  // by layer, into ropes; empty: the first for all
+  std::vector<int64_t> windows;     // by layer: how many positions a token sees, itself included; 0: all. Empty: all
+
+  int64_t window(int64_t layer) const { return windows.empty() ? 0 : windows[size_t(layer)]; }
+  // Only the names filled in.
+  static ModelConfig named(const ConfigFile& file);
+  // Also the sizes and the like, as nearly all families call them.
+  static ModelConfig common(const ConfigFile& file);
+  // An Error that names the file where heads do not divide the rest, or a size is beyond reason.
+  void check_sizes(const ConfigFile& file) const;
+};
+
+class Model : public nn::Module {
+ public:
+  explicit Model(ModelConfig config) : config_(std::move(config)) {}
+  const ModelConfig& config() const { return config_; }
+  int64_t parameter_count() const;
+
+  // "input_ids", "attention_mask", "pixel_values" … in; "logits" or "last_hidden_state" out.
+  virtual NamedTensors run(const NamedTensors& inputs) = 0;
+
+  // Known by its configuration, so that compiled programs are found without tracing, as long as nothing but the values of
+  // its tensors has changed since it was made.
+  std::shared_ptr<const capture::Fingerprint> fingerprint() override { return fingerprint(""); }
+  // The same for a function of the model other than its forward pass: `function` says which, and all that it depends on
+  // beside the model and its arguments.
+  std::shared_ptr<const capture::Fingerprint> fingerprint(const std::string& function);
+  // To be told once by who makes a model, when it is complete: the text that it is made from.
+  void set_origin(std::string configuration);
+  // That text; empty for a model of the user's own.
+  const std::string& origin() const { return origin_; }
+
+ protected:
+  // Tensors that a forward pass reads beside parameters and buffers.
+  void add_constants(const std::vector<Tensor>& tensors) {
+    constants_.insert(constants_.end(), tensors.begin(), tensors.end());
+  }
+
+  ModelConfig config_;
+
+ private:
+  std::string origin_;
+  std::vector<Tensor> constants_;
+  uint64_t made_ = 0;  // of the states of its modules when it was made
+};
+
+// Keys and values of the positions so far, in memory of a fixed length: per layer [batch, kv_heads, length, head_dim].
+// A forward pass writes the rows of its positions in place.
+struct KvCache {
+  TensorList keys, values;
+  // Whether a pass begins its sequences: its tokens are then the first ones, and see each other alone.
+  bool begins = false;
+  SINTER_FIELDS(keys, values, begins)
+};
+
+// A model that predicts the next token.
+class CausalLM : public Model {
+ public:
+  using Model::Model;
+
+  // Logits [batch, tokens, vocab] of ids [batch, tokens] (i64). positions, [tokens] or [batch, tokens], are those of
+  // the ids in their sequences, and the rows of the cache that they take. With a cache a token sees the rows 0 to its
+  // own position; so a prompt shorter than its row of ids is padded behind, with any ids: nobody looks at what follows
+  // before it is overwritten. Without a cache a token sees the ids up to itself. `mask`, where given, restricts that
+  // further: a bool one says what may be seen, a floating one is added; it broadcasts to [batch, 1, tokens, length].
+  // `wanted` [batch], where given, is the place in each row of ids whose logits are asked for: the result is [batch, 1,
+  // vocab].
+  //
+  // To compile a step, hand the cache in as an argument, so that one program serves every cache and every position:
+  //   compile([model](const Tensor& ids, const Tensor& positions, KvCache cache) {
+  //     return model->forward(ids, positions, {}, &cache);
+  //   });
+  virtual Tensor forward(const Tensor& ids, const Tensor& positions, const std::optional<Tensor>& mask,
+                         KvCache* cache, const std::optional<Tensor>& wanted = {}) = 0;
+  // The same for whole sequences without a cache.
+  Tensor forward(const Tensor& ids);
+
+  // Zeros, in the type and on the device of the parameters unless told otherwise.
+  KvCache make_cache(int64_t batch, int64_t length, std::optional<DType> dtype = {}) const;
+  NamedTensors run(const NamedTensors& inputs) override;
+};
+
+// A model that gives hidden states of a text: [batch, tokens, hidden].
+class TextEncoder : public Model {
+ public:
+  using Model::Model;
+  // attention_mask [batch, tokens]: not zero where there is a token. token_types: 0 without.
+  virtual Tensor forward(const Tensor& ids, const std::optional<Tensor>& attention_mask,
+                         const std::optional<Tensor>& token_types) = 0;
+  Tensor forward(const Tensor& ids) { return forward(ids, {}, {}); }
+  NamedTensors run(const NamedTensors& inputs) override;
+};
+
+// A model that classifies images: [batch, channels, height, width] to [batch, classes].
+class ImageClassifier : public Model {
+ public:
+  using Model::Model;
+  virtual Tensor forward(const Tensor& pixels) = 0;
+  NamedTensors run(const NamedTensors& inputs) override;
+};
+
+// --- from checkpoints and from names
 
 struct FromOptions {
   std::optional<DType> dtype = {};  // that of the checkpoint by default; f32 for a model made from a name

@@ -6,7 +6,7 @@
 #include "sinter/base/function_ref.h"
 #include "sinter/data/example.h"
 #include "sinter/io/safetensors.h"
-#include "sinter/models/model.h"
+#include "sinter/models/models.h"
 #include "sinter/train/options.h"
 
 namespace sinter {

@@ -5,7 +5,7 @@
 
 #include "sinter/capture/compile.h"
 #include "sinter/data/example.h"
-#include "sinter/models/model.h"
+#include "sinter/models/models.h"
 #include "sinter/optim/optim.h"
 #include "sinter/train/feed.h"
 #include "sinter/train/loss_log.h"

@@ -3,7 +3,7 @@
 #include <map>
 #include <optional>
 
-#include "sinter/models/model.h"
+#include "sinter/models/models.h"
 
 namespace sinter::models {
 

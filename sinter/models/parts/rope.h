@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "sinter/models/model.h"
+#include "sinter/models/models.h"
 #include "sinter/tensor/tensor.h"
 
 namespace sinter::models {
