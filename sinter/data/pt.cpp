@@ -2,8 +2,11 @@
 
 #include <cstring>
 #include <deque>
+#include <istream>
+#include <iterator>
 
 #include "sinter/base/error.h"
+#include "sinter/data/pt_names.h"
 #include "sinter/data/zip.h"
 #include "sinter/io/file.h"
 
@@ -26,29 +29,16 @@ struct Made {
 };
 using Kind = Made::Kind;
 
-struct StorageType {
-  std::string_view name;
-  DType dtype;
-};
-constexpr StorageType kStorageTypes[] = {{"torch.DoubleStorage", kFloat64}, {"torch.FloatStorage", kFloat32},
-                                         {"torch.HalfStorage", kFloat16},   {"torch.BFloat16Storage", kBFloat16},
-                                         {"torch.LongStorage", kInt64},     {"torch.IntStorage", kInt32},
-                                         {"torch.ShortStorage", kInt16},    {"torch.CharStorage", kInt8},
-                                         {"torch.ByteStorage", kUInt8},     {"torch.BoolStorage", kBool},
-                                         {"torch.ComplexFloatStorage", kComplex64},
-                                         {"torch.ComplexDoubleStorage", kComplex128}};
-constexpr std::string_view kOrderedDict = "collections.OrderedDict", kRebuildTensor = "torch._utils._rebuild_tensor_v2",
-                           kRebuildParameter = "torch._utils._rebuild_parameter";
-
-const StorageType* storage_type(std::string_view name) {
-  for (auto& type : kStorageTypes)
+const PtStorageType* storage_type(std::string_view name) {
+  for (auto& type : kPtStorageTypes)
     if (type.name == name) return &type;
   return nullptr;
 }
 
 class PtReader {
  public:
-  explicit PtReader(const std::string& path) : path_(path), file_("pt", path), archive_(file_.bytes(), path, "pt") {
+  // Of bytes that outlive it; errors call them `path`.
+  PtReader(const std::string& path, std::string_view bytes) : path_(path), archive_(bytes, path, "pt") {
     for (auto& entry : archive_.entries()) {
       constexpr std::string_view kProgram = "/data.pkl";
       if (entry.name.ends_with(kProgram)) {
@@ -159,7 +149,6 @@ class PtReader {
   PtValue finished(const Made& value, int depth, size_t& values) const;
 
   std::string path_;
-  MappedFile file_;
   ZipReader archive_;
   std::map<std::string, const ZipEntry*> entries_;
   const ZipEntry* program_entry_ = nullptr;
@@ -174,7 +163,7 @@ class PtReader {
 
 // Globals are names; only calling one, or asking for a storage of its type, does something.
 void PtReader::push_global(const std::string& name) {
-  check(name == kOrderedDict || name == kRebuildTensor || name == kRebuildParameter || storage_type(name),
+  check(name == kPtOrderedDict || name == kPtRebuildTensor || name == kPtRebuildParameter || storage_type(name),
         "load_pt: '{}' asks for {}, which is neither plain data nor a tensor. Save a state dict with torch.save", path_,
         name);
   push(Kind::kGlobal)->text = name;
@@ -193,15 +182,15 @@ void PtReader::push_long() {
 void PtReader::call() {
   Made *arguments = pop(), *callee = pop();
   require(arguments->kind == Kind::kTuple && callee->kind == Kind::kGlobal, "its program calls what is no function");
-  if (callee->text == kOrderedDict) {
+  if (callee->text == kPtOrderedDict) {
     require(arguments->items.empty(), "an OrderedDict has arguments");
     push(Kind::kDict);
-  } else if (callee->text == kRebuildTensor) {
+  } else if (callee->text == kPtRebuildTensor) {
     Tensor tensor = rebuild(arguments->items);
     push(Kind::kTensor)->tensor = tensor;
   } else {
     require(
-        callee->text == kRebuildParameter && !arguments->items.empty() && arguments->items[0]->kind == Kind::kTensor,
+        callee->text == kPtRebuildParameter && !arguments->items.empty() && arguments->items[0]->kind == Kind::kTensor,
         "its program calls a storage");
     push(Kind::kTensor)->tensor = arguments->items[0]->tensor;
   }
@@ -215,7 +204,7 @@ void PtReader::find_storage() {
               items[0]->text == "storage" && items[1]->kind == Kind::kGlobal && items[2]->kind == Kind::kText &&
               items[4]->kind == Kind::kInt,
           "a storage is described wrongly");
-  const StorageType* type = storage_type(items[1]->text);
+  const PtStorageType* type = storage_type(items[1]->text);
   require(type && items[4]->integer >= 0, "a storage is described wrongly");
   auto [found, fresh] = storages_.try_emplace(items[2]->text);
   if (fresh) {
@@ -467,12 +456,20 @@ const PtValue& PtValue::at(std::string_view key) const {
 }
 bool PtValue::contains(std::string_view key) const { return find(*this, key) != nullptr; }
 
-PtValue load_pt(const std::string& path) { return PtReader(path).read(); }
+PtValue load_pt(const std::string& path) {
+  MappedFile file("pt", path);
+  return PtReader(path, file.bytes()).read();
+}
+PtValue load_pt(std::istream& in) {
+  const std::string bytes(std::istreambuf_iterator<char>(in), {});
+  return PtReader("the stream", bytes).read();
+}
 
-NamedTensors load_pt_tensors(const std::string& path) {
+NamedTensors pt_tensors(const PtValue& value) {
   NamedTensors out;
-  collect(load_pt(path), "", out);
+  collect(value, "", out);
   return out;
 }
+NamedTensors load_pt_tensors(const std::string& path) { return pt_tensors(load_pt(path)); }
 
 }  // namespace sinter::data

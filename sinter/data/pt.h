@@ -1,7 +1,7 @@
 #pragma once
-// Files of torch.save: a ZIP archive with a pickle program and the bytes of the tensors. The program is read, never run: it may
+// Files of torch.save, read and written: a ZIP archive with a pickle program and the bytes of the tensors. The program is read, never run: it may
 // make dictionaries, lists, tuples, texts, numbers, truth values, None and tensors, and whatever else it names is an Error.
-#include <map>
+#include <iosfwd>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -38,11 +38,18 @@ struct PtValue {
   bool contains(std::string_view key) const;
 };
 
-// What the file holds. Tensors that shared memory when they were saved share it here; all are on the CPU.
+// What the file, or the rest of the stream, holds. Tensors that shared memory when they were saved share it here; all are on the CPU.
 PtValue load_pt(const std::string& path);
+PtValue load_pt(std::istream& in);
 // The tensors of a state dict, by name, or of those in it: {"model": {"weight": t}} gives "model.weight". What is no tensor
 // is left out.
 NamedTensors load_pt_tensors(const std::string& path);
+NamedTensors pt_tensors(const PtValue& value);
+
+// Writes a value as torch.save does, for Python's torch.load(path, weights_only=True) and load_pt. A tensor that is there
+// several times is stored once; views are stored without what they leave out. A file appears whole or not at all; 4 GiB at most.
+void save_pt(const std::string& path, const PtValue& value);
+void save_pt(std::ostream& out, const PtValue& value);
 
 }  // namespace data
 }  // namespace SINTER_API

@@ -79,7 +79,7 @@ std::string unpacked(const ZipReader& archive, const ZipEntry& entry) {
 // --- writing ---------------------------------------------------------------------------------------------------------
 
 void ZipWriter::write(std::string_view bytes) {
-  file_.write(bytes);
+  sink_(bytes);
   written_ += bytes.size();
 }
 
@@ -105,13 +105,13 @@ std::string common_fields(const ZipEntry& entry) {
 
 void ZipWriter::add(const std::string& name, std::string_view contents, bool deflated) {
   std::string packed;
-  check(name.size() < 0xffff, "save_npz: a name of {} bytes is too long", name.size());
-  check(contents.size() < kElsewhere / 2, "save_npz: '{}' has {} bytes; use save_safetensors for 2 GiB and more", name,
-        contents.size());
+  check(name.size() < 0xffff, "{}: a name of {} bytes is too long", writer_, name.size());
+  check(contents.size() < kElsewhere / 2, "{}: '{}' has {} bytes; use save_safetensors for 2 GiB and more", writer_,
+        name, contents.size());
   if (deflated) packed = deflate_all(contents);
   std::string_view stored = deflated ? packed : contents;
   check(written_ + stored.size() < kElsewhere - 0xffff && entries_.size() < 0xfffe,
-        "save_npz: the archive grows beyond 4 GiB or 65533 arrays; use save_safetensors");
+        "{}: the archive grows beyond 4 GiB or 65533 arrays; use save_safetensors", writer_);
   entries_.push_back({name, deflated, zip_checksum(contents), stored.size(), contents.size(), written_});
   std::string header;
   append(header, kLocalHeader);
@@ -130,7 +130,7 @@ void ZipWriter::finish() {
     append(line, uint32_t(entry.header));
     write(line + entry.name);
   }
-  check(written_ < kElsewhere, "save_npz: the archive grows beyond 4 GiB; use save_safetensors");
+  check(written_ < kElsewhere, "{}: the archive grows beyond 4 GiB; use save_safetensors", writer_);
   std::string end;
   append(end, kEnd);
   append(end, uint32_t(0));  // disks
