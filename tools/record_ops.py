@@ -32,6 +32,11 @@ FILE_DTYPES = {
 OURS = {
     "input": "a value of the graph, not a computation",
     "scalar": "a value of the graph, not a computation",
+    "_standard_gamma": "its random numbers are a generator of our own",
+    "_poisson": "its random numbers are a generator of our own",
+    "_binomial": "its random numbers are a generator of our own",
+    "_zeta": "PyTorch's is not continued below 1; polygamma, which it is for, is compared by record_distributions.py",
+    "_standard_gamma_grad": "PyTorch's has four digits; record_distributions.py compares with a quadrature",
     "rand": "its random numbers are a generator of our own",
     "rand_words": "its random numbers are a generator of our own",
     "randn": "its random numbers are a generator of our own",
@@ -392,7 +397,7 @@ def direct(f):
 
 
 OPS = {name: direct(getattr(torch, name)) for name in """abs acos acosh asin asinh atan atanh bitwise_not ceil clone cos
-    cosh erf erfc exp exp2 expm1 floor isfinite isinf isnan log log10 log1p log2 logical_not neg reciprocal round rsqrt
+    cosh erf erfc exp exp2 expm1 floor isfinite isinf isnan lgamma digamma erfinv log log10 log1p log2 logical_not neg reciprocal round rsqrt
     sigmoid sign sin sinh sqrt square tan tanh trunc relu selu celu add sub mul div floor_divide fmod remainder pow
     copysign xlogy lerp where eq ne lt le gt ge bitwise_and bitwise_or bitwise_xor bitwise_left_shift
     bitwise_right_shift clamp_min clamp_max mm bmm""".split()}
@@ -401,6 +406,8 @@ OPS |= {name: tensors_only(getattr(torch, name)) for name in
 OPS |= {name: direct(getattr(F, name)) for name in """gelu silu mish hardtanh hardswish hardsigmoid leaky_relu elu
     softplus logsigmoid softsign threshold hardshrink softshrink""".split()}
 OPS |= {
+    "gammainc": tensors_only(torch.special.gammainc),
+    "gammaincc": tensors_only(torch.special.gammaincc),
     "prelu": lambda x, a: torch.where(as_tensor(x[0]) > 0, x[0], x[0] * x[1]),
     "gelu_tanh": lambda x, a: F.gelu(x[0], approximate="tanh"),
     "trunc_divide": lambda x, a: torch.div(*x, rounding_mode="trunc"),

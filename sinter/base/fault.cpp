@@ -30,7 +30,12 @@ constexpr std::string_view kTexts[] = {
     "histogram: the range of the elements is not finite; remove what is infinite or NaN, or give a range",
     "quantile: a share is not between 0 and 1",
     "multi_margin_loss: a target is not among the classes",
-    "embedding_bag: the first of the offsets is not 0, where the first bag begins"};
+    "embedding_bag: the first of the offsets is not 0, where the first bag begins",
+    "poisson: a rate is negative",
+    "binomial: a count is negative",
+    "binomial: a probability is not between 0 and 1",
+    "distributions: a parameter is outside of what its distribution allows",
+    "distributions: a value is outside of the support of its distribution"};
 #undef SINTER_DIVISION
 static_assert(std::size(kTexts) == size_t(Fault::kCount));
 

@@ -24,6 +24,11 @@ enum class Fault : uint8_t {
   kQuantileShare,
   kMultiMarginLoss,
   kEmbeddingBag,
+  kPoisson,
+  kBinomialCount,
+  kBinomialChance,
+  kDistributionParameter,
+  kDistributionValue,
   kCount
 };
 

@@ -6,6 +6,17 @@
 
 namespace sinter {
 
+// Every draw of this thread comes from this stream while alive.
+class DrawFrom {
+ public:
+  explicit DrawFrom(Generator& generator);
+  ~DrawFrom();
+  DrawFrom(const DrawFrom&) = delete;
+
+ private:
+  Generator* before_;
+};
+
 // Seed and offset of the next draw of the default generator: values of the program that is traced, else numbers.
 std::vector<TensorArg> next_draw(const Where& where);
 

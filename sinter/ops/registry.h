@@ -18,6 +18,8 @@ OpFamily running_ops();
 OpFamily complex_ops();
 OpFamily creation_ops();
 OpFamily random_ops();
+OpFamily special_ops();
+OpFamily variate_ops();
 OpFamily view_ops();
 OpFamily layout_ops();
 OpFamily indexing_ops();

@@ -153,4 +153,31 @@ T rand_normal_f32(T index, T seed, T offset) {
   return random_result<T>(sinter::rand_normal(int64_t(index), int64_t(seed), int64_t(offset)));
 }
 
+// The functions of special.embed, which is the same text everywhere.
+#define K_SPECIAL inline
+#define K_UNIFORM(index, seed) sinter::rand_uniform53(index, seed, 0)
+#define K_BITS(x) std::bit_cast<int64_t>(x)
+#define K_SPECIAL1(name) \
+  template <class T>     \
+  T name(T x) {          \
+    return T(wide::name(double(x))); \
+  }
+#define K_SPECIAL2(name) \
+  template <class T>     \
+  T name(T x, T y) {     \
+    return T(wide::name(double(x), double(y))); \
+  }
+#define K_SPECIAL3(name)  \
+  template <class T>      \
+  T name(T x, T y, T z) { \
+    return T(wide::name(double(x), double(y), double(z))); \
+  }
+#include "sinter/ops/special.embed"
+#undef K_SPECIAL
+#undef K_SPECIAL1
+#undef K_SPECIAL2
+#undef K_SPECIAL3
+#undef K_UNIFORM
+#undef K_BITS
+
 }  // namespace sinter::scalar_math

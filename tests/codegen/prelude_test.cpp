@@ -25,6 +25,10 @@
 #include "sinter/codegen/cpu/arith.embed"
 #include "sinter/codegen/cpu/math.embed"
 #include "sinter/codegen/cpu/random.embed"
+#include "sinter/codegen/cpu/special_lanes.embed"
+namespace k {
+#include "sinter/ops/special.embed"
+}
 
 namespace {
 
@@ -176,6 +180,13 @@ TEST(Prelude, PairsOfFloats) {
   ACCURATE_PAIRS(floor_divide, 0, python_floor_divide);
   ACCURATE_PAIRS(maximum, 0, [](float a, float b) { return std::isnan(a) || a > b ? a : b; });
   ACCURATE_PAIRS(minimum, 0, [](float a, float b) { return std::isnan(a) || a < b ? a : b; });
+}
+
+// They are computed in double, lane by lane.
+TEST(Prelude, SpecialFunctionsRoundOnce) {
+  ACCURATE(lgamma, 0.51, [](double x) { return k::lgamma(x); });
+  ACCURATE(erfinv, 0.51, [](double x) { return k::erfinv(x); });
+  ACCURATE_PAIRS(gammainc, 0.51, [](double a, double b) { return k::gammainc(a, b); });
 }
 
 TEST(Prelude, DoublesUseLibm) {
@@ -410,6 +421,10 @@ TEST(Prelude, CompilesForEveryTarget) {
 #include "sinter/codegen/cpu/arith.embed"
 #include "sinter/codegen/cpu/math.embed"
 #include "sinter/codegen/cpu/random.embed"
+#include "sinter/codegen/cpu/special_lanes.embed"
+namespace k {
+#include "sinter/ops/special.embed"
+}
 using namespace k;
 extern "C" void kernel(const void* in, void* out, long n) {
   FlushDenormals flush;
@@ -417,6 +432,7 @@ extern "C" void kernel(const void* in, void* out, long n) {
     f32v x = load<k::bf16>(in, i), y = load_partial<k::f16>(in, i, 3);
     store<k::f32>(out, i, select(lt(x, y), tanh(x) + pow(x, y), erf(y) * rand_normal_f32(splat_i64(i), 1, 2)));
     store_partial<k::i8>(out, i, 2, floor_divide(load<k::i16>(in, i), load<k::u8>(in, i)));
+    store<k::f32>(out, i, draw_gamma(lgamma(x), gammainc(x, y)) + draw_binomial(x, y, erfinv(x)));
     store1<k::f64>(out, i, exp(load1<k::f64>(in, i)) + hsum(sin(load<k::f64>(in, i))));
   }
 }

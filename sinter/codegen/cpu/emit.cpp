@@ -169,8 +169,8 @@ KernelText emit_cpu(const LoopNest& nest, const Schedule& schedule, const std::s
 const std::string& cpu_prelude(int lanes) {
   auto text = [](int width) {
     std::string out = format("#define SINTER_LANES {}\n", width);
-    for (const char* part : {embedded::prelude, embedded::arith, embedded::math, embedded::random, embedded::kernel_support,
-                             embedded::self_check})
+    for (const char* part : {embedded::prelude, embedded::arith, embedded::math, embedded::random, embedded::special_lanes,
+                             "namespace k {\n", embedded::special, "}\n", embedded::kernel_support, embedded::self_check})
       out += part;
     return out + "using namespace k;\n";
   };
