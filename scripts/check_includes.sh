@@ -21,11 +21,14 @@ engine:   base tensor graph ops autograd passes loops codegen runtime
 capture:  base tensor graph ops autograd passes loops codegen runtime engine
 io:       base tensor
 data:     base tensor ops io
+distributions: base tensor ops
+sparse:   base tensor ops
 nn:       base tensor ops autograd capture engine io
 optim:    base tensor ops autograd capture engine io nn
 models:   base tensor ops autograd capture engine io nn optim
 train:    base tensor ops autograd capture engine io data nn optim models
 interop:  base tensor ops autograd capture engine io nn
+serialize: base tensor ops autograd capture engine io data nn optim
 generate: base tensor ops autograd capture engine io nn optim models
 package:  base tensor ops autograd capture engine io nn optim models generate runtime
 cli:      base tensor graph ops autograd passes loops codegen runtime capture engine io nn optim models train generate package interop sinter.h

@@ -197,7 +197,7 @@ Guard Guards::failure(const Signature& signature, const std::vector<Word>& words
   if (is_spent()) return {spent_reason_, {}};
   auto differs = [&](size_t i) { return signature[i] != signature_[i] && place_[i] < 0 && !free_[i]; };
   auto told = [&](size_t i) { return Guard{difference(words_[i], signature_[i], words[i], signature[i]), {}}; };
-  for (size_t i : {kGradModeWord, kAutocastWord, kTypesWord})
+  for (size_t i : {kGradModeWord, kAutocastWord, kDefaultDTypeWord, kTypesWord})
     if (differs(i)) return told(i);
   // Calls of another structure differ in a word before they do in the number of words: in a length, a rank.
   for (size_t i = kHeaderWords; i < std::min(signature.size(), signature_.size()); ++i)

@@ -98,7 +98,8 @@ class Describer final : public LeafVisitor {
                           {Word::Kind::kIdentity, "memory shared by arguments"},
                           {Word::Kind::kIdentity, "the types of the arguments"},
                           {Word::Kind::kIdentity, "the state of the function object"},
-                          {Word::Kind::kIdentity, "autocast"}};
+                          {Word::Kind::kIdentity, "autocast"},
+                          {.kind = Word::Kind::kExact, .name = "the default dtype", .text = to_string(get_default_dtype())}};
     SINTER_INTERNAL_ASSERT(out.size() == kHeaderWords, "the header of a signature has {} words", kHeaderWords);
     out.insert(out.end(), numbers_.begin(), numbers_.end());
     for (size_t i = 0; i < tensors_.size(); ++i) {
@@ -139,6 +140,7 @@ void sign(const Invocation& invocation, Signature& out) {
   out.push_back(invocation.types);
   out.push_back(invocation.state);
   out.push_back(autocast::fingerprint());
+  out.push_back(int64_t(get_default_dtype()));
   out.append({invocation.words.data(), invocation.words.size()});
   for (auto* tensor : invocation.tensors) {
     if (!tensor->defined()) {

@@ -14,9 +14,10 @@ struct Signature : SmallVector<int64_t, 96> {
   using SmallVector<int64_t, 96>::SmallVector;
 };
 
-// Words before those of the invocation. Among them: whether gradients are enabled, and autocast; the types of the arguments and the state of
+// Words before those of the invocation. Among them: whether gradients are enabled, autocast and the default dtype; the types of the arguments and the state of
 // the function object, which differ from process to process.
-inline constexpr size_t kHeaderWords = 6, kGradModeWord = 1, kTypesWord = 3, kStateWord = 4, kAutocastWord = 5;
+inline constexpr size_t kHeaderWords = 7, kGradModeWord = 1, kTypesWord = 3, kStateWord = 4, kAutocastWord = 5,
+                        kDefaultDTypeWord = 6;
 
 void sign(const Invocation& invocation, Signature& out);
 

@@ -389,8 +389,10 @@ ParameterScope::~ParameterScope() {
   scope_initialises = previous_initialise_;
 }
 
-TensorOptions parameter_options() { return scope_options; }
+TensorOptions parameter_options() {
+  return scope_options.over(TensorOptions(get_default_dtype()).device(scope_options.device_));
+}
 bool initialises_parameters() { return scope_initialises; }
-Tensor new_parameter(const Shape& shape) { return empty(shape, scope_options); }
+Tensor new_parameter(const Shape& shape) { return empty(shape, parameter_options()); }
 
 }  // namespace sinter::nn

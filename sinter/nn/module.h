@@ -246,7 +246,7 @@ class ParameterScope {
   TensorOptions previous_options_;
   bool previous_initialise_;
 };
-// The options in force, f32 on the CPU at first; whether layers fill their new parameters.
+// The options in force, the default dtype on the CPU at first; whether layers fill their new parameters.
 TensorOptions parameter_options();
 bool initialises_parameters();
 // Memory for a parameter, not yet filled.

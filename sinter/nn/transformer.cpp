@@ -194,7 +194,7 @@ Tensor TransformerImpl::forward(const TensorArg& src, const Tensor& tgt, const T
 }
 
 Tensor TransformerImpl::generate_square_subsequent_mask(int64_t size) {
-  return triu(full({size, size}, -std::numeric_limits<double>::infinity(), TensorOptions(kFloat32)), 1);
+  return triu(full({size, size}, -std::numeric_limits<double>::infinity(), TensorOptions()), 1);
 }
 
 }  // namespace sinter::nn

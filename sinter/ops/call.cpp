@@ -2,6 +2,7 @@
 
 #include "sinter/ops/autocast.h"
 #include "sinter/ops/complex_call.h"
+#include "sinter/ops/default_dtype.h"
 #include "sinter/ops/define.h"
 #include "sinter/ops/in_place.h"
 
@@ -16,14 +17,14 @@ Tensor call_op(const Op& op, std::span<const TensorArg> inputs, const Attrs& att
     Dispatcher::instance().run_into(op, inputs, attrs, *out);
     return *out;
   }
-  return Dispatcher::instance().run_one(op, AutocastOperands(op, inputs), attrs);
+  return Dispatcher::instance().run_one(op, AutocastOperands(op, DefaultDTypeOperands(op, inputs)), attrs);
 }
 
 TensorList call_op_many(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Where& where) {
   UserPosition here(where, op.name.data());
   if (has_complex(inputs) && !op.sees_complex) [[unlikely]]
     return call_on_complex(op, inputs, attrs);
-  return Dispatcher::instance().run(op, AutocastOperands(op, inputs), attrs);
+  return Dispatcher::instance().run(op, AutocastOperands(op, DefaultDTypeOperands(op, inputs)), attrs);
 }
 
 void call_op_into(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor& out,

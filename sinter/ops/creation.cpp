@@ -168,7 +168,9 @@ void check_options(const TensorOptions& options) {
 TensorOptions options_of(std::initializer_list<Scalar> values) {
   DType dtype = kBool;
   for (auto& v : values)
-    dtype = promote_types(dtype, v.is_floating() ? kFloat32 : v.is_complex() ? kComplex64 : v.dtype());
+    dtype = promote_types(dtype, v.is_floating()  ? get_default_dtype()
+                                 : v.is_complex() ? complex_dtype(get_default_dtype())
+                                                  : v.dtype());
   return dtype;
 }
 
@@ -197,11 +199,11 @@ Tensor full(const Shape& size, const TensorArg& value, const std::optional<Tenso
 }
 Tensor zeros(const Shape& size, const TensorOptions& options, Where where) {
   UserPosition here(where);
-  return full(size, {0, where}, options.over(kFloat32));
+  return full(size, {0, where}, options.over(get_default_dtype()));
 }
 Tensor ones(const Shape& size, const TensorOptions& options, Where where) {
   UserPosition here(where);
-  return full(size, {1, where}, options.over(kFloat32));
+  return full(size, {1, where}, options.over(get_default_dtype()));
 }
 
 Tensor full_like(const TensorArg& x, const TensorArg& value, const std::optional<TensorOptions>& options) {

@@ -1,6 +1,6 @@
 #pragma once
 // Tensors made from nothing but numbers, fillings of tensors that exist, and random tensors. Where no options are given the
-// dtype follows the numbers: integers make i64, bools bool, the rest f32.
+// dtype follows the numbers: integers make i64, bools bool, the rest f32 (see set_default_dtype).
 #include <concepts>
 #include <cstdint>
 #include <memory>
@@ -127,6 +127,14 @@ Tensor bernoulli(const TensorArg& p);
 Tensor bernoulli(const TensorArg& x, double p);
 // Indices drawn from rows of weights.
 Tensor multinomial(const TensorArg& weights, int64_t num_samples, bool replacement = false);
+// How often what happens with this rate happens, of the rate's dtype.
+Tensor poisson(const TensorArg& rate);
+// How many of `count` trials succeed, each with the probability `prob`; of their dtype, and broadcast.
+Tensor binomial(const TensorArg& count, const TensorArg& prob);
+// Draws from the gamma distribution of shape alpha and rate 1, with the gradient of the quantile that each of them is.
+Tensor _standard_gamma(const TensorArg& alpha);
+// That gradient: how a draw (or any quantile) of this distribution moves with its shape.
+Tensor _standard_gamma_grad(const TensorArg& alpha, const TensorArg& value);  // no method
 // Normal draws; mean and standard deviation are numbers or tensors, which broadcast.
 Tensor normal(const Tensor& mean, double std = 1, Where where = Where::current());
 Tensor normal(double mean, const Tensor& std, Where where = Where::current());
@@ -144,6 +152,9 @@ Tensor randint(int64_t low, int64_t high, const Shape& size, Generator& generato
 Tensor randperm(Dim n, Generator& generator, const TensorOptions& options = kInt64, Where where = Where::current());
 Tensor bernoulli(const TensorArg& p, Generator& generator);
 Tensor multinomial(const TensorArg& weights, int64_t num_samples, bool replacement, Generator& generator);
+Tensor poisson(const TensorArg& rate, Generator& generator);
+Tensor binomial(const TensorArg& count, const TensorArg& prob, Generator& generator);
+Tensor _standard_gamma(const TensorArg& alpha, Generator& generator);
 Tensor normal(const Tensor& mean, double std, Generator& generator, Where where = Where::current());
 Tensor normal(double mean, const Tensor& std, Generator& generator, Where where = Where::current());
 Tensor normal(const Tensor& mean, const Tensor& std, Generator& generator, Where where = Where::current());

@@ -130,7 +130,7 @@ Tensor isin(const TensorArg& elements, const TensorArg& test_elements, bool, boo
   check(!elements.is_scalar() || !test_elements.is_scalar(), "isin: one of the two must be a tensor");
   auto as_tensor = [](const TensorArg& a, const TensorArg& like) {
     return a.is_scalar() ? full({}, a,
-                                TensorOptions(a.scalar().is_floating() ? kFloat32 : a.scalar().dtype())
+                                TensorOptions(a.scalar().is_floating() ? get_default_dtype() : a.scalar().dtype())
                                     .device(like.tensor().device()))
                          : a.tensor().detach();
   };

@@ -41,10 +41,14 @@ Tensor cosh(const TensorArg& x);  // in place too
 Tensor erf(const TensorArg& x);  // in place too
 // 1 - erf(x), accurate for large x.
 Tensor erfc(const TensorArg& x);  // in place too
+// The inverse of the error function; NaN outside [-1, 1].
+Tensor erfinv(const TensorArg& x);  // in place too
 // e to the x.
 Tensor exp(const TensorArg& x);  // in place too
 // 2 to the x.
 Tensor exp2(const TensorArg& x);  // in place too
+// The derivative of lgamma.
+Tensor digamma(const TensorArg& x);  // in place too
 // Degrees as radians, and back.
 Tensor deg2rad(const TensorArg& x);  // in place too
 Tensor rad2deg(const TensorArg& x);  // in place too
@@ -67,6 +71,8 @@ Tensor isneginf(const TensorArg& x);
 Tensor isposinf(const TensorArg& x);
 // Whether the imaginary part is 0, as it is of every real number.
 Tensor isreal(const TensorArg& x);
+// The logarithm of |gamma(x)|.
+Tensor lgamma(const TensorArg& x);  // in place too
 // Natural logarithm.
 Tensor log(const TensorArg& x);  // in place too
 // Logarithm to base 10.
@@ -79,11 +85,15 @@ Tensor log2(const TensorArg& x);  // in place too
 Tensor logical_not(const TensorArg& x);  // in place too
 // log(x / (1 - x)), with x first held between eps and 1 - eps where that is given.
 Tensor logit(const TensorArg& x, std::optional<double> eps = {});  // in place too
+// The logarithm of the gamma function of p dimensions.
+Tensor mvlgamma(const TensorArg& x, int64_t p);
 // NaN and the infinities replaced by numbers; without them, 0 and the limits of the dtype.
 Tensor nan_to_num(const TensorArg& x, std::optional<double> nan = {}, std::optional<double> posinf = {},
                   std::optional<double> neginf = {});  // in place too
 // -x.
 Tensor neg(const TensorArg& x);  // in place too
+// Derivative n of digamma.
+Tensor polygamma(int64_t n, const TensorArg& x);
 // 1 / x.
 Tensor reciprocal(const TensorArg& x);  // in place too
 // x itself; not for bool.
@@ -159,6 +169,9 @@ Tensor logaddexp2(const TensorArg& a, const TensorArg& b);
 Tensor heaviside(const TensorArg& x, const TensorArg& values);  // in place too
 // x * log(y), 0 where x is 0.
 Tensor xlogy(const TensorArg& x, const TensorArg& y);  // in place too
+// The share of the gamma distribution of shape a that lies below x, and above it.
+Tensor gammainc(const TensorArg& a, const TensorArg& x);  // no method
+Tensor gammaincc(const TensorArg& a, const TensorArg& x);  // no method
 // start + weight * (end - start).
 Tensor lerp(const TensorArg& start, const TensorArg& end, const TensorArg& weight);  // in place too
 // x + value * a * b.
@@ -317,6 +330,8 @@ inline Tensor clip(const TensorArg& x, const std::optional<Scalar>& min, const s
 inline Tensor clip(const TensorArg& x, const Tensor& min, const Tensor& max = {}) {
   return clamp(x, min, max);
 }  // in place too
+inline Tensor igamma(const TensorArg& a, const TensorArg& x) { return gammainc(a, x); }
+inline Tensor igammac(const TensorArg& a, const TensorArg& x) { return gammaincc(a, x); }
 
 
 // --- activation functions
@@ -371,5 +386,15 @@ Tensor softmin(const TensorArg& x, int64_t dim, std::optional<DType> dtype = {})
 // A draw from the categories of logits along dim, as probabilities that become one-hot as tau goes to 0. With `hard` it is
 // one-hot, with the gradient of the soft one.
 Tensor gumbel_softmax(const TensorArg& logits, double tau = 1, bool hard = false, int64_t dim = -1);
+
+// --- LibTorch's torch::special: other names of functions above
+namespace special {
+using sinter::digamma, sinter::erf, sinter::erfc, sinter::erfinv, sinter::exp2, sinter::expm1, sinter::gammainc, sinter::gammaincc,
+    sinter::log1p, sinter::logit, sinter::polygamma, sinter::sinc, sinter::xlogy;
+inline Tensor gammaln(const TensorArg& x) { return lgamma(x); }
+inline Tensor psi(const TensorArg& x) { return digamma(x); }
+inline Tensor multigammaln(const TensorArg& x, int64_t p) { return mvlgamma(x, p); }
+inline Tensor expit(const TensorArg& x) { return sigmoid(x); }
+}  // namespace special
 
 }  // namespace sinter

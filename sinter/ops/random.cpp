@@ -141,17 +141,6 @@ struct RandInt : Random<RandInt> {
 // The stream that a call was given; null: the default one.
 thread_local Generator* given_stream = nullptr;
 
-// Every draw comes from this stream while alive.
-class DrawFrom {
- public:
-  explicit DrawFrom(Generator& generator) : before_(given_stream) { given_stream = &generator; }
-  ~DrawFrom() { given_stream = before_; }
-  DrawFrom(const DrawFrom&) = delete;
-
- private:
-  Generator* before_;
-};
-
 template <class T>
 Tensor draw_tensor(const Shape& size, const TensorOptions& options, const Where& where,
                    std::initializer_list<Scalar> more = {}) {
@@ -250,6 +239,9 @@ Generator& default_generator() {
 }
 void manual_seed(uint64_t seed) { default_generator().manual_seed(seed); }
 
+DrawFrom::DrawFrom(Generator& generator) : before_(given_stream) { given_stream = &generator; }
+DrawFrom::~DrawFrom() { given_stream = before_; }
+
 std::vector<TensorArg> next_draw(const Where& where) {
   std::vector<TensorArg> draw;
   if (auto* tracer = Tracer::current(); tracer && !given_stream) draw = tracer->draw();
@@ -320,7 +312,7 @@ Tensor randperm(Dim n, const TensorOptions& options, Where where) {
 Tensor bernoulli(const TensorArg& p) {
   UserPosition here(p.where());
   check(is_floating(p.dtype()), "bernoulli: probabilities must be floating, got {}", p.dtype());
-  Tensor chance = p.is_scalar() ? full({}, p, kFloat32) : p.tensor();
+  Tensor chance = p.is_scalar() ? full({}, p) : p.tensor();
   chance = checked(chance, (chance >= 0) & (chance <= 1), Fault::kBernoulli);
   return to(rand(chance.sizes(), chance.options().dtype(kFloat32)) < chance, chance.dtype());
 }

@@ -432,9 +432,9 @@ Tensor logsumexp(const TensorArg& given, const IntList& dims, bool keepdim) {
   UserPosition here(given.where());
   const TensorArg x = in_f32_on_gpu(given);
   check(!is_complex(x.dtype()), "logsumexp: not defined for complex numbers, got {}: write log(sum(exp(x)))", x.dtype());
-  Tensor wide = to(x, is_floating(x.dtype()) ? accumulation_dtype(x.dtype()) : kFloat32);
+  Tensor wide = to(x, is_floating(x.dtype()) ? accumulation_dtype(x.dtype()) : get_default_dtype());
   bool empty = std::any_of(dims.begin(), dims.end(), [&](int64_t d) { return dim_is_empty(wide, d); });
-  if (empty) return to(log(sum(wide, dims, keepdim)), is_floating(x.dtype()) ? x.dtype() : kFloat32);
+  if (empty) return to(log(sum(wide, dims, keepdim)), is_floating(x.dtype()) ? x.dtype() : get_default_dtype());
   // The shift cancels out; an infinite one would leave inf - inf.
   Tensor top = amax_if_any(wide, dims, true).detach();
   Tensor shift = where(isfinite(top), top, 0);

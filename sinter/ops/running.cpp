@@ -181,7 +181,9 @@ Tensor even(const Tensor& x, const Scalar& spacing) {
   return full(Shape(size_t(x.dim()), Dim(1)), spacing, x.options());
 }
 
-TensorArg floating(const TensorArg& x) { return is_differentiable(x.dtype()) ? x : TensorArg(to(x, kFloat32), x.where()); }
+TensorArg floating(const TensorArg& x) {
+  return is_differentiable(x.dtype()) ? x : TensorArg(to(x, get_default_dtype()), x.where());
+}
 
 }  // namespace
 

@@ -44,7 +44,7 @@ std::tuple<Tensor, Tensor> std_mean(const TensorArg& x, const IntList& dims, int
 Tensor cov(const TensorArg& given, int64_t correction, const Tensor& fweights, const Tensor& aweights) {
   UserPosition here(given.where());
   check(given.dim() <= 2, "cov: expected variables in rows, got shape {}", given.sizes());
-  Tensor x = atleast_2d(is_differentiable(given.dtype()) ? given.tensor() : to(given, kFloat32));
+  Tensor x = atleast_2d(is_differentiable(given.dtype()) ? given.tensor() : to(given, get_default_dtype()));
   auto check_weights = [&](const char* what, const Tensor& w, bool integers) {
     check(w.dim() == 1 && w.size(0) == x.size(1), "cov: {} of shape {} for {} observations", what, w.sizes(),
           x.size(1));

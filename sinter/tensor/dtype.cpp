@@ -1,14 +1,18 @@
 #include "sinter/tensor/dtype.h"
 
+#include <atomic>
 #include <bit>
 #include <cmath>
 #include <ostream>
 
 #include "sinter/base/error.h"
+#include "sinter/base/host_effects.h"
 
 namespace sinter {
 
 namespace {
+
+std::atomic<DType> default_dtype{kFloat32};
 
 constexpr std::string_view kNames[kDTypeCount] = {"bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64",
                                                 "c64", "c128"};
@@ -18,6 +22,14 @@ constexpr std::string_view kLibTorchNames[kDTypeCount] = {"Bool", "Byte", "Char"
                                                           "ComplexFloat", "ComplexDouble"};
 
 }  // namespace
+
+DType get_default_dtype() { return default_dtype.load(std::memory_order_relaxed); }
+
+void set_default_dtype(DType dtype) {
+  check(is_floating(dtype), "set_default_dtype: {} is no floating dtype", dtype);
+  auto set = [](DType d) { default_dtype.store(d, std::memory_order_relaxed); };
+  perform_on_host("set_default_dtype()", [=] { set(dtype); }, [=, before = get_default_dtype()] { set(before); });
+}
 
 finfo::finfo(DType given) : bits(int(8 * item_size(real_dtype(given)))) {
   const DType dtype = real_dtype(given);

@@ -65,6 +65,14 @@ struct iinfo {
   int64_t min, max;
 };
 
+// The floating type of what does not say one: of new tensors, of numbers like 0.5, of what real functions make of integers, of the
+// parameters of layers. f32 until it is set; one for all threads.
+DType get_default_dtype();
+void set_default_dtype(DType dtype);
+// LibTorch's spellings: set_default_dtype(scalarTypeToTypeMeta(kDouble)).
+inline DType get_default_dtype_as_scalartype() { return get_default_dtype(); }
+constexpr DType scalarTypeToTypeMeta(DType d) { return d; }
+
 // The type promotion of two tensor operands of equal standing: f16 with bf16 gives f32, u8 with i8 gives i16.
 DType promote_types(DType a, DType b);
 inline DType promoteTypes(DType a, DType b) { return promote_types(a, b); }

@@ -201,7 +201,7 @@ std::string to_string(const Tensor& tensor, const PrintOptions& options) {
   if (impl.numel == 0) {
     out += "[]";
     if (impl.sizes.size() != 1) suffix("size=" + size_tuple(impl.sizes));
-    if (impl.dtype != kFloat32) suffix(dtype);
+    if (impl.dtype != get_default_dtype()) suffix(dtype);
     return out + ")";
   }
   bool summarize = impl.numel > options.threshold;
@@ -210,7 +210,7 @@ std::string to_string(const Tensor& tensor, const PrintOptions& options) {
     return Printer<ElementFormat>{impl, options, element, summarize}.values(0, 0, indent);
   };
   out += is_complex(impl.dtype) ? values_by.template operator()<ComplexFormat>() : values_by.template operator()<RealFormat>();
-  if (summarize || (impl.dtype != kFloat32 && impl.dtype != kInt64 && impl.dtype != kBool && impl.dtype != kComplex64)) {
+  if (summarize || (impl.dtype != get_default_dtype() && impl.dtype != kInt64 && impl.dtype != kBool && impl.dtype != complex_dtype(get_default_dtype()))) {
     suffix(dtype);
     if (!impl.sizes.empty()) suffix("shape=" + to_string(impl.sizes));
   }

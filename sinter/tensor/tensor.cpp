@@ -445,7 +445,10 @@ Tensor make_view(const Tensor& base, const IntList& sizes, const IntList& stride
 namespace detail {
 
 Tensor from_literals(const void* values, DType source, const Shape& shape, const TensorOptions& options) {
-  DType standard = source == kInt32 ? kInt64 : source == kFloat64 ? kFloat32 : source == kComplex128 ? kComplex64 : source;
+  DType standard = source == kInt32           ? kInt64
+                   : is_floating(source)      ? get_default_dtype()
+                   : source == kComplex128    ? complex_dtype(get_default_dtype())
+                                              : source;
   DType target = options.has_dtype_ ? options.dtype_ : standard;
   Tensor out;
   {

@@ -36,10 +36,10 @@ inline constexpr MemoryFormat kContiguousFormat = MemoryFormat::kContiguous, kCh
 enum class TensorLayout : uint8_t { kStrided };
 inline constexpr TensorLayout kStrided = TensorLayout::kStrided;
 
-// How a new tensor is made: zeros({2, 3}, kInt64), ones({4}, dtype(kBFloat16).requires_grad(true)). What is not said is f32 on
-// the CPU, or what another tensor has where one is at hand: zeros_like(x, kInt64), x.to(options).
+// How a new tensor is made: zeros({2, 3}, kInt64), ones({4}, dtype(kBFloat16).requires_grad(true)). What is not said is f32 (see
+// set_default_dtype) on the CPU, or what another tensor has where one is at hand: zeros_like(x, kInt64), x.to(options).
 struct TensorOptions {
-  DType dtype_ = kFloat32;
+  DType dtype_ = get_default_dtype();
   Device device_;
   bool requires_grad_ = false, has_dtype_ = false, has_device_ = false;
 
@@ -606,7 +606,8 @@ Tensor from_blob(void* data, const Shape& shape, const IntList& strides, const s
 Tensor make_view(const Tensor& base, const IntList& sizes, const IntList& strides, int64_t offset);
 
 namespace detail {
-// Values of the host type of `source`, converted. Without a dtype: i32 literals give i64, f64 literals f32, c128 ones c64.
+// Values of the host type of `source`, converted. Without a dtype: i32 literals give i64, floating ones the default dtype, c128 ones
+// the complex type of that.
 Tensor from_literals(const void* values, DType source, const Shape& shape, const TensorOptions& options);
 // How many entries the braces of a level have: an Error unless it is what braces of that level had before.
 void note_braces(IntList& sizes, size_t level, size_t count);
