@@ -36,6 +36,16 @@ struct OrderedDictItem : std::pair<Key, Value> {
   const Value* operator->() const { return &this->second; }
 };
 
+}  // namespace sinter
+
+// An item is a pair also where types are asked: by compiled functions, whose arguments and results dictionaries may be.
+template <class Key, class Value>
+struct std::tuple_size<sinter::OrderedDictItem<Key, Value>> : std::tuple_size<std::pair<Key, Value>> {};
+template <size_t I, class Key, class Value>
+struct std::tuple_element<I, sinter::OrderedDictItem<Key, Value>> : std::tuple_element<I, std::pair<Key, Value>> {};
+
+namespace sinter SINTER_API {
+
 template <class Key, class Value>
 class OrderedDict : public std::vector<OrderedDictItem<Key, Value>> {
  public:

@@ -91,7 +91,7 @@ class Gpt2 : public CausalLM {
 
  private:
   nn::Embedding wte_{nullptr}, wpe_{nullptr};
-  nn::ModuleList<Gpt2Block> blocks_;
+  nn::ModuleListOf<Gpt2Block> blocks_;
   nn::LayerNorm ln_f_{nullptr};
   nn::Linear lm_head_{nullptr};
 };

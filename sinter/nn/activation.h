@@ -50,6 +50,7 @@ struct RReLUOptions {
 // approximate: "none" or "tanh".
 struct GELUOptions {
   GELUOptions(const std::string& approximate = "none") : approximate_(approximate) {}
+  GELUOptions(const char* approximate) : approximate_(approximate) {}
   SINTER_OPTION(std::string, approximate);
 };
 struct SoftplusOptions {

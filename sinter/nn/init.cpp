@@ -74,8 +74,8 @@ const Tensor& eye_(const Tensor& tensor, Where where) {
 
 const Tensor& dirac_(const Tensor& tensor, Where where) {
   UserPosition here(where, "init::dirac_");
-  check(tensor.dim() >= 3 && tensor.dim() <= 5, "init::dirac_: expected the weight of a convolution, of 3 to 5 dimensions, got {}",
-        tensor.sizes());
+  check(tensor.dim() >= 3 && tensor.dim() <= 5,
+        "init::dirac_: expected the weight of a convolution, of 3 to 5 dimensions, got {}", tensor.sizes());
   zeros_(tensor);
   NoGradGuard no_grad;
   Tensor middle = tensor;

@@ -109,7 +109,9 @@ Tensor diagonal(const TensorArg& A, int64_t offset = 0, int64_t dim1 = -2, int64
 }  // namespace linalg
 
 // --- LibTorch's names of the same: torch::linalg_inv(A)
-inline Tensor linalg_solve(const TensorArg& A, const TensorArg& B, bool left = true) { return linalg::solve(A, B, left); }  // no method
+inline Tensor linalg_solve(const TensorArg& A, const TensorArg& B, bool left = true) {
+  return linalg::solve(A, B, left);
+}  // no method
 inline Tensor linalg_solve_triangular(const TensorArg& A, const TensorArg& B, bool upper, bool left = true,
                                       bool unitriangular = false) {
   return linalg::solve_triangular(A, B, upper, left, unitriangular);
@@ -130,18 +132,24 @@ inline Tensor linalg_pinv(const TensorArg& A, double rcond, bool hermitian = fal
   return linalg::pinv(A, {}, rcond, hermitian);
 }  // no method
 inline Tensor linalg_tensorinv(const TensorArg& A, int64_t ind = 2) { return linalg::tensorinv(A, ind); }  // no method
-inline Tensor linalg_cholesky(const TensorArg& A, bool upper = false) { return linalg::cholesky(A, upper); }  // no method
+inline Tensor linalg_cholesky(const TensorArg& A, bool upper = false) {
+  return linalg::cholesky(A, upper);
+}  // no method
 inline std::tuple<Tensor, Tensor> linalg_qr(const TensorArg& A, std::string_view mode = "reduced") {
   return linalg::qr(A, mode);
 }  // no method
-inline std::tuple<Tensor, Tensor, Tensor> linalg_lu(const TensorArg& A, bool pivot = true) { return linalg::lu(A, pivot); }  // no method
+inline std::tuple<Tensor, Tensor, Tensor> linalg_lu(const TensorArg& A, bool pivot = true) {
+  return linalg::lu(A, pivot);
+}  // no method
 inline std::tuple<Tensor, Tensor> linalg_lu_factor(const TensorArg& A, bool pivot = true) {
   return linalg::lu_factor(A, pivot);
 }  // no method
 inline std::tuple<Tensor, Tensor> linalg_eigh(const TensorArg& A, std::string_view UPLO = "L") {
   return linalg::eigh(A, UPLO);
 }  // no method
-inline Tensor linalg_eigvalsh(const TensorArg& A, std::string_view UPLO = "L") { return linalg::eigvalsh(A, UPLO); }  // no method
+inline Tensor linalg_eigvalsh(const TensorArg& A, std::string_view UPLO = "L") {
+  return linalg::eigvalsh(A, UPLO);
+}  // no method
 inline std::tuple<Tensor, Tensor, Tensor> linalg_svd(const TensorArg& A, bool full_matrices = true) {
   return linalg::svd(A, full_matrices);
 }  // no method
@@ -152,7 +160,9 @@ inline Tensor linalg_matrix_rank(const TensorArg& A, std::optional<double> atol 
                                  bool hermitian = false) {
   return linalg::matrix_rank(A, atol, rtol, hermitian);
 }  // no method
-inline Tensor linalg_cond(const TensorArg& A, const std::optional<Scalar>& p = {}) { return linalg::cond(A, p); }  // no method
+inline Tensor linalg_cond(const TensorArg& A, const std::optional<Scalar>& p = {}) {
+  return linalg::cond(A, p);
+}  // no method
 inline Tensor linalg_vector_norm(const TensorArg& x, const Scalar& ord = 2, const std::optional<IntList>& dim = {},
                                  bool keepdim = false, std::optional<DType> dtype = {}) {
   return linalg::vector_norm(x, ord, dim, keepdim, dtype);
@@ -166,8 +176,12 @@ inline Tensor linalg_norm(const TensorArg& x, const std::optional<Scalar>& ord =
   return linalg::norm(x, ord, dim, keepdim, dtype);
 }  // no method
 inline Tensor linalg_multi_dot(const TensorList& matrices) { return linalg::multi_dot(matrices); }
-inline Tensor linalg_cross(const TensorArg& a, const TensorArg& b, int64_t dim = -1) { return linalg::cross(a, b, dim); }  // no method
-inline Tensor linalg_vecdot(const TensorArg& a, const TensorArg& b, int64_t dim = -1) { return linalg::vecdot(a, b, dim); }  // no method
+inline Tensor linalg_cross(const TensorArg& a, const TensorArg& b, int64_t dim = -1) {
+  return linalg::cross(a, b, dim);
+}  // no method
+inline Tensor linalg_vecdot(const TensorArg& a, const TensorArg& b, int64_t dim = -1) {
+  return linalg::vecdot(a, b, dim);
+}  // no method
 
 // --- PyTorch's older names of the same
 Tensor inverse(const TensorArg& A);

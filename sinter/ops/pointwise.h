@@ -380,7 +380,8 @@ Tensor tanhshrink(const TensorArg& x);
 // x, or weight * x below zero; one weight, or one for each channel (dimension 1).
 Tensor prelu(const TensorArg& x, const TensorArg& weight);
 // x, or below zero a slope times x: drawn from [lower, upper) for each element when training, else their mean.
-Tensor rrelu(const TensorArg& x, const Scalar& lower = 1.0 / 8, const Scalar& upper = 1.0 / 3, bool training = false);  // in place too
+Tensor rrelu(const TensorArg& x, const Scalar& lower = 1.0 / 8, const Scalar& upper = 1.0 / 3,
+             bool training = false);  // in place too
 // softmax(-x).
 Tensor softmin(const TensorArg& x, int64_t dim, std::optional<DType> dtype = {});
 // A draw from the categories of logits along dim, as probabilities that become one-hot as tau goes to 0. With `hard` it is

@@ -26,6 +26,10 @@ namespace at = sinter;
 namespace c10 = sinter;
 #define TORCH_MODULE SINTER_MODULE
 #endif
+// Lines that run once are not worth optimising; the precompiled header, which is made with -O1, serves all the same.
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("O0")
+#endif
 namespace F = torch::nn::functional;
 using namespace torch::indexing;
 

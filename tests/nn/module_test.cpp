@@ -306,7 +306,7 @@ TEST(Containers, SequentialTakesModulesAndFunctions) {
 }
 
 TEST(Containers, ListsAndDictsHoldModules) {
-  nn::ModuleList<nn::Linear> list;
+  nn::ModuleListOf<nn::Linear> list;
   for (int i = 0; i < 3; ++i) list->push_back(nn::Linear(2, 2));
   EXPECT_EQ(list->parameters().size(), 6u);
   Tensor x = randn({1, 2}), y = x;
