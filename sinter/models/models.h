@@ -1,7 +1,7 @@
 #pragma once
-// Models, and how they are made from checkpoints and from names. A model is a module with a configuration, called with named
-// tensors where the kind of model does not matter. Models are made for inference: they start in eval mode, and their parameters do
-// not require gradients.
+// Models, and how they are made from checkpoints and from names. A model is a module with a configuration, called with
+// named tensors where the kind of model does not matter. Models are made for inference: they start in eval mode, and
+// their parameters do not require gradients.
 #include <functional>
 #include <memory>
 #include <optional>

@@ -124,6 +124,10 @@ Tensor conj_physical(const TensorArg& x) {
   return is_complex(x.dtype()) ? joined(real(x), -imag(x)) : x.tensor();
 }
 Tensor conj(const TensorArg& x) { return conj_physical(x); }
+Tensor adjoint(const TensorArg& x) {
+  UserPosition here(x.where());
+  return conj(mT(x));
+}
 Tensor resolve_conj(const TensorArg& x) { return x.tensor(); }
 Tensor resolve_neg(const TensorArg& x) { return x.tensor(); }
 

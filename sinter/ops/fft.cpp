@@ -1,9 +1,10 @@
-// The transforms of sinter::fft by those of ops/fourier.h, which work on pairs: sizes, dimensions and normalisation are settled here.
+// The transforms of sinter::fft by those of ops/fourier.h, which work on pairs: sizes, dimensions and normalisation are
+// settled here.
 #include "sinter/ops/fft.h"
 
-#include <algorithm>
 #include <numeric>
 
+#include "sinter/base/error.h"
 #include "sinter/ops/contract.h"
 #include "sinter/ops/creation.h"
 #include "sinter/ops/dims.h"
@@ -21,14 +22,15 @@ Tensor numbers(const char* op, const TensorArg& arg) {
   const Tensor& x = tensor_operand(op, arg);
   if (is_differentiable(x.dtype())) {
     if (item_size(real_dtype(x.dtype())) >= 4) return x;
-    check(autocast::is_on(), "{}: takes f32, f64 and complex numbers, not {}; convert with .to(kFloat32)", op, x.dtype());
+    check(autocast::is_on(), "{}: takes f32, f64 and complex numbers, not {}; convert with .to(kFloat32)", op,
+          x.dtype());
   }
-  return x.to(kFloat32);
+  return x.to(is_floating(x.dtype()) ? kFloat32 : get_default_dtype());
 }
 Tensor reals(const char* op, const TensorArg& arg) {
   Tensor x = numbers(op, arg);
-  check(!x.is_complex(), "{}: takes real numbers, not {}{}; take real(x), or the transform of complex ones", op, x.dtype(),
-        x.sizes());
+  check(!x.is_complex(), "{}: takes real numbers, not {}{}; take real(x), or the transform of complex ones", op,
+        x.dtype(), x.sizes());
   return x;
 }
 Tensor pairs(const Tensor& x) { return x.is_complex() ? view_as_real(x) : stack({x, zeros_like(x)}, -1); }
@@ -64,8 +66,8 @@ using spectrum::pairs;
 using spectrum::reals;
 using spectrum::resized;
 
-// What to transform: dimensions from the front, and the sizes of the signal along them. The last size is that of the real numbers
-// where there is but a half.
+// What to transform: dimensions from the front, and the sizes of the signal along them. The last size is that of the
+// real numbers where there is but a half.
 struct Plan {
   IntList dims;
   Shape sizes;
@@ -75,16 +77,19 @@ enum class Last { kWhole, kHalf };
 
 void check_sizes(const char* op, const Tensor& x, const Plan& plan) {
   for (size_t i = 0; i < plan.dims.size(); ++i)
-    check(possibly_le(1, plan.sizes[i]), "{}: {} elements along dimension {} of {} cannot be transformed; there must be at least 1",
-          op, plan.sizes[i], plan.dims[i], x.sizes());
+    check(possibly_le(1, plan.sizes[i]),
+          "{}: {} elements along dimension {} of {} cannot be transformed; there must be at least 1", op, plan.sizes[i],
+          plan.dims[i], x.sizes());
 }
 
-Plan plan_of(const char* op, const Tensor& x, const std::optional<Shape>& s, const std::optional<IntList>& dim, Last last) {
+Plan plan_of(const char* op, const Tensor& x, const std::optional<Shape>& s, const std::optional<IntList>& dim,
+             Last last) {
   Plan plan;
   const int64_t rank = x.dim();
   if (dim) {
     plan.dims = wrap_dims(op, *dim, rank);
-    check(!s || s->size() == dim->size(), "{}: sizes {} and dimensions {} differ in length", op, s.value_or(Shape()), *dim);
+    check(!s || s->size() == dim->size(), "{}: sizes {} and dimensions {} differ in length", op, s.value_or(Shape()),
+          *dim);
   } else {
     const int64_t count = s ? s->rank() : rank;
     check(count <= rank, "{}: sizes {} are more than the dimensions of {}", op, s.value_or(Shape()), x.sizes());
@@ -121,7 +126,7 @@ Tensor resized(Tensor x, const Plan& plan, Last last) {
 
 // Of complex numbers, or of real ones, whose transform back is the conjugate of that forward.
 Tensor complex_transform(const Tensor& x, const Plan& plan, FourierNorm norm, bool forward) {
-  if (plan.dims.empty()) return x.to(complex_dtype(x.dtype()));
+  if (plan.dims.empty()) return x.is_complex() ? clone(x) : x.to(complex_dtype(x.dtype()));
   Tensor y = resized(x.is_complex() ? view_as_real(x) : x, plan, Last::kWhole);
   if (x.is_complex()) return view_as_complex(fourier::complex_to_complex(y, plan.dims, norm, forward));
   y = fourier::real_to_complex(y, plan.dims, norm, false);
@@ -148,23 +153,23 @@ Tensor real_transform(const char* op, const Tensor& x, const Plan& plan, Fourier
 
 // The six of each kind differ in how the dimensions are told.
 template <class Sizes, class Dims>
-Tensor to_complex(const char* op, const TensorArg& arg, const Sizes& s, const Dims& dim, std::optional<std::string_view> norm,
-                  bool forward) {
-  UserPosition here(arg.where());
+Tensor to_complex(const char* op, const TensorArg& arg, const Sizes& s, const Dims& dim,
+                  std::optional<std::string_view> norm, bool forward) {
+  UserPosition here(arg.where(), op);
   const Tensor x = numbers(op, arg);
   return complex_transform(x, plan_of(op, x, s, dim, Last::kWhole), norm_of(op, norm, forward), forward);
 }
 template <class Sizes, class Dims>
-Tensor to_half(const char* op, const TensorArg& arg, const Sizes& s, const Dims& dim, std::optional<std::string_view> norm,
-               bool forward) {
-  UserPosition here(arg.where());
+Tensor to_half(const char* op, const TensorArg& arg, const Sizes& s, const Dims& dim,
+               std::optional<std::string_view> norm, bool forward) {
+  UserPosition here(arg.where(), op);
   const Tensor x = reals(op, arg);
   return half_transform(op, x, plan_of(op, x, s, dim, Last::kWhole), norm_of(op, norm, forward), forward);
 }
 template <class Sizes, class Dims>
-Tensor to_real(const char* op, const TensorArg& arg, const Sizes& s, const Dims& dim, std::optional<std::string_view> norm,
-               bool forward) {
-  UserPosition here(arg.where());
+Tensor to_real(const char* op, const TensorArg& arg, const Sizes& s, const Dims& dim,
+               std::optional<std::string_view> norm, bool forward) {
+  UserPosition here(arg.where(), op);
   const Tensor x = numbers(op, arg);
   return real_transform(op, x, plan_of(op, x, s, dim, Last::kHalf), norm_of(op, norm, forward), forward);
 }
@@ -176,21 +181,43 @@ using Dims = std::optional<IntList>;
 
 }  // namespace
 
-Tensor fft(const TensorArg& x, const Size& n, int64_t dim, Norm norm) { return to_complex("fft", x, n, dim, norm, true); }
-Tensor ifft(const TensorArg& x, const Size& n, int64_t dim, Norm norm) { return to_complex("ifft", x, n, dim, norm, false); }
-Tensor rfft(const TensorArg& x, const Size& n, int64_t dim, Norm norm) { return to_half("rfft", x, n, dim, norm, true); }
-Tensor irfft(const TensorArg& x, const Size& n, int64_t dim, Norm norm) { return to_real("irfft", x, n, dim, norm, false); }
-Tensor hfft(const TensorArg& x, const Size& n, int64_t dim, Norm norm) { return to_real("hfft", x, n, dim, norm, true); }
-Tensor ihfft(const TensorArg& x, const Size& n, int64_t dim, Norm norm) { return to_half("ihfft", x, n, dim, norm, false); }
+Tensor fft(const TensorArg& x, const Size& n, int64_t dim, Norm norm) {
+  return to_complex("fft", x, n, dim, norm, true);
+}
+Tensor ifft(const TensorArg& x, const Size& n, int64_t dim, Norm norm) {
+  return to_complex("ifft", x, n, dim, norm, false);
+}
+Tensor rfft(const TensorArg& x, const Size& n, int64_t dim, Norm norm) {
+  return to_half("rfft", x, n, dim, norm, true);
+}
+Tensor irfft(const TensorArg& x, const Size& n, int64_t dim, Norm norm) {
+  return to_real("irfft", x, n, dim, norm, false);
+}
+Tensor hfft(const TensorArg& x, const Size& n, int64_t dim, Norm norm) {
+  return to_real("hfft", x, n, dim, norm, true);
+}
+Tensor ihfft(const TensorArg& x, const Size& n, int64_t dim, Norm norm) {
+  return to_half("ihfft", x, n, dim, norm, false);
+}
 
-Tensor fftn(const TensorArg& x, const Sizes& s, const Dims& dim, Norm norm) { return to_complex("fftn", x, s, dim, norm, true); }
+Tensor fftn(const TensorArg& x, const Sizes& s, const Dims& dim, Norm norm) {
+  return to_complex("fftn", x, s, dim, norm, true);
+}
 Tensor ifftn(const TensorArg& x, const Sizes& s, const Dims& dim, Norm norm) {
   return to_complex("ifftn", x, s, dim, norm, false);
 }
-Tensor rfftn(const TensorArg& x, const Sizes& s, const Dims& dim, Norm norm) { return to_half("rfftn", x, s, dim, norm, true); }
-Tensor irfftn(const TensorArg& x, const Sizes& s, const Dims& dim, Norm norm) { return to_real("irfftn", x, s, dim, norm, false); }
-Tensor hfftn(const TensorArg& x, const Sizes& s, const Dims& dim, Norm norm) { return to_real("hfftn", x, s, dim, norm, true); }
-Tensor ihfftn(const TensorArg& x, const Sizes& s, const Dims& dim, Norm norm) { return to_half("ihfftn", x, s, dim, norm, false); }
+Tensor rfftn(const TensorArg& x, const Sizes& s, const Dims& dim, Norm norm) {
+  return to_half("rfftn", x, s, dim, norm, true);
+}
+Tensor irfftn(const TensorArg& x, const Sizes& s, const Dims& dim, Norm norm) {
+  return to_real("irfftn", x, s, dim, norm, false);
+}
+Tensor hfftn(const TensorArg& x, const Sizes& s, const Dims& dim, Norm norm) {
+  return to_real("hfftn", x, s, dim, norm, true);
+}
+Tensor ihfftn(const TensorArg& x, const Sizes& s, const Dims& dim, Norm norm) {
+  return to_half("ihfftn", x, s, dim, norm, false);
+}
 
 Tensor fft2(const TensorArg& x, const Sizes& s, const IntList& dim, Norm norm) {
   return to_complex("fft2", x, s, Dims(dim), norm, true);
@@ -216,7 +243,8 @@ Tensor ihfft2(const TensorArg& x, const Sizes& s, const IntList& dim, Norm norm)
 namespace {
 
 // Whole numbers 0, 1, … over n d; those from `turn` on are n less.
-Tensor frequencies(const char* op, const Dim& n, const Dim& count, const Dim& turn, double d, const TensorOptions& options) {
+Tensor frequencies(const char* op, const Dim& n, const Dim& count, const Dim& turn, double d,
+                   const TensorOptions& options) {
   check(is_floating(options.dtype_), "{}: frequencies are floating numbers, not {}", op, options.dtype_);
   check(possibly_le(0, n), "{}: {} is no number of samples", op, n);
   Tensor k = arange_of_size(count, TensorOptions(kInt64).device(options.device_));
@@ -227,7 +255,7 @@ Tensor frequencies(const char* op, const Dim& n, const Dim& count, const Dim& tu
 }
 
 Tensor shifted(const char* op, const TensorArg& arg, const Dims& dim, bool back) {
-  UserPosition here(arg.where());
+  UserPosition here(arg.where(), op);
   const Tensor& x = tensor_operand(op, arg);
   IntList dims = dim ? wrap_dims(op, *dim, x.dim()) : IntList(size_t(x.dim()));
   if (!dim) std::iota(dims.begin(), dims.end(), 0);

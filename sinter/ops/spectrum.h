@@ -8,7 +8,7 @@
 
 namespace sinter::spectrum {
 
-// The operand as numbers that can be transformed: integers become f32. An Error for the half types, but under autocast, which
+// The operand as numbers that can be transformed: integers become the default dtype. An Error for the half types, but under autocast, which
 // widens them.
 Tensor numbers(const char* op, const TensorArg& arg);
 // The same; complex ones are an Error.

@@ -2,6 +2,7 @@
 #include <limits>
 #include <string>
 
+#include "sinter/base/error.h"
 #include "sinter/ops/creation.h"
 #include "sinter/ops/dims.h"
 #include "sinter/ops/fft.h"
@@ -21,12 +22,14 @@ struct Framing {
   int64_t size, hop, window_size;
 };
 
-Framing framing_of(const char* op, int64_t n_fft, std::optional<int64_t> hop_length, std::optional<int64_t> win_length) {
+Framing framing_of(const char* op, int64_t n_fft, std::optional<int64_t> hop_length,
+                   std::optional<int64_t> win_length) {
   const Framing f{n_fft, hop_length.value_or(n_fft / 4), win_length.value_or(n_fft)};
   check(f.size > 0, "{}: n_fft must be positive, not {}", op, f.size);
-  check(f.hop > 0, "{}: hop_length must be positive, not {}{}", op, f.hop, hop_length ? "" : ", which is n_fft / 4: say one");
-  check(0 < f.window_size && f.window_size <= f.size, "{}: win_length must be positive and at most n_fft = {}, not {}", op, f.size,
-        f.window_size);
+  check(f.hop > 0, "{}: hop_length must be positive, not {}{}", op, f.hop,
+        hop_length ? "" : ", which is n_fft / 4: say one");
+  check(0 < f.window_size && f.window_size <= f.size, "{}: win_length must be positive and at most n_fft = {}, not {}",
+        op, f.size, f.window_size);
   return f;
 }
 
@@ -35,15 +38,18 @@ Tensor window_of_frame(const char* op, const std::optional<Tensor>& given, const
   const bool is_given = given && given->defined();
   if (!is_given && f.window_size == f.size) return {};
   if (is_given)
-    check(given->dim() == 1 && given->size(0) == f.window_size, "{}: expected a window of win_length = {} elements, got {}{}", op,
-          f.window_size, given->dtype(), given->sizes());
-  const Tensor window = is_given ? spectrum::numbers(op, *given) : ones({f.window_size}, x.options().dtype(real_dtype(x.dtype())));
+    check(given->dim() == 1 && given->size(0) == f.window_size,
+          "{}: expected a window of win_length = {} elements, got {}{}", op, f.window_size, given->dtype(),
+          given->sizes());
+  const Tensor window =
+      is_given ? spectrum::numbers(op, *given) : ones({f.window_size}, x.options().dtype(real_dtype(x.dtype())));
   const int64_t before = (f.size - f.window_size) / 2;
   return f.size == f.window_size ? window : constant_pad_nd(window, {before, f.size - f.window_size - before});
 }
 
-// Frames [..., count, size] added up where they lie in the signal, [..., size + hop (count - 1)]. Each is cut into pieces of `hop`,
-// of which the r-th belongs r pieces later than the first: rows as long as the signal and one piece more, read as rows without it.
+// Frames [..., count, size] added up where they lie in the signal, [..., size + hop (count - 1)]. Each is cut into pieces
+// of `hop`, of which the r-th belongs r pieces later than the first: rows as long as the signal and one piece more, read
+// as rows without it.
 Tensor overlapped(const Tensor& frames, const Framing& f) {
   const int64_t pieces = (f.size + f.hop - 1) / f.hop, d = frames.dim() - 2;
   const Dim count = frames.size(d), steps = count + pieces - 1;
@@ -59,7 +65,8 @@ Tensor weights_of_signal(const Tensor& window, const Framing& f, const Dim& coun
   if (!weights.is_traced()) {
     const Tensor least = abs(weights.detach()).min();
     check(least.item().to_double() > kNoWeight,
-          "istft: a sample between the frames' ends has no weight ({}): the windows must overlap; with center a window may end at 0",
+          "istft: a sample between the frames' ends has no weight (the least is {}): windows must overlap there; "
+          "with center the outermost n_fft / 2 samples are left out",
           least.item());
     return weights;
   }
@@ -102,18 +109,20 @@ Tensor istft(const TensorArg& arg, int64_t n_fft, std::optional<int64_t> hop_len
   UserPosition here(arg.where());
   Tensor x = spectrum::numbers("istft", arg);
   const int64_t rank = x.dim();
-  check(x.is_complex(), "istft: expected complex numbers, as stft gives them with return_complex, not {}; see view_as_complex",
+  check(x.is_complex(),
+        "istft: expected complex numbers, as stft gives them with return_complex, not {}; see view_as_complex",
         x.dtype());
-  check(rank == 2 || rank == 3, "istft: expected [frequencies, frames] or [batch, frequencies, frames], got {}", x.sizes());
+  check(rank == 2 || rank == 3, "istft: expected [frequencies, frames] or [batch, frequencies, frames], got {}",
+        x.sizes());
   const Framing f = framing_of("istft", n_fft, hop_length, win_length);
-  check(f.hop <= f.window_size, "istft: hop_length = {} is more than win_length = {}: there are gaps between frames", f.hop,
-        f.window_size);
+  check(f.hop <= f.window_size, "istft: hop_length = {} is more than win_length = {}: there are gaps between frames",
+        f.hop, f.window_size);
   if (rank == 2) x = x.unsqueeze(0);
   const Dim found = x.size(1), count = x.size(2);
   const bool half = onesided ? *onesided : !(found == n_fft);
   const int64_t frequencies = half ? n_fft / 2 + 1 : n_fft;
-  check(found == frequencies, "istft: {}expected {} frequencies for n_fft = {}, got {}", half ? "onesided, " : "", frequencies, n_fft,
-        x.sizes());
+  check(found == frequencies, "istft: {}expected {} frequencies for n_fft = {}, got {}", half ? "onesided, " : "",
+        frequencies, n_fft, x.sizes());
   check(possibly_le(1, count), "istft: there are no frames in {}", x.sizes());
   check(!return_complex || !half, "istft: a complex signal needs all {} frequencies, not one side", n_fft);
   Tensor weights = window_of_frame("istft", window, f, x);

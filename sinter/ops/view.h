@@ -34,11 +34,11 @@ inline Tensor swapaxes(const TensorArg& x, int64_t a, int64_t b) { return transp
 inline Tensor swapdims(const TensorArg& x, int64_t a, int64_t b) { return transpose(x, a, b); }
 // The transpose of a matrix; vectors and 0-d tensors stay as they are.
 Tensor t(const TensorArg& x);
-// The last two dimensions swapped; adjoint would also conjugate.
+// The last two dimensions swapped; adjoint conjugates complex numbers as well.
 Tensor mT(const TensorArg& x);
-inline Tensor adjoint(const TensorArg& x) { return mT(x); }
-inline Tensor mH(const TensorArg& x) { return mT(x); }
-inline Tensor matrix_H(const TensorArg& x) { return mT(x); }
+Tensor adjoint(const TensorArg& x);
+inline Tensor mH(const TensorArg& x) { return adjoint(x); }
+inline Tensor matrix_H(const TensorArg& x) { return adjoint(x); }
 // All dimensions in reverse order.
 Tensor numpy_T(const TensorArg& x);
 Tensor movedim(const TensorArg& x, const IntList& source, const IntList& destination);

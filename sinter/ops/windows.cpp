@@ -1,8 +1,10 @@
 // Windows: computed in f64, and rounded once.
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 #include <vector>
 
+#include "sinter/base/error.h"
 #include "sinter/ops/creation.h"
 #include "sinter/ops/fft.h"
 #include "sinter/ops/pointwise.h"
@@ -35,11 +37,11 @@ double bessel_i0(double x) {
 
 }  // namespace
 
-Tensor hamming_window(int64_t window_length, bool periodic, double alpha, double beta, const TensorOptions& options, Where where) {
+Tensor hamming_window(int64_t window_length, bool periodic, double alpha, double beta, const TensorOptions& options,
+                      Where where) {
   UserPosition here(where);
-  return window("hamming_window", window_length, periodic, options, [&](const Tensor& k, double n) {
-    return alpha - beta * cos(k * (2 * std::numbers::pi / n));
-  });
+  return window("hamming_window", window_length, periodic, options,
+                [&](const Tensor& k, double n) { return alpha - beta * cos(k * (2 * std::numbers::pi / n)); });
 }
 Tensor hamming_window(int64_t window_length, bool periodic, double alpha, const TensorOptions& options, Where where) {
   return hamming_window(window_length, periodic, alpha, 0.46, options, where);

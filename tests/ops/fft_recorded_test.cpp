@@ -28,7 +28,9 @@ struct Call {
 
   bool has(const std::string& key) const { return options.contains(key); }
   int64_t integer(const std::string& key) const { return std::stoll(options.at(key)); }
-  double real(const std::string& key, double standard) const { return has(key) ? std::stod(options.at(key)) : standard; }
+  double real(const std::string& key, double standard) const {
+    return has(key) ? std::stod(options.at(key)) : standard;
+  }
   bool truth(const std::string& key, bool standard) const { return has(key) ? options.at(key) == "1" : standard; }
   std::optional<int64_t> optional(const std::string& key) const {
     return has(key) ? std::optional(integer(key)) : std::nullopt;
@@ -55,7 +57,8 @@ std::vector<Call> recorded_calls() {
     std::istringstream words(line);
     Call call{int(out.size()), line, {}, {}};
     words >> call.function;
-    for (std::string word; words >> word;) call.options[word.substr(0, word.find('='))] = word.substr(word.find('=') + 1);
+    for (std::string word; words >> word;)
+      call.options[word.substr(0, word.find('='))] = word.substr(word.find('=') + 1);
     out.push_back(call);
   }
   return out;
@@ -71,15 +74,18 @@ Tensor recorded(const Call& call, const std::string& what, bool narrow = false) 
 }
 
 using OneDim = Tensor (*)(const TensorArg&, const std::optional<Dim>&, int64_t, std::optional<std::string_view>);
-using TwoDims = Tensor (*)(const TensorArg&, const std::optional<Shape>&, const IntList&, std::optional<std::string_view>);
+using TwoDims = Tensor (*)(const TensorArg&, const std::optional<Shape>&, const IntList&,
+                           std::optional<std::string_view>);
 using AnyDims = Tensor (*)(const TensorArg&, const std::optional<Shape>&, const std::optional<IntList>&,
                            std::optional<std::string_view>);
 const std::map<std::string, OneDim> kOneDim = {{"fft", fft::fft},     {"ifft", fft::ifft}, {"rfft", fft::rfft},
                                                {"irfft", fft::irfft}, {"hfft", fft::hfft}, {"ihfft", fft::ihfft}};
-const std::map<std::string, TwoDims> kTwoDims = {{"fft2", fft::fft2},     {"ifft2", fft::ifft2}, {"rfft2", fft::rfft2},
-                                                 {"irfft2", fft::irfft2}, {"hfft2", fft::hfft2}, {"ihfft2", fft::ihfft2}};
-const std::map<std::string, AnyDims> kAnyDims = {{"fftn", fft::fftn},     {"ifftn", fft::ifftn}, {"rfftn", fft::rfftn},
-                                                 {"irfftn", fft::irfftn}, {"hfftn", fft::hfftn}, {"ihfftn", fft::ihfftn}};
+const std::map<std::string, TwoDims> kTwoDims = {{"fft2", fft::fft2},   {"ifft2", fft::ifft2},
+                                                 {"rfft2", fft::rfft2}, {"irfft2", fft::irfft2},
+                                                 {"hfft2", fft::hfft2}, {"ihfft2", fft::ihfft2}};
+const std::map<std::string, AnyDims> kAnyDims = {{"fftn", fft::fftn},   {"ifftn", fft::ifftn},
+                                                 {"rfftn", fft::rfftn}, {"irfftn", fft::irfftn},
+                                                 {"hfftn", fft::hfftn}, {"ihfftn", fft::ihfftn}};
 
 Tensor window_of(const Call& c, DType dtype) {
   const int64_t n = c.integer("length");
@@ -87,7 +93,8 @@ Tensor window_of(const Call& c, DType dtype) {
   if (c.function == "hann_window") return hann_window(n, periodic, dtype);
   if (c.function == "blackman_window") return blackman_window(n, periodic, dtype);
   if (c.function == "bartlett_window") return bartlett_window(n, periodic, dtype);
-  if (c.function == "hamming_window") return hamming_window(n, periodic, c.real("alpha", 0.54), c.real("beta", 0.46), dtype);
+  if (c.function == "hamming_window")
+    return hamming_window(n, periodic, c.real("alpha", 0.54), c.real("beta", 0.46), dtype);
   return kaiser_window(n, periodic, c.real("beta", 12), dtype);
 }
 
@@ -107,13 +114,14 @@ Tensor made(const Call& c, const Tensor& x, const Tensor& window, DType dtype) {
   if (c.function == "fftfreq") return fft::fftfreq(c.integer("n"), c.real("d", 1), dtype);
   if (c.function == "rfftfreq") return fft::rfftfreq(c.integer("n"), c.real("d", 1), dtype);
   if (c.function == "stft")
-    return stft(x, c.integer("n_fft"), c.optional("hop_length"), c.optional("win_length"), window, c.truth("center", true),
-                c.has("pad_mode") ? c.options.at("pad_mode") : "reflect", c.truth("normalized", false),
-                c.optional_truth("onesided"), c.optional_truth("return_complex"));
+    return stft(x, c.integer("n_fft"), c.optional("hop_length"), c.optional("win_length"), window,
+                c.truth("center", true), c.has("pad_mode") ? c.options.at("pad_mode") : "reflect",
+                c.truth("normalized", false), c.optional_truth("onesided"), c.optional_truth("return_complex"));
   if (c.function == "istft")
-    return istft(x, c.integer("n_fft"), c.optional("hop_length"), c.optional("win_length"), window, c.truth("center", true),
-                 c.truth("normalized", false), c.optional_truth("onesided"),
-                 c.has("length") ? std::optional<Dim>(c.integer("length")) : std::nullopt, c.truth("return_complex", false));
+    return istft(x, c.integer("n_fft"), c.optional("hop_length"), c.optional("win_length"), window,
+                 c.truth("center", true), c.truth("normalized", false), c.optional_truth("onesided"),
+                 c.has("length") ? std::optional<Dim>(c.integer("length")) : std::nullopt,
+                 c.truth("return_complex", false));
   return window_of(c, dtype);
 }
 
@@ -126,7 +134,8 @@ void expect_close(const Tensor& got, const Tensor& want, double tolerance, const
   double scale = 1;
   for (double v : b) scale = std::max(scale, std::abs(v));
   for (size_t i = 0; i < a.size(); ++i)
-    ASSERT_TRUE(std::abs(a[i] - b[i]) <= tolerance * scale) << what << ", number " << i << ": " << a[i] << ", PyTorch gives " << b[i];
+    ASSERT_TRUE(std::abs(a[i] - b[i]) <= tolerance * scale)
+        << what << ", number " << i << ": " << a[i] << ", PyTorch gives " << b[i];
 }
 
 // The same numbers, the last dimension outermost in memory and not side by side.
@@ -137,13 +146,16 @@ Tensor scattered(const Tensor& x) {
 
 using Run = Tensor (*)(const Call&, const Tensor& x, const Tensor& window, DType dtype);
 
-Tensor run_eagerly(const Call& call, const Tensor& x, const Tensor& window, DType dtype) { return made(call, x, window, dtype); }
+Tensor run_eagerly(const Call& call, const Tensor& x, const Tensor& window, DType dtype) {
+  return made(call, x, window, dtype);
+}
 // As one program, by the referee.
 Tensor run_compiled(const Call& call, const Tensor& x, const Tensor& window, DType dtype) {
   const CompileOptions options{.fullgraph = true, .backend = "interpreter"};
   if (!x.defined()) return compile([&] { return made(call, {}, {}, dtype); }, options)();
   if (!window.defined()) return compile([&](const Tensor& x) { return made(call, x, {}, dtype); }, options)(x);
-  return compile([&](const Tensor& x, const Tensor& window) { return made(call, x, window, dtype); }, options)(x, window);
+  return compile([&](const Tensor& x, const Tensor& window) { return made(call, x, window, dtype); }, options)(x,
+                                                                                                               window);
 }
 
 void compare(bool narrow, bool apart, double tolerance, Run run = run_eagerly) {
@@ -162,7 +174,8 @@ void compare(bool narrow, bool apart, double tolerance, Run run = run_eagerly) {
     expect_close(out, recorded(call, "out"), tolerance, call.line);
     if (operands.empty()) continue;
     TensorList grads = autograd::grad({out}, operands, {recorded(call, "cotangent", narrow)});
-    for (size_t i = 0; i < grads.size(); ++i) expect_close(grads[i], wanted[i], tolerance, format("{}, gradient {}", call.line, i));
+    for (size_t i = 0; i < grads.size(); ++i)
+      expect_close(grads[i], wanted[i], tolerance, format("{}, gradient {}", call.line, i));
   }
 }
 
@@ -176,7 +189,8 @@ TEST(FftRecorded, CoversEveryFunction) {
   for (auto& call : recorded_calls()) ++calls[call.function];
   for (auto* names : {"fft", "rfft", "irfft", "hfft", "ihfft", "ifft"})
     for (auto* end : {"", "2", "n"}) EXPECT_GE(calls[format("{}{}", names, end)], 4);
-  for (auto* name : {"stft", "istft", "fftfreq", "rfftfreq", "fftshift", "ifftshift", "kaiser_window"}) EXPECT_GE(calls[name], 4);
+  for (auto* name : {"stft", "istft", "fftfreq", "rfftfreq", "fftshift", "ifftshift", "kaiser_window"})
+    EXPECT_GE(calls[name], 4);
 }
 
 }  // namespace

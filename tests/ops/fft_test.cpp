@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <numbers>
+
 #include "sinter/autograd/autograd.h"
 #include "sinter/autograd/functional.h"
 #include "sinter/capture/compiler.h"
@@ -25,7 +27,12 @@ void expect_close(const Tensor& a, const Tensor& b) {
 // Eager and compiled values and gradients for several sizes; one program without a break.
 template <class F>
 void expect_compiles(F f, const std::vector<Shape>& shapes, DType dtype) {
-  auto compiled = compile(f, {.fullgraph = true, .dynamic = Dynamic::kTrue});
+  int traces = 0;
+  auto counted = [&](const Tensor& x) {
+    ++traces;
+    return f(x);
+  };
+  auto compiled = compile(counted, {.fullgraph = true, .dynamic = Dynamic::kTrue});
   for (auto& shape : shapes) {
     SCOPED_TRACE(to_string(shape));
     Tensor x = randn(shape, dtype).requires_grad_(), y = x.detach().clone().requires_grad_();
@@ -35,14 +42,20 @@ void expect_compiles(F f, const std::vector<Shape>& shapes, DType dtype) {
     abs(got).square().sum().backward();
     expect_close(y.grad(), x.grad());
   }
+  EXPECT_EQ(traces, 1);
 }
 
 TEST(Fft, OneProgramForAllSizes) {
   manual_seed(1);
   expect_compiles([](const Tensor& x) { return fft::fft(x); }, {{3, 8}, {4, 21}}, kComplexFloat);
   expect_compiles([](const Tensor& x) { return fft::ifft(x, {}, 0, "ortho"); }, {{9, 4}, {12, 5}}, kFloat);
-  expect_compiles([](const Tensor& x) { return fft::irfft(fft::rfft(x) * 0.5, x.size(-1)); }, {{3, 8}, {4, 21}}, kFloat);
-  expect_compiles([](const Tensor& x) { return fft::fftshift(fft::fft2(x, {{16, 6}})); }, {{3, 8, 9}, {4, 10, 11}}, kFloat);
+  expect_compiles([](const Tensor& x) { return fft::irfft(fft::rfft(x) * 0.5, x.size(-1)); }, {{3, 8}, {4, 21}},
+                  kFloat);
+  expect_compiles(
+      [](const Tensor& x) {
+        return fft::fftshift(fft::fft2(x, {{16, 6}}));
+      },
+      {{3, 8, 9}, {4, 10, 11}}, kFloat);
   expect_compiles([](const Tensor& x) { return fft::hfft(x); }, {{3, 8}, {4, 21}}, kComplexFloat);
 }
 
@@ -50,7 +63,9 @@ TEST(Fft, FramesInOneProgram) {
   manual_seed(2);
   auto there = [](const Tensor& x) { return stft(x, 16, 4, {}, hann_window(16), true, "reflect", false, {}, true); };
   expect_compiles(there, {{2, 100}, {3, 131}}, kFloat);
-  auto and_back = [there](const Tensor& x) { return istft(there(x) * 2, 16, 4, {}, hann_window(16), true, false, {}, x.size(-1)); };
+  auto and_back = [there](const Tensor& x) {
+    return istft(there(x) * 2, 16, 4, {}, hann_window(16), true, false, {}, x.size(-1));
+  };
   expect_compiles(and_back, {{2, 100}, {3, 131}}, kFloat);
   const Tensor x = randn({2, 100});
   expect_close(and_back(x), x * 2);
@@ -88,7 +103,26 @@ TEST(Fft, TypesAreThoseOfTheNumbers) {
 // LibTorch's two ways to call it.
 TEST(Fft, FramesWithoutCentering) {
   const Tensor x = randn({20}), window = ones({8});
-  expect_close(stft(x, 8, 2, 8, window, true, true, true), stft(x, 8, 2, 8, window, false, "reflect", true, true, true));
+  expect_close(stft(x, 8, 2, 8, window, true, true, true),
+               stft(x, 8, 2, 8, window, false, "reflect", true, true, true));
+}
+
+TEST(Fft, FramesByMethods) {
+  const Tensor x = randn({2, 40}), window = hann_window(16),
+               frames = x.stft(16, 4, 16, window, true, "reflect", false, {}, true);
+  EXPECT_EQ(frames.sizes().numbers(), (IntList{2, 9, 11}));
+  expect_close(frames.istft(16, 4, 16, window), x);
+}
+
+// What is below a frequency stays, what is above it goes.
+TEST(Fft, ALowPassFilter) {
+  const Tensor t = arange(0, 1600, kFloat) / 1600, low = sin(2 * std::numbers::pi * 50 * t),
+               high = cos(2 * std::numbers::pi * 400 * t);
+  const Tensor spectrum = fft::rfft(low + high);
+  const Tensor kept = where(fft::rfftfreq(1600, 1.0 / 1600) < 100, spectrum, 0);
+  expect_close(fft::irfft(kept, 1600), low);
+  EXPECT_EQ(fft::fftshift(fft::fftfreq(8, 1.0 / 8)).to_vector<float>(),
+            (std::vector<float>{-4, -3, -2, -1, 0, 1, 2, 3}));
 }
 
 // A sample that no window weighs: eagerly an Error, and no number in a program.
@@ -117,6 +151,8 @@ TEST(Fft, WhatCannotBeTransformedIsAnError) {
   fails([&] { fft::fft(tensor(1.0)); }, "a 0-d tensor");
   fails([&] { fft::fft(x, {}, 2); }, "fft: dimension 2");
   fails([&] { fft::fft(x, {}, -1, "Ortho"); }, "there is no normalisation 'Ortho'");
+  EXPECT_TRUE(error_of([&] { fft::fft2(x, {}, {0, 1}, "no"); }).starts_with("fft2: there is no normalisation 'no'"));
+  EXPECT_TRUE(error_of([&] { kaiser_window(-1); }).starts_with("kaiser_window: a window cannot have -1 elements"));
   fails([&] { fft::rfftn(x, {}, IntList()); }, "no dimension to transform");
   fails([&] { fft::fftn(x, {{3}}, {{0, 1}}); }, "sizes [3] and dimensions [0, 1] differ in length");
   fails([&] { fft::fftn(x, {{3, 3, 3}}); }, "more than the dimensions of [4, 5]");
@@ -132,7 +168,8 @@ TEST(Fft, FramesThatDoNotFitAreErrors) {
     EXPECT_NE(error.find(part), std::string::npos) << error;
   };
   const Tensor x = ones({40}), z = ones({9, 11}, kComplexFloat), window = hann_window(16);
-  const auto with = [&](int64_t n_fft, std::optional<int64_t> hop, std::optional<int64_t> length, const Tensor& signal) {
+  const auto with = [&](int64_t n_fft, std::optional<int64_t> hop, std::optional<int64_t> length,
+                        const Tensor& signal) {
     return stft(signal, n_fft, hop, length, {}, true, "reflect", false, {}, true);
   };
   fails([&] { stft(x, 16); }, "return_complex must be given for a real signal");
@@ -140,9 +177,12 @@ TEST(Fft, FramesThatDoNotFitAreErrors) {
   fails([&] { with(3, {}, {}, x); }, "which is n_fft / 4: say one");
   fails([&] { with(16, 4, 20, x); }, "win_length must be positive and at most n_fft = 16, not 20");
   fails([&] { with(16, 4, {}, ones({1, 1, 40})); }, "expected a signal [length] or [batch, length]");
-  fails([&] { stft(x, 100, 25, {}, {}, false, "reflect", false, {}, true); }, "n_fft = 100 is more than the 40 samples");
-  fails([&] { stft(x, 16, 4, {}, ones({5}), true, "reflect", false, {}, true); }, "expected a window of win_length = 16 elements");
-  fails([&] { stft(ones({40}, kComplexFloat), 16, 4, {}, {}, true, "reflect", false, true); }, "has no onesided transform");
+  fails([&] { stft(x, 100, 25, {}, {}, false, "reflect", false, {}, true); },
+        "n_fft = 100 is more than the 40 samples");
+  fails([&] { stft(x, 16, 4, {}, ones({5}), true, "reflect", false, {}, true); },
+        "expected a window of win_length = 16 elements");
+  fails([&] { stft(ones({40}, kComplexFloat), 16, 4, {}, {}, true, "reflect", false, true); },
+        "has no onesided transform");
   fails([&] { istft(x, 16); }, "expected complex numbers");
   fails([&] { istft(ones({9}, kComplexFloat), 16); }, "expected [frequencies, frames]");
   fails([&] { istft(z, 20); }, "expected 11 frequencies for n_fft = 20");

@@ -48,7 +48,7 @@ std::span<const Function> view_functions() {
       {"t(Tensor(a) self) -> Tensor(a)", t},
       {"numpy_T(Tensor(a) self) -> Tensor(a)", reversed},
       {"mT(Tensor(a) self) -> Tensor(a)", [](In x) { return transpose(x, -2, -1); }},
-      {"adjoint(Tensor(a) self) -> Tensor(a)", [](In x) { return transpose(x, -2, -1); }},
+      {"adjoint(Tensor(a) self) -> Tensor(a)", [](In x) { return adjoint(x); }},
       {"movedim.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)",
        [](In x, Ints source, Ints destination) { return movedim(x, source, destination); }},
       {"movedim.int(Tensor(a) self, int source, int destination) -> Tensor(a)",
