@@ -81,6 +81,10 @@ template <>
 struct Conversion<std::vector<double>> {
   static std::vector<double> from(const Value& value) { return list_of<std::vector<double>, double>(value); }
 };
+template <>
+struct Conversion<std::vector<Scalar>> {
+  static std::vector<Scalar> from(const Value& value) { return list_of<std::vector<Scalar>, Scalar>(value); }
+};
 template <size_t N>
 struct Conversion<std::array<bool, N>> {
   static std::array<bool, N> from(const Value& value) {

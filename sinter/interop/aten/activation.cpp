@@ -2,6 +2,7 @@
 #include "sinter/interop/aten/table.h"
 #include "sinter/ops/pointwise.h"
 #include "sinter/ops/reduce.h"
+#include "sinter/ops/view.h"
 
 namespace sinter::interop {
 
@@ -14,9 +15,10 @@ Tensor plain_softmax(In x, Int dim, bool half_to_float) {
 Tensor plain_log_softmax(In x, Int dim, bool half_to_float) {
   return log_softmax(x, dim, half_to_float ? MaybeType(kFloat32) : std::nullopt);
 }
-// Zeros where all is minus infinity.
+// Zeros where all is minus infinity, and no gradients there.
 Tensor safe_softmax(In x, Int dim, MaybeType dtype) {
-  return masked_fill(softmax(x, dim, dtype), all(isneginf(x), dim, /*keepdim=*/true), 0);
+  Tensor none = all(isneginf(x), dim, /*keepdim=*/true);
+  return where(none, 0, softmax(where(none, 0, x), dim, dtype));
 }
 // elu with a factor for its whole and one for what goes into the exponential.
 Tensor scaled_elu(In x, const Scalar& alpha, const Scalar& scale, const Scalar& input_scale) {
@@ -62,6 +64,19 @@ std::span<const Function> activation_functions() {
       {"log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", log_softmax},
       {"_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor", plain_log_softmax},
       {"special_log_softmax(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor", log_softmax},
+
+      // --- gradients, as programs that were differentiated call them
+      {"_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor",
+       [](In grad, In output, Int dim, DType dtype) {
+         const Tensor through = mul(grad, output);
+         return to(through - mul(output, sum(through, {dim}, true)), dtype);
+       }},
+      {"_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor",
+       [](In grad, In output, Int dim, DType dtype) {
+         return to(sub(grad, exp(output) * sum(grad, {dim}, true)), dtype);
+       }},
+      {"native_dropout_backward(Tensor grad_output, Tensor mask, float scale) -> Tensor",
+       [](In grad, In mask, double scale) { return mul(grad, mask) * scale; }},
   };
   return kList;
 }

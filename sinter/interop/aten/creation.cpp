@@ -59,6 +59,21 @@ Tensor converted(const Tensor& x, MaybeType dtype, MaybeDevice device, bool copy
   return format && *format != MemoryFormat::kPreserve ? out.to(*format) : out;
 }
 
+// Ends that are tensors are read.
+Scalar end_of(const Scalar& end) { return end; }
+Scalar end_of(const Tensor& end) { return end.item(); }
+
+template <class From, class To>
+Tensor evenly_spaced(const From& start, const To& end, Int steps, MaybeType dtype, Ignored, MaybeDevice device,
+                     Ignored) {
+  return linspace(end_of(start), end_of(end), steps, options_of(dtype, device));
+}
+template <class From, class To>
+Tensor powers_evenly_spaced(const From& start, const To& end, Int steps, double base, MaybeType dtype, Ignored,
+                            MaybeDevice device, Ignored) {
+  return logspace(end_of(start), end_of(end), steps, base, options_of(dtype, device));
+}
+
 }  // namespace
 
 std::span<const Function> creation_functions() {
@@ -155,6 +170,24 @@ std::span<const Function> creation_functions() {
        "device=None, bool? pin_memory=None) -> Tensor",
        [](const Scalar& start, const Scalar& end, const Dim& steps, MaybeType dtype, Ignored, MaybeDevice device,
           Ignored) { return linspace(start, end, steps, options_of(dtype, device)); }},
+      {"linspace.Tensor_Tensor(Tensor start, Tensor end, int steps, *, ScalarType? dtype=None, Layout? layout=None, "
+       "Device? device=None, bool? pin_memory=None) -> Tensor",
+       evenly_spaced<Tensor, Tensor>},
+      {"linspace.Tensor_Scalar(Tensor start, Scalar end, int steps, *, ScalarType? dtype=None, Layout? layout=None, "
+       "Device? device=None, bool? pin_memory=None) -> Tensor",
+       evenly_spaced<Tensor, Scalar>},
+      {"linspace.Scalar_Tensor(Scalar start, Tensor end, int steps, *, ScalarType? dtype=None, Layout? layout=None, "
+       "Device? device=None, bool? pin_memory=None) -> Tensor",
+       evenly_spaced<Scalar, Tensor>},
+      {"logspace.Tensor_Tensor(Tensor start, Tensor end, int steps, float base=10., *, ScalarType? dtype=None, Layout? "
+       "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+       powers_evenly_spaced<Tensor, Tensor>},
+      {"logspace.Tensor_Scalar(Tensor start, Scalar end, int steps, float base=10., *, ScalarType? dtype=None, Layout? "
+       "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+       powers_evenly_spaced<Tensor, Scalar>},
+      {"logspace.Scalar_Tensor(Scalar start, Tensor end, int steps, float base=10., *, ScalarType? dtype=None, Layout? "
+       "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+       powers_evenly_spaced<Scalar, Tensor>},
       {"logspace(Scalar start, Scalar end, int steps, float base=10., *, ScalarType? dtype=None, Layout? layout=None, "
        "Device? device=None, bool? pin_memory=None) -> Tensor",
        [](const Scalar& start, const Scalar& end, const Dim& steps, double base, MaybeType dtype, Ignored,

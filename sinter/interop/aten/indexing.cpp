@@ -18,7 +18,6 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> bags_of(In weight, In indices, const 
                                                    Ignored, const Tensor& weights, bool include_last_offset,
                                                    MaybeInt padding_idx) {
   check(mode >= 0 && mode < std::ssize(kBagModes), "embedding_bag: there is no mode {}", mode);
-  if (padding_idx && *padding_idx < 0) padding_idx.reset();
   Tensor bags = embedding_bag(weight, indices, offsets, kBagModes[mode], weights, include_last_offset, padding_idx);
   Tensor none = empty({0}, kInt64);
   return {bags, none, none, none};
@@ -26,6 +25,16 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> bags_of(In weight, In indices, const 
 
 Tensor scatter_reduced(In x, Int dim, In index, In source, Text reduce, bool include_self) {
   return scatter_reduce(x, dim, index, source, reduce, include_self);
+}
+
+// Positions that the mask leaves out may be anywhere: they become 0.
+std::vector<TensorIndex> inside(Indices indices, const Tensor& mask) {
+  std::vector<TensorIndex> out;
+  for (auto& index : indices) {
+    auto* positions = std::get_if<Tensor>(&index.value);
+    out.push_back(positions ? TensorIndex(where(mask, *positions, 0)) : index);
+  }
+  return out;
 }
 
 }  // namespace
@@ -49,7 +58,9 @@ std::span<const Function> indexing_functions() {
        "Tensor, Tensor, Tensor)",
        [](In weight, In indices, const Tensor& offsets, Unset scaled, Int mode, Ignored sparse, const Tensor& weights,
           bool last, Int padding_idx) {
-         return bags_of(weight, indices, offsets, scaled, mode, sparse, weights, last, padding_idx);
+         // Here a negative number stands for none; in embedding_bag.padding_idx it counts from the end.
+         return bags_of(weight, indices, offsets, scaled, mode, sparse, weights, last,
+                        padding_idx < 0 ? MaybeInt() : padding_idx);
        }},
       {"embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool "
        "sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False) -> (Tensor, Tensor, Tensor, "
@@ -60,6 +71,14 @@ std::span<const Function> indexing_functions() {
        [](In x, Indices indices) { return index(x, indices); }},
       {"_unsafe_index.Tensor(Tensor self, Tensor?[] indices) -> Tensor",
        [](In x, Indices indices) { return index(x, indices); }},
+      {"_unsafe_masked_index(Tensor self, Tensor mask, Tensor?[] indices, Scalar fill) -> Tensor",
+       [](In x, const Tensor& mask, Indices indices, const Scalar& fill) {
+         return where(mask, index(x, inside(indices, mask)), fill);
+       }},
+      {"_unsafe_masked_index_put_accumulate(Tensor self, Tensor mask, Tensor?[] indices, Tensor values) -> Tensor",
+       [](In x, const Tensor& mask, Indices indices, In values) {
+         return index_put(x, inside(indices, mask), where(mask, values, 0), /*accumulate=*/true);
+       }},
       {"index_select(Tensor self, int dim, Tensor index) -> Tensor", index_select},
       {"gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
        [](In x, Int dim, In index, Ignored) { return gather(x, dim, index); }},

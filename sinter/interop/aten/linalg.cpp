@@ -1,9 +1,22 @@
 // Linear algebra.
 #include "sinter/ops/linalg.h"
+#include "sinter/base/error.h"
 #include "sinter/interop/aten/table.h"
 #include "sinter/ops/reduce.h"
 
 namespace sinter::interop {
+
+namespace {
+
+// A tolerance given as a tensor, which is the same for all matrices.
+MaybeReal single(const Tensor& tolerance) {
+  if (!tolerance.defined()) return std::nullopt;
+  check(tolerance.numel() == 1, "one tolerance for each matrix, {}, is not supported; give a single one",
+        tolerance.sizes());
+  return tolerance.item<double>();
+}
+
+}  // namespace
 
 std::span<const Function> linalg_functions() {
   static const Function kList[] = {
@@ -62,6 +75,42 @@ std::span<const Function> linalg_functions() {
        "(Tensor solution, Tensor cloned_coefficient)",
        triangular_solve},
       {"linalg_vander(Tensor x, *, SymInt? N=None) -> Tensor", [](In x, MaybeInt N) { return linalg::vander(x, N); }},
+
+      {"linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor "
+       "info)",
+       [](In A, In B, bool left, bool check_errors) { return linalg::solve_ex(A, B, left, check_errors); }},
+      {"lu_solve(Tensor self, Tensor LU_data, Tensor LU_pivots) -> Tensor",
+       [](In B, In LU, In pivots) { return linalg::lu_solve(LU, pivots, B); }},
+      {"_lu_with_info(Tensor self, bool pivot=True, bool check_errors=True) -> (Tensor LU, Tensor pivots, Tensor info)",
+       [](In A, bool pivot, bool check_errors) { return linalg::lu_factor_ex(A, pivot, check_errors); }},
+      {"linalg_lstsq(Tensor self, Tensor b, float? rcond=None, *, str? driver=None) -> (Tensor solution, Tensor "
+       "residuals, Tensor rank, Tensor singular_values)",
+       [](In A, In B, MaybeReal rcond, const std::optional<std::string>& driver) {
+         return linalg::lstsq(A, B, rcond, driver.value_or("gelsy"));
+       }},
+      {"linalg_pinv.atol_rtol_tensor(Tensor self, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False) -> "
+       "Tensor",
+       [](In A, const Tensor& atol, const Tensor& rtol, bool hermitian) {
+         return linalg::pinv(A, single(atol), single(rtol), hermitian);
+       }},
+      {"pinverse(Tensor self, float rcond=1e-15) -> Tensor", pinverse},
+      {"linalg_matrix_rank.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None, bool hermitian=False) "
+       "-> "
+       "Tensor",
+       [](In A, MaybeReal atol, MaybeReal rtol, bool hermitian) {
+         return linalg::matrix_rank(A, atol, rtol, hermitian);
+       }},
+      {"linalg_matrix_rank.atol_rtol_tensor(Tensor input, *, Tensor? atol=None, Tensor? rtol=None, bool "
+       "hermitian=False) -> Tensor",
+       [](In A, const Tensor& atol, const Tensor& rtol, bool hermitian) {
+         return linalg::matrix_rank(A, single(atol), single(rtol), hermitian);
+       }},
+      {"linalg_cond(Tensor self, Scalar? p=None) -> Tensor",
+       [](In A, const std::optional<Scalar>& p) { return linalg::cond(A, p); }},
+      {"linalg_cond.p_str(Tensor self, str p) -> Tensor", [](In A, Text p) { return linalg::cond(A, p); }},
+      {"linalg_tensorinv(Tensor self, int ind=2) -> Tensor", [](In A, Int ind) { return linalg::tensorinv(A, ind); }},
+      {"linalg_tensorsolve(Tensor self, Tensor other, int[]? dims=None) -> Tensor",
+       [](In A, In B, MaybeInts dims) { return linalg::tensorsolve(A, B, dims); }},
 
       // --- norms
       {"linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) "

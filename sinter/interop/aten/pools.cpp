@@ -2,6 +2,8 @@
 #include "sinter/base/error.h"
 #include "sinter/interop/aten/table.h"
 #include "sinter/ops/conv.h"
+#include "sinter/ops/creation.h"
+#include "sinter/ops/view.h"
 
 namespace sinter::interop {
 
@@ -37,6 +39,18 @@ Tensor sampled(In x, In grid, Int mode, Int padding, bool align_corners) {
   check(mode >= 0 && mode < std::ssize(kModes), "grid_sampler: there is no mode {}", mode);
   check(padding >= 0 && padding < std::ssize(kPaddings), "grid_sampler: there is no padding mode {}", padding);
   return grid_sample(x, grid, kModes[mode], kPaddings[padding], align_corners);
+}
+
+// The sizes are told, not the windows.
+Tensor unpooled(In x, const Tensor& indices, Sizes size) {
+  const int64_t pooled = size.rank();
+  check(x.dim() > pooled, "max_unpool{}d: sizes {} for an input {}", pooled, size, x.sizes());
+  Shape rest = x.sizes();
+  rest.resize(size_t(x.dim() - pooled));
+  Shape flat = rest, out = rest;
+  flat.push_back(size.numel());
+  out.append(size);
+  return scatter(zeros(flat, x.tensor().options()), -1, indices.flatten(-pooled), flatten(x, -pooled)).view(out);
 }
 
 }  // namespace
@@ -216,6 +230,9 @@ std::span<const Function> pool_functions() {
        "Tensor",
        sampled},
       {"affine_grid_generator(Tensor theta, SymInt[] size, bool align_corners) -> Tensor", affine_grid},
+      {"max_unpool2d(Tensor self, Tensor indices, SymInt[2] output_size) -> Tensor", unpooled},
+      {"max_unpool3d(Tensor self, Tensor indices, SymInt[3] output_size, int[3] stride, int[3] padding) -> Tensor",
+       [](In x, const Tensor& indices, Sizes size, Ignored, Ignored) { return unpooled(x, indices, size); }},
   };
   return kList;
 }

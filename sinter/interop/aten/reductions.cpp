@@ -131,10 +131,6 @@ std::span<const Function> reduction_functions() {
       {"cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)", cummax},
       {"cummin(Tensor self, int dim) -> (Tensor values, Tensor indices)", cummin},
       {"diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor", diff},
-      {"trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor",
-       [](In y, const Tensor& x, Int dim) { return trapezoid(y, x, dim); }},
-      {"trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor",
-       [](In y, const Scalar& dx, Int dim) { return trapezoid(y, dx, dim); }},
   };
   return kList;
 }

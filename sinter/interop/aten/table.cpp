@@ -14,7 +14,8 @@ constexpr std::span<const Function> (*kLists[])() = {
     pointwise_functions, comparison_functions, activation_functions,  creation_functions,  random_functions,
     view_functions,      copy_functions,       indexing_functions,    reduction_functions, sorting_functions,
     matrix_functions,    linalg_functions,     convolution_functions, pool_functions,      normalization_functions,
-    loss_functions,      recurrent_functions,  symbol_functions};
+    loss_functions,      recurrent_functions,  statistics_functions,
+    symbol_functions};
 
 struct Line {
   const Function* function;
@@ -44,6 +45,21 @@ std::string without_underscore(std::string_view name) {
   return std::string(name.substr(0, dot - 1)) + std::string(name.substr(dot));
 }
 
+// "aten.view_copy.default" is a copy of what "aten.view.default" looks at.
+std::string without_copy(std::string_view name) {
+  const size_t at = name.rfind("_copy.");
+  if (at == std::string_view::npos) return {};
+  return std::string(name.substr(0, at)) + std::string(name.substr(at + 5));
+}
+bool gives_views(const Function& function) { return function.schema().find("-> Tensor(a)") != std::string_view::npos; }
+
+Value copied(const Value& value) {
+  if (value.is<Tensor>()) return {value.as<Tensor>().clone()};
+  ValueList out;
+  for (auto& entry : value.as<ValueList>()) out.push_back(copied(entry));
+  return {out};
+}
+
 }  // namespace
 
 std::optional<Callee> find_callee(std::string_view name) {
@@ -52,10 +68,17 @@ std::optional<Callee> find_callee(std::string_view name) {
     return Callee{found->second.function, &found->second.schema};
   if (auto found = table.find(without_underscore(name)); found != table.end())
     return Callee{found->second.function, &found->second.schema, /*in_place=*/true};
+  if (auto found = table.find(without_copy(name)); found != table.end() && gives_views(*found->second.function))
+    return Callee{.function = found->second.function, .schema = &found->second.schema, .copies = true};
   return std::nullopt;
 }
 
 ValueList Callee::operator()(std::span<const Value> arguments) const {
+  if (copies) {
+    ValueList out = (*function)(arguments);
+    for (auto& value : out) value = copied(value);
+    return out;
+  }
   if (!in_place) return (*function)(arguments);
   Tensor out = value_to<Tensor>(arguments[0]);
   // "aten.add.Tensor": in_place() knows the op by the name of the method.

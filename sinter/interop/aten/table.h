@@ -1,6 +1,6 @@
 #pragma once
 // Every function of ATen that exported programs may call. A function is one line of one of the lists below; functions that end in
-// "_" are the in-place forms of those and have no line.
+// "_" are the in-place forms of those, functions like "view_copy" copies of views, and have no line.
 #include <optional>
 #include <span>
 #include <string>
@@ -30,6 +30,7 @@ std::span<const Function> pool_functions();
 std::span<const Function> normalization_functions();
 std::span<const Function> loss_functions();
 std::span<const Function> recurrent_functions();
+std::span<const Function> statistics_functions();
 std::span<const Function> symbol_functions();
 
 // A function as a program calls it.
@@ -37,11 +38,12 @@ struct Callee {
   const Function* function = nullptr;
   const Schema* schema = nullptr;
   bool in_place = false;  // the result is stored in the first argument, which is given back
+  bool copies = false;    // the function gives views, and these are copied
 
   ValueList operator()(std::span<const Value> arguments) const;
 };
 
-// "aten.add.Tensor", "aten.add_.Tensor", "_operator.add"; nothing where there is no such function.
+// "aten.add.Tensor", "aten.add_.Tensor", "aten.view_copy", "_operator.add"; nothing where there is no such function.
 std::optional<Callee> find_callee(std::string_view name);
 // All lines, in the order of the lists.
 std::vector<const Function*> all_functions();

@@ -49,6 +49,8 @@ std::span<const Function> view_functions() {
       {"numpy_T(Tensor(a) self) -> Tensor(a)", reversed},
       {"mT(Tensor(a) self) -> Tensor(a)", [](In x) { return transpose(x, -2, -1); }},
       {"adjoint(Tensor(a) self) -> Tensor(a)", [](In x) { return adjoint(x); }},
+      {"mH(Tensor(a) self) -> Tensor(a)", [](In x) { return adjoint(x); }},
+      {"matrix_H(Tensor(a) self) -> Tensor(a)", [](In x) { return adjoint(x); }},
       {"movedim.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)",
        [](In x, Ints source, Ints destination) { return movedim(x, source, destination); }},
       {"movedim.int(Tensor(a) self, int source, int destination) -> Tensor(a)",
@@ -72,6 +74,10 @@ std::span<const Function> view_functions() {
        [](In x, Int dim, MaybeDim start, MaybeDim end, Int step) { return slice(x, dim, start, end_of(end), step); }},
       {"narrow(Tensor(a) self, int dim, SymInt start, SymInt length) -> Tensor(a)",
        [](In x, Int dim, const Dim& start, const Dim& length) { return narrow(x, dim, start, length); }},
+      {"narrow.Tensor(Tensor(a) self, int dim, Tensor start, SymInt length) -> Tensor(a)",
+       [](In x, Int dim, const Tensor& start, const Dim& length) {
+         return narrow(x, dim, start.item<int64_t>(), length);
+       }},
       {"narrow_copy(Tensor self, int dim, SymInt start, SymInt length) -> Tensor",
        [](In x, Int dim, const Dim& start, const Dim& length) { return narrow_copy(x, dim, start, length); }},
       {"diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)", diagonal},
