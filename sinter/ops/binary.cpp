@@ -402,7 +402,9 @@ Tensor masked_fill(const TensorArg& x, const TensorArg& mask, const TensorArg& v
   UserPosition here(x.where());
   check(mask.dtype() == kBool, "masked_fill: the mask has dtype {}, expected bool", mask.dtype());
   check(value.dim() == 0, "masked_fill: the value has shape {}, expected a single number", value.sizes());
-  Tensor out = where(mask, value, x);
+  // Every number is true or false.
+  const bool to_bool = x.dtype() == kBool && value.is_scalar();
+  Tensor out = where(mask, to_bool ? TensorArg(Scalar(value.scalar().to_bool())) : value, x);
   check(out.dtype() == x.dtype(), "masked_fill: a value of dtype {} does not fit a tensor of dtype {}", value.dtype(),
         x.dtype());
   return out;

@@ -66,6 +66,7 @@ Tensor isclose(const TensorArg& a, const TensorArg& b, double rtol, double atol,
   UserPosition here(a.where());
   check(!a.is_scalar(), "isclose: the first operand must be a tensor");
   Tensor other = b.is_scalar() ? full({}, b.scalar(), a.tensor().options()) : b.tensor();
+  if (a.dtype() == kBool && other.dtype() == kBool) return a == other;
   // Infinities are close only to themselves.
   Tensor close = (a == other) | (isfinite(other) & (abs(a - other) <= abs(other) * rtol + atol));
   return equal_nan ? close | (isnan(a) & isnan(other)) : close;

@@ -1,6 +1,7 @@
 // Distances between vectors, and the products of linalg.h that need no factorisation.
 #include <cmath>
 
+#include "sinter/ops/add_scaled.h"
 #include "sinter/ops/contract.h"
 #include "sinter/ops/creation.h"
 #include "sinter/ops/linalg.h"
@@ -109,20 +110,6 @@ Tensor kron(const TensorArg& a_arg, const TensorArg& b_arg) {
   }
   return (a.reshape(of_a) * b.reshape(of_b)).reshape(result);
 }
-
-namespace {
-
-// beta * input + alpha * product, without reading the input where beta is 0.
-Tensor add_scaled(const char* op, const TensorArg& input, const Tensor& product, const Scalar& beta,
-                  const Scalar& alpha) {
-  Tensor scaled = product * alpha;
-  if (beta.to_double() == 0) return scaled;
-  Tensor out = mul(input, beta) + scaled;
-  check(out.dim() == scaled.dim(), "{}: the input {} does not broadcast to {}", op, input.sizes(), scaled.sizes());
-  return out;
-}
-
-}  // namespace
 
 Tensor addr(const TensorArg& input, const TensorArg& a, const TensorArg& b, const Scalar& beta, const Scalar& alpha) {
   UserPosition here(input.where());

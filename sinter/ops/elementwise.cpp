@@ -62,7 +62,9 @@ Tensor isposinf(const TensorArg& x) { return eq(x, kInfinity); }
 
 Tensor logit(const TensorArg& x, std::optional<double> eps) {
   UserPosition here(x.where());
-  Tensor p = eps ? clamp(x, *eps, 1 - *eps) : x.tensor();
+  if (!eps) return log(x / (1 - x.tensor()));
+  // Not clamp(): the bounds may cross, and then the lower one is asked first.
+  Tensor p = where(x < *eps, *eps, where(x > 1 - *eps, 1 - *eps, x));
   return log(p / (1 - p));
 }
 

@@ -114,10 +114,14 @@ struct Embedding : Loop {
 
 }  // namespace
 
+// A tensor of no dimensions is one of one element, here as in the writes along a dimension.
 Tensor index_select(const TensorArg& x, int64_t dim, const TensorArg& index) {
+  if (x.dim() == 0) return reshape(index_select(reshape(x, {1}), dim, index), {});
   return call<IndexSelect>({x, index}, DimAttrs{dim});
 }
 Tensor gather(const TensorArg& x, int64_t dim, const TensorArg& index) {
+  if (x.dim() == 0) return gather(reshape(x, {1}), dim, index);
+  if (index.dim() == 0) return reshape(gather(x, dim, reshape(index, {1})), {});
   return call<Gather>({x, index}, GatherAttrs{dim});
 }
 Tensor embedding(const TensorArg& weight, const TensorArg& indices, int64_t padding_idx) {

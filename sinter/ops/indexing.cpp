@@ -81,9 +81,13 @@ Tensor index_fill(const TensorArg& x, int64_t dim, const TensorArg& index, const
   UserPosition here(x.where());
   check(value.dim() == 0, "index_fill: the value must be a number or a 0-d tensor, not of shape {}", value.sizes());
   if (value.is_scalar()) return index_copy(x, dim, index, value);
-  Shape shape = x.sizes();
-  shape[size_t(wrap_dim("index_fill", dim, x.dim()))] = index.tensor().numel();
-  return index_copy(x, dim, index, expand(cast_source(value, x), shape));
+  if (x.dim() == 0) return reshape(index_fill(reshape(x, {1}), dim, index, value), {});
+  // Through a mask: the value gets the gradient of an element once, however often the index names it.
+  int64_t d = wrap_dim("index_fill", dim, x.dim());
+  Shape along(size_t(x.dim()), Dim(1));
+  along[size_t(d)] = x.size(d);
+  Tensor filled = index_copy(zeros({x.size(d)}, x.tensor().options().dtype(kBool)), 0, index, true);
+  return where(reshape(filled, along), cast_source(value, x), x);
 }
 
 Tensor masked_scatter(const TensorArg& x, const TensorArg& mask, const TensorArg& source) {

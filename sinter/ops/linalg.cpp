@@ -213,7 +213,8 @@ Tensor vecdot(const TensorArg& a, const TensorArg& b, int64_t dim) {
 
 Tensor vander(const TensorArg& x_arg, std::optional<int64_t> N) {
   UserPosition here(x_arg.where());
-  const Tensor& x = tensor_operand("linalg.vander", x_arg);
+  Tensor x = tensor_operand("linalg.vander", x_arg);
+  if (x.dim() == 0) x = x.reshape({1});
   check(x.dim() >= 1 && N.value_or(1) >= 1, "linalg.vander: expected a vector and N >= 1, got shape {} and N = {}",
         x.sizes(), N.value_or(1));
   Dim count = N ? Dim(*N) : x.size(-1);

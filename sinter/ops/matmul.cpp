@@ -1,5 +1,6 @@
 #include "sinter/ops/matmul.h"
 
+#include "sinter/ops/add_scaled.h"
 #include "sinter/ops/autocast.h"
 #include "sinter/ops/complex_math.h"
 #include "sinter/ops/contract.h"
@@ -171,31 +172,35 @@ namespace {
 
 bool is_one(const Scalar& s) { return s.to_double() == 1; }
 
-// beta * input + alpha * product; the plain cases stay plain sums.
-Tensor add_scaled(const TensorArg& input, const Tensor& product, const Scalar& beta, const Scalar& alpha) {
-  Tensor scaled = is_one(alpha) ? product : product * alpha;
-  if (beta.to_double() == 0) return scaled;
-  if (is_one(beta)) return add(input, scaled);
-  return mul(input, beta) + scaled;
-}
+bool is_whole(const Scalar& number) { return !number.is_floating() || number.to_double() == double(number.to_int()); }
 
 }  // namespace
 
+Tensor add_scaled(const char* op, const TensorArg& input, const Tensor& product, const Scalar& beta, const Scalar& alpha) {
+  check(is_floating(product.dtype()) || (is_whole(beta) && is_whole(alpha)),
+        "{}: beta {} and alpha {} must be whole numbers for operands of {}", op, beta, alpha, product.dtype());
+  Tensor scaled = is_one(alpha) ? product : product * alpha;
+  if (beta.to_double() == 0) return scaled;
+  Tensor out = is_one(beta) ? add(input, scaled) : mul(input, beta) + scaled;
+  check(out.dim() == scaled.dim(), "{}: the input {} does not broadcast to {}", op, input.sizes(), scaled.sizes());
+  return out;
+}
+
 Tensor addmm(const TensorArg& input, const TensorArg& a, const TensorArg& b, const Scalar& beta, const Scalar& alpha) {
   UserPosition here(input.where());
-  return add_scaled(low(input), mm(a, b), beta, alpha);
+  return add_scaled("addmm", low(input), mm(a, b), beta, alpha);
 }
 
 Tensor baddbmm(const TensorArg& input, const TensorArg& a, const TensorArg& b, const Scalar& beta,
                const Scalar& alpha) {
   UserPosition here(input.where());
-  return add_scaled(low(input), bmm(a, b), beta, alpha);
+  return add_scaled("baddbmm", low(input), bmm(a, b), beta, alpha);
 }
 
 Tensor addmv(const TensorArg& input, const TensorArg& a, const TensorArg& vector, const Scalar& beta,
              const Scalar& alpha) {
   UserPosition here(input.where());
-  return add_scaled(input, mv(a, vector), beta, alpha);
+  return add_scaled("addmv", input, mv(a, vector), beta, alpha);
 }
 
 Tensor linear(const TensorArg& x_arg, const TensorArg& weight, const Tensor& shift) {
@@ -214,7 +219,7 @@ Tensor linear(const TensorArg& x_arg, const TensorArg& weight, const Tensor& shi
 
 Tensor tensordot(const TensorArg& a_arg, const TensorArg& b_arg, const IntList& dims_a, const IntList& dims_b) {
   UserPosition here(a_arg.where());
-  const Tensor &a = tensor_operand("tensordot", a_arg), &b = tensor_operand("tensordot", b_arg);
+  Tensor a = tensor_operand("tensordot", a_arg), b = tensor_operand("tensordot", b_arg);
   check(dims_a.size() == dims_b.size(), "tensordot: {} dims of the first operand, {} of the second", dims_a.size(),
         dims_b.size());
   // wrap_dim lets dimension 0 of a single number pass.
@@ -227,6 +232,9 @@ Tensor tensordot(const TensorArg& a_arg, const TensorArg& b_arg, const IntList& 
     int64_t da = wrap_dim("tensordot", dims_a[i], a.dim()), db = wrap_dim("tensordot", dims_b[i], b.dim());
     check(!paired_a[size_t(da)] && !paired_b[size_t(db)], "tensordot: a dimension is named twice in {} and {}", dims_a,
           dims_b);
+    // A size of 1 broadcasts.
+    if (a.size(da).same_as(1) && !b.size(db).same_as(1)) b = b.sum({db}, true);
+    if (b.size(db).same_as(1) && !a.size(da).same_as(1)) a = a.sum({da}, true);
     check(a.size(da) == b.size(db), "tensordot: sizes differ in dims {} and {} of shapes {} and {}", da, db, a.sizes(),
           b.sizes());
     paired_a[size_t(da)] = paired_b[size_t(db)] = true;

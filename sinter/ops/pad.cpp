@@ -173,6 +173,19 @@ struct ReplicationPad3d : BorderPad<ReplicationPad3d, Border::kReplicate, 3> {
   SINTER_SAMPLES("x[2, 2, 3, 4] | pad=[2, 3, 1, 0, 1, 1]")
 };
 
+// Negative pads crop: these alone, empty where none is, and the others.
+std::pair<Shape, Shape> crop_and_rest(const Shape& pad) {
+  Shape crop, rest;
+  bool crops = false;
+  for (auto& p : pad) {
+    const bool negative = p.is_number() && p.number() < 0;
+    crops = crops || negative;
+    crop.push_back(negative ? p : Dim(0));
+    rest.push_back(negative ? Dim(0) : p);
+  }
+  return {crops ? crop : Shape(), rest};
+}
+
 // Each dimension in turn: its end, itself, its beginning.
 Tensor circular_pad(const Tensor& x, const Shape& pad) {
   Tensor out = x;
@@ -207,6 +220,12 @@ Tensor pad(const TensorArg& x, const Shape& pad, const std::string& mode, const 
   check(pad.size() == 2 || pad.size() == 4 || pad.size() == 6, "pad: mode '{}' takes 2, 4 or 6 pads, not {}", mode,
         pad);
   check(x.dim() >= pad.rank() / 2, "pad: the shape {} has too few dimensions for the pads {}", x.sizes(), pad);
+  auto [crop, wider] = crop_and_rest(pad);
+  if (!crop.empty()) {
+    // What is cropped is no part of the image that is reflected or goes round; its last element may be replicated.
+    if (replicate) return constant_pad_nd(sinter::pad(x, wider, mode), crop);
+    return sinter::pad(constant_pad_nd(x, crop), wider, mode);
+  }
   if (!reflect && !replicate) return circular_pad(x.tensor(), pad);
   switch (pad.size()) {
     case 2:

@@ -417,9 +417,11 @@ Tensor norm(const TensorArg& given, const Scalar& p, const IntList& dims, bool k
   if (order == 0) return to(total(to(wide != 0, wide.dtype())), x.dtype());
   if (order == 1) return to(total(abs(wide)), x.dtype());
   if (order == 2) return to(flat_sqrt(total(square(wide))), x.dtype());
-  Tensor powers = total(pow(abs(wide), p));
-  Tensor zero = powers == 0;
-  return to(where(zero, 0, pow(where(zero, 1, powers), 1 / order)), x.dtype());
+  // Where a root or a power has no slope, at zero, no gradient flows.
+  Tensor size = abs(wide), none = size == 0;
+  Tensor powers = total(where(none, std::pow(0.0, order), pow(where(none, 1, size), p)));
+  Tensor flat = order > 0 ? powers == 0 : isinf(powers);
+  return to(where(flat, 0, pow(where(flat, 1, powers), 1 / order)), x.dtype());
 }
 
 namespace {

@@ -236,26 +236,46 @@ Tensor mean_of(const TensorArg& x, int64_t dim, const TensorArg& index, const Te
   return is_floating(x.dtype()) ? total.div(count) : floor_divide(total, count);
 }
 
+TensorArg flat(const TensorArg& x) { return x.is_scalar() ? x : TensorArg(reshape(x, {-1}), x.where()); }
+
+// A tensor of no dimensions is written to as one of one element.
+template <class F>
+Tensor in_one_dimension(const TensorArg& x, const TensorArg& source, F&& write) {
+  UserPosition here(x.where());
+  return reshape(write(flat(x), flat(source)), {});
+}
+
 }  // namespace
 
 Tensor index_copy(const TensorArg& x, int64_t dim, const TensorArg& index, const TensorArg& source) {
+  if (x.dim() == 0) return in_one_dimension(x, source, [&](const TensorArg& y, const TensorArg& from) { return index_copy(y, dim, index, from); });
   return call<IndexCopy>({x, index, source}, DimAttrs{dim});
 }
 Tensor index_add(const TensorArg& x, int64_t dim, const TensorArg& index, const TensorArg& source,
                  const Scalar& alpha) {
   UserPosition here(x.where());
+  if (x.dim() == 0)
+    return in_one_dimension(x, source, [&](const TensorArg& y, const TensorArg& from) { return index_add(y, dim, index, from, alpha); });
   bool scaled = !(alpha == Scalar(1)) && !(alpha == Scalar(1.0));
   return call<IndexAdd>({x, index, scaled ? TensorArg(source.tensor().mul(alpha)) : source}, DimAttrs{dim});
 }
 Tensor scatter(const TensorArg& x, int64_t dim, const TensorArg& index, const TensorArg& source) {
+  if (x.dim() == 0)
+    return in_one_dimension(x, source, [&](const TensorArg& y, const TensorArg& from) { return scatter(y, dim, flat(index), from); });
   return call<ScatterOp>({x, index, source}, DimAttrs{dim});
 }
 Tensor scatter_add(const TensorArg& x, int64_t dim, const TensorArg& index, const TensorArg& source) {
+  if (x.dim() == 0)
+    return in_one_dimension(x, source, [&](const TensorArg& y, const TensorArg& from) { return scatter_add(y, dim, flat(index), from); });
   return call<ScatterAdd>({x, index, source}, DimAttrs{dim});
 }
 Tensor scatter_reduce(const TensorArg& x, int64_t dim, const TensorArg& index, const TensorArg& source,
                       const std::string& reduce, bool include_self) {
   UserPosition here(x.where());
+  if (x.dim() == 0)
+    return in_one_dimension(x, source, [&](const TensorArg& y, const TensorArg& from) {
+      return scatter_reduce(y, dim, flat(index), from, reduce, include_self);
+    });
   if (reduce == "mean") return mean_of(x, dim, index, source, include_self);
   Tensor start = x.tensor();
   if (!include_self) {

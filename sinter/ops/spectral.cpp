@@ -87,13 +87,14 @@ struct Eigh : Opaque {
     compute(textbook<double>(), MatrixSizes(c.inputs[0]->sizes), c.inputs[0]->f.data(), c.outputs[0].f.data(),
             c.outputs.size() > 1 ? c.outputs[1].f.data() : nullptr);
   }
-  // V [(Vᵀ gV) / gaps + diag(gλ)] Vᵀ.
+  // V [skew(Vᵀ gV) / gaps + diag(gλ)] Vᵀ: vectors that stay orthonormal move by skew matrices only.
   static TensorList grad(const GradCall& c) {
     return c.each([&] {
       bool known = c.as<VectorAttrs>().vectors;
       Tensor v = known ? c.out(1) : std::get<1>(factor::eigh(c[0].tensor()));
       if (!known || !c.grad(1).defined()) return matmul(v * c.grad(0).unsqueeze(-2), transposed(v));
       Tensor inner = matmul(transposed(v), c.grad(1));
+      inner = (inner - transposed(inner)) / 2;
       Tensor on = eye(v.size(-1), TensorOptions(kBool).device(v.device()));
       Tensor diagonal = c.grad(0).defined() ? c.grad(0).unsqueeze(-1) : zeros({}, v.options());
       inner = where(on, diagonal, inner / gaps(c.out(0)));

@@ -66,7 +66,7 @@ Tensor cov(const TensorArg& given, int64_t correction, const Tensor& fweights, c
   Tensor divisor = aweights.defined() ? total - correction * spread : total - correction;
   Tensor apart = x - middle, weighted = weights.defined() ? apart * weights : apart;
   Tensor out = matmul(apart, conj(weighted).t()) / clamp_min(divisor, 0);
-  return given.dim() < 2 ? out.reshape({}) : out;
+  return x.size(0).same_as(1) ? out.reshape({}) : out;  // of one variable, a number
 }
 
 Tensor corrcoef(const TensorArg& x) {
@@ -230,16 +230,17 @@ Uniques unique_dim(const TensorArg& x, int64_t dim, bool, bool return_inverse, b
 
 namespace {
 
-// The bounds as tensors: those given, or the least and the greatest element; a range of no width is widened by 1.
-std::pair<Tensor, Tensor> range_of(const Tensor& x, std::optional<std::array<double, 2>> range) {
-  if (range && (*range)[0] == (*range)[1] && (*range)[0] != 0) range = {{(*range)[0] - 1, (*range)[1] + 1}};
-  if (range && (*range)[0] != (*range)[1])
+// The bounds as tensors: those given, or the least and the greatest element; a range of no width is widened by the
+// margin on both sides.
+std::pair<Tensor, Tensor> range_of(const Tensor& x, std::optional<std::array<double, 2>> range, double margin) {
+  if (range && (*range)[0] == (*range)[1]) range = {{(*range)[0] - margin, (*range)[1] + margin}};
+  if (range)
     return {full({}, (*range)[0], x.options()), full({}, (*range)[1], x.options())};
   if (x.numel() == 0) return {full({}, 0, x.options()), full({}, 1, x.options())};
   Tensor low = x.amin(), high = x.amax();
   Tensor finite = isfinite(low) & isfinite(high);
   low = checked(low, finite, Fault::kHistogramRange);
-  Tensor flat = (low == high).to(x.dtype());
+  Tensor flat = (low == high).to(x.dtype()) * margin;
   return {low - flat, high + flat};
 }
 
@@ -262,7 +263,7 @@ Tensor histc(const TensorArg& given, int64_t bins, const Scalar& min, const Scal
   double low = min.to_double(), high = max.to_double();
   check(std::isfinite(low) && std::isfinite(high) && low <= high, "histc: [{}, {}] is no range", low, high);
   Tensor x = given.tensor().detach();
-  auto [first, last] = low == high ? range_of(x, {}) : range_of(x, {{low, high}});
+  auto [first, last] = low == high ? range_of(x, {}, 1) : range_of(x, {{low, high}}, 1);
   Tensor inside = (x >= first) & (x <= last);
   Tensor bin = trunc((where(inside, x, first) - first) * double(bins) / (last - first)).to(kInt64);
   return counted(minimum(bin, bins - 1), inside, ones_like(x), bins);
@@ -294,7 +295,7 @@ std::tuple<Tensor, Tensor> histogram(const TensorArg& given, int64_t bins,
   check(!range || (std::isfinite((*range)[0]) && std::isfinite((*range)[1]) && (*range)[0] <= (*range)[1]),
         "histogram: [{}, {}] is no range", range ? (*range)[0] : 0, range ? (*range)[1] : 0);
   Tensor x = given.tensor().detach();
-  auto [first, last] = range_of(x, range);
+  auto [first, last] = range_of(x, range, 0.5);
   Tensor share = linspace(0, 1, bins + 1, x.options());
   Tensor edges = where(share == 1, last, first + (last - first) * share);
   return histogram(given, edges, weight, density);
