@@ -1,25 +1,31 @@
 """Records PyTorch's schemas of the functions that exported programs may call: tests/data/recorded/aten_schemas.txt.
 
-  build/tests/test_interop --gtest_filter=AtenTable.ListsItsNames | python3 tools/record_aten_schemas.py
+  python3 tools/record_aten_schemas.py
 
-Reads the names of the table's functions, one a line, "aten.add.Tensor", and writes what PyTorch says of each.
+Reads the names from sinter/interop/aten and writes what PyTorch says of each.
 """
-import os
-import sys
+import pathlib
+import re
 
 import torch
 
-PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../tests/data/recorded/aten_schemas.txt")
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+
+def names():
+    for path in sorted((ROOT / "sinter/interop/aten").glob("*.cpp")):
+        text = re.sub(r'"\s*\n\s*"', "", path.read_text())  # literals that go on in the next line
+        yield from re.findall(r'\{"(\w+(?:\.\w+)?)\(', text)
 
 
 def main():
     schemas = {}
     for schema in torch._C._jit_get_all_schemas():
         if schema.name.startswith("aten::"):
-            schemas[f"aten.{schema.name[6:]}.{schema.overload_name or 'default'}"] = str(schema)[6:]
-    names = [line.strip() for line in sys.stdin if line.startswith("aten.")]
-    with open(PATH, "w") as file:
-        file.writelines(schemas[name] + "\n" for name in sorted(names))
+            name = schema.name[6:] + (f".{schema.overload_name}" if schema.overload_name else "")
+            schemas[name] = str(schema)[6:]
+    with open(ROOT / "tests/data/recorded/aten_schemas.txt", "w") as file:
+        file.writelines(schemas[name] + "\n" for name in sorted(names()))
 
 
 if __name__ == "__main__":

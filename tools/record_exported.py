@@ -105,6 +105,18 @@ class Tied(nn.Module):
         return self.head(self.embed(ids))
 
 
+class Recurrent(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lstm = nn.LSTM(3, 4, num_layers=2, bidirectional=True, batch_first=True, proj_size=2)
+        self.gru, self.rnn = nn.GRU(4, 3), nn.RNN(3, 2, nonlinearity="relu", bias=False)
+
+    def forward(self, x):
+        y, (h, c) = self.lstm(x)
+        z, g = self.gru(y)
+        return y, h, c, z, g, self.rnn(z)[0]
+
+
 class Data(nn.Module):
     def forward(self, x, n):
         size = n.item()
@@ -178,6 +190,7 @@ def main():
     sizes = ({0: Dim("n", min=2), 1: Dim("m", min=2)}, {0: Dim("m", min=2)})
     record("sizes", Sizes(), [torch.randn(4, 6), torch.randn(6, 2)], [torch.randn(7, 3), torch.randn(3, 2)], sizes, gradients=False)
     record("tied", Tied(), [torch.tensor([[1, 3, 5]])])
+    record("recurrent", Recurrent(), [torch.randn(2, 3, 3)])
     record("data", Data(), [torch.tensor([1, 0, 2]), torch.tensor(4)], [torch.tensor([0, 0, 2]), torch.tensor(7)], gradients=False)
 
 

@@ -11,11 +11,13 @@
 #include "sinter/capture/compiler.h"
 #include "sinter/capture/explain_html.h"
 #include "sinter/cli/commands.h"
+#include "sinter/cli/exported.h"
 #include "sinter/cli/model_options.h"
 #include "sinter/cli/sample_inputs.h"
 #include "sinter/cli/stages.h"
 #include "sinter/engine/profile.h"
 #include "sinter/engine/report.h"
+#include "sinter/interop/exported.h"
 
 namespace sinter::cli {
 
@@ -57,6 +59,26 @@ Explanation explain_forward(const std::shared_ptr<models::Model>& model, const F
   return compiler::explain(run, inputs);
 }
 
+Explanation explain_exported(const Flags& flags) {
+  flags.set_threads();
+  ExportedModel model = load_exported(flags.model);
+  const Device device = parse_device(flags.device);
+  if (!device.is_cpu()) model->to(device);
+  TensorList inputs = model->example_inputs();
+  for (auto& input : inputs) input = input.to(device);
+  NoGradGuard no_grad;
+  auto run = compile(model, {.mode = flags.compile_mode(), .name = "forward"});
+  print_times(flags, [&] { run(inputs); });
+  return compiler::explain(run, inputs);
+}
+
+std::vector<Explanation> explain_model(const Flags& flags) {
+  if (is_exported(flags.model)) return {explain_exported(flags)};
+  auto model = flags.load();
+  if (auto causal = std::dynamic_pointer_cast<models::CausalLM>(model)) return explain_generation(causal, flags);
+  return {explain_forward(model, flags)};
+}
+
 // Each kernel once, at one stage or all.
 void print_kernels(const std::vector<Explanation>& explanations, const std::string& stage) {
   std::vector<KernelStages> printed;
@@ -82,10 +104,7 @@ void run_explain(const Flags& flags) {
     page.open(flags.html);
     check(bool(page), "explain: '{}' cannot be written", flags.html);
   }
-  auto model = flags.load();
-  auto causal = std::dynamic_pointer_cast<models::CausalLM>(model);
-  auto explanations =
-      causal ? explain_generation(causal, flags) : std::vector<Explanation>{explain_forward(model, flags)};
+  const auto explanations = explain_model(flags);
   if (!flags.html.empty()) {
     std::string text = capture::explanation_page(explanations);
     page << text;

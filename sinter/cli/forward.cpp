@@ -8,7 +8,9 @@
 #include "sinter/base/error.h"
 #include "sinter/capture/compiler.h"
 #include "sinter/cli/commands.h"
+#include "sinter/cli/exported.h"
 #include "sinter/cli/model_options.h"
+#include "sinter/interop/exported.h"
 #include "sinter/io/safetensors.h"
 
 namespace sinter::cli {
@@ -19,7 +21,38 @@ struct Flags : ModelOptions {
   std::string inputs, outputs;
 };
 
+void write(NamedTensors outputs, const std::string& path) {
+  for (auto& [name, tensor] : outputs) {
+    tensor = tensor.to(cpu()).contiguous();
+    std::cout << name << " " << tensor.dtype() << to_string(tensor.sizes()) << "\n";
+  }
+  save_safetensors(path, outputs);
+}
+
+// A program of torch.export.save: inputs by its own names, results by their numbers.
+void run_exported(const Flags& flags) {
+  check(flags.dtype.empty(), "'{}' has the dtypes it was exported with; leave out --dtype", flags.model);
+  flags.set_threads();
+  ExportedModel model = load_exported(flags.model);
+  const Device device = parse_device(flags.device);
+  if (!device.is_cpu()) model->to(device);
+  const SafeTensorsFile given(flags.inputs);
+  TensorList inputs;
+  for (auto& name : model->input_names()) {
+    check(given.contains(name), "'{}' has no tensor '{}'; the model takes {}", flags.inputs, name, model->extra_repr());
+    inputs.push_back(given.tensor(name).to(device));
+  }
+  NoGradGuard no_grad;
+  const TensorList results =
+      flags.eager() ? model->forward(inputs) : compile(model, {.mode = flags.compile_mode()})(inputs);
+  NamedTensors outputs;
+  for (size_t i = 0; i < results.size(); ++i)
+    if (results[i].defined()) outputs.emplace_back(format("output.{}", i), results[i]);
+  write(outputs, flags.outputs);
+}
+
 void run_forward(const Flags& flags) {
+  if (is_exported(flags.model)) return run_exported(flags);
   NamedTensors inputs = load_safetensors(flags.inputs);
   check(!inputs.empty(), "'{}' holds no tensors", flags.inputs);
   std::optional<Package> package;
@@ -38,11 +71,7 @@ void run_forward(const Flags& flags) {
   NamedTensors outputs = package         ? package->run(inputs)
                          : flags.eager() ? run(inputs)
                                          : compile(run, {.mode = flags.compile_mode(), .fullgraph = true})(inputs);
-  for (auto& [name, tensor] : outputs) {
-    tensor = tensor.to(cpu()).contiguous();
-    std::cout << name << " " << tensor.dtype() << to_string(tensor.sizes()) << "\n";
-  }
-  save_safetensors(flags.outputs, outputs);
+  write(outputs, flags.outputs);
 }
 
 }  // namespace
@@ -60,7 +89,8 @@ void add_forward(CLI::App& app) {
       "Language models and encoders read input_ids [batch, tokens] and, if it is there, attention_mask; image models\n"
       "pixel_values [batch, channels, height, width]. They give logits or last_hidden_state. Floating-point inputs "
       "are\n"
-      "converted to the model's element type.");
+      "converted to the model's element type. A program of torch.export.save (--model FILE.pt2) takes its inputs by\n"
+      "the names that `sinter info FILE.pt2` shows, and gives output.0, output.1, ...");
   command->callback([flags] { run_forward(*flags); });
 }
 

@@ -6,6 +6,7 @@
 #include "sinter/base/error.h"
 #include "sinter/cli/bench.h"
 #include "sinter/cli/commands.h"
+#include "sinter/cli/exported.h"
 #include "sinter/cli/functions.h"
 
 namespace {
@@ -69,14 +70,17 @@ void add_show(CLI::App& app, cli::ShowOptions& options, std::string& dtype) {
 
 void add_info(CLI::App& app, std::string& model, bool& json) {
   auto* info = app.add_subcommand("info", "Show the machine as Sinter sees it, or what a checkpoint needs");
-  info->add_option("DIR", model, "A checkpoint's folder, or a hub id in the local Hugging Face cache");
+  info->add_option("DIR", model, "A checkpoint's folder, a hub id in the local Hugging Face cache, or a file of torch.export.save");
   info->add_flag("--json", json, "Print JSON instead of a table");
   info->footer(
       "Examples:\n"
       "  sinter info                   instruction set, compilers, kernel cache and threads\n"
       "  sinter info ~/models/llama    architecture, parameters, memory by element type and cache length\n"
       "Of a checkpoint, config.json and the headers of the weights are read, and nothing else.");
-  info->callback([&] { model.empty() ? cli::print_info(json) : cli::print_model_info(model, json); });
+  info->callback([&] {
+    if (model.empty()) return cli::print_info(json);
+    cli::is_exported(model) ? cli::print_exported_info(model, json) : cli::print_model_info(model, json);
+  });
 }
 
 int run(int argc, char** argv) {

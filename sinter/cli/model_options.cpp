@@ -53,7 +53,8 @@ std::vector<std::string> mode_names() {
 
 void ModelOptions::add_to(CLI::App& command) {
   command.add_option("--model", model,
-                     "Folder with config.json and safetensors, a hub id in the local Hugging Face cache, or a package "
+                     "Folder with config.json and safetensors, a hub id in the local Hugging Face cache, or a package; "
+                     "forward and explain also take a file of torch.export.save (.pt2) "
                      "(default: the bundled whale-5m)");
   command.add_option("--device", device, "Where it runs")->check(device_validator())->capture_default_str();
   command.add_option("--dtype", dtype, "Element type of the weights (default: the checkpoint's)")

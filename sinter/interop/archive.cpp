@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sinter/base/error.h"
+#include "sinter/interop/json_api.h"
 #include "sinter/interop/tensor_info_api.h"
 #include "sinter/io/file.h"
 #include "sinter/io/zip.h"
@@ -99,9 +100,8 @@ struct Archive::Contents {
 
   Tensor read(const std::string& name, const Payload& payload) const {
     check(!payload.use_pickle,
-          "load_exported: '{}' in '{}' is stored as a pickle, since it is a tensor of a class of its own; export the "
-          "program "
-          "after run_decompositions()",
+          "load_exported: '{}' in '{}' is a tensor of a class of its own, stored as a pickle; export the program after "
+          "run_decompositions()",
           name, path);
     check(payload.info.dtype.has_value(), "load_exported: '{}' in '{}' has the dtype {}, which Sinter has not", name,
           path, payload.info.dtype_text);

@@ -7,6 +7,7 @@
 #include "sinter/interop/archive.h"
 #include "sinter/interop/convert.h"
 #include "sinter/interop/runner.h"
+#include "sinter/ops/creation.h"
 
 namespace sinter {
 
@@ -29,12 +30,6 @@ nn::Module& holder_of(nn::Module& root, std::string_view& name) {
     name.remove_prefix(dot + 1);
   }
   return *at;
-}
-
-std::string describe_sizes(const TensorInfo& info) {
-  std::string out;
-  for (auto& size : info.sizes) out += (out.empty() ? "" : ", ") + to_string(size);
-  return format("{}[{}]", info.dtype_text, out);
 }
 
 }  // namespace
@@ -89,10 +84,10 @@ void ExportedModelImpl::Program::check_input(size_t number, size_t input, const 
   check(tensor.defined(), "ExportedModel: input {} ('{}') is undefined", number, name);
   check(!wanted.dtype || tensor.dtype() == *wanted.dtype,
         "ExportedModel: input {} ('{}') is {}{}, the program was exported for {}", number, name, tensor.dtype(),
-        tensor.sizes(), describe_sizes(wanted));
+        tensor.sizes(), describe(wanted));
   check(tensor.dim() == int64_t(wanted.sizes.size()),
         "ExportedModel: input {} ('{}') is {}{}, the program was exported for {}", number, name, tensor.dtype(),
-        tensor.sizes(), describe_sizes(wanted));
+        tensor.sizes(), describe(wanted));
   for (size_t d = 0; d < wanted.sizes.size(); ++d)
     if (wanted.sizes[d].is_symbol()) symbols.emplace(wanted.sizes[d].symbol, tensor.size(int64_t(d)));
 }
@@ -107,7 +102,7 @@ void ExportedModelImpl::Program::check_sizes(const std::vector<size_t>& inputs, 
       check(tensors[i].size(int64_t(d)) == *expected,
             "ExportedModel: input {} ('{}') has the sizes {}; the program was exported for {}, so that size {} has to "
             "be {}",
-            i, program.inputs[inputs[i]].name, tensors[i].sizes(), describe_sizes(wanted), d, *expected);
+            i, program.inputs[inputs[i]].name, tensors[i].sizes(), describe(wanted), d, *expected);
     }
   }
 }
@@ -193,24 +188,20 @@ std::vector<std::string> ExportedModelImpl::input_names() const {
   return out;
 }
 
-std::vector<std::string> ExportedModelImpl::input_descriptions() const {
-  std::vector<std::string> out;
+TensorList ExportedModelImpl::example_inputs() const {
+  TensorList out;
   for (size_t i : program_->users()) {
-    std::string text = program_->program.inputs[i].name + ": " + describe_sizes(program_->info(i));
-    for (auto& size : program_->info(i).sizes) {
-      auto range = size.is_symbol() ? program_->program.ranges.find(size.symbol) : program_->program.ranges.end();
-      if (range == program_->program.ranges.end()) continue;
-      text += format(", {} from {}", size.symbol, range->second.low.value_or(0));
-      if (range->second.high) text += format(" to {}", *range->second.high);
-    }
-    out.push_back(text);
+    const TensorInfo& info = program_->info(i);
+    check(info.dtype.has_value(), "ExportedModel: the input '{}' is {}, a dtype that Sinter has not",
+          program_->program.inputs[i].name, describe(info));
+    out.push_back(zeros(Shape(info.seen), *info.dtype));
   }
   return out;
 }
 
 std::string ExportedModelImpl::extra_repr() const {
   std::string out;
-  for (auto& input : input_descriptions()) out += (out.empty() ? "" : "; ") + input;
+  for (auto& input : describe_inputs(program_->program)) out += (out.empty() ? "" : "; ") + input;
   return out;
 }
 

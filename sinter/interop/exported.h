@@ -32,10 +32,11 @@ class ExportedModelImpl : public nn::Module {
     return forward(TensorList{first, rest...});
   }
 
-  // The inputs as text: "x: float32[s77, 16], s77 from 2 to 64".
-  std::vector<std::string> input_descriptions() const;
   std::vector<std::string> input_names() const;
+  // Zeros of the sizes that the inputs had when the program was exported.
+  TensorList example_inputs() const;
   std::string name() const override { return "ExportedModel"; }
+  // The inputs: "x: float32[s77, 16], s77 from 2 to 64".
   std::string extra_repr() const override;
 
  private:

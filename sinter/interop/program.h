@@ -17,6 +17,7 @@ struct TensorInfo {
   std::optional<DType> dtype;  // none when Sinter has no such type
   std::string dtype_text;
   std::vector<Expression> sizes = {};
+  std::vector<int64_t> seen = {};  // the sizes it had when the program was exported; 1 where the file does not tell
 };
 
 // A value of a graph by its number: inputs first, then results in the order of the nodes.
@@ -81,6 +82,11 @@ struct ExportedProgram {
   std::map<std::string, SymbolRange> ranges;
   std::string torch_version;
 };
+
+// The inputs of its user as text: "x: float32[s77, 16], s77 from 2 to 64".
+std::vector<std::string> describe_inputs(const ExportedProgram& program);
+// "float32[s77, 16]".
+std::string describe(const TensorInfo& info);
 
 // Reads models/*.json. `name` stands for the file in errors.
 ExportedProgram read_program(std::string_view json, const std::string& name);

@@ -1,8 +1,20 @@
+#include "sinter/interop/json_api.h"
 #include "sinter/interop/tensor_info_api.h"
 
 namespace sinter::interop {
 
 using nlohmann::json;
+
+namespace {
+
+int64_t size_seen(const JsonFile& file, const json& size) {
+  auto [kind, value] = file.choice(size);
+  if (kind == "as_int") return file.integer(*value);
+  auto hint = value->find("hint");
+  return hint != value->end() && hint->is_object() && hint->contains("as_int") ? file.integer((*hint)["as_int"]) : 1;
+}
+
+}  // namespace
 
 Expression read_size(const JsonFile& file, const json& size) {
   auto [kind, value] = file.choice(size);
@@ -18,7 +30,10 @@ TensorInfo read_tensor_info(const JsonFile& file, const json& meta) {
   TensorInfo out{.dtype = type->dtype, .dtype_text = std::string(type->name)};
   const json& sizes = file.array(meta, "sizes");
   file.require(sizes.size() <= kMostRank, "a tensor has too many dimensions");
-  for (auto& size : sizes) out.sizes.push_back(read_size(file, size));
+  for (auto& size : sizes) {
+    out.sizes.push_back(read_size(file, size));
+    out.seen.push_back(size_seen(file, size));
+  }
   return out;
 }
 

@@ -1,9 +1,12 @@
 #pragma once
 // What a file tells of a tensor, from JSON. For .cpp files only.
-#include "sinter/interop/json_api.h"
+#include <nlohmann/json.hpp>
+
 #include "sinter/interop/program.h"
 
 namespace sinter::interop {
+
+class JsonFile;
 
 constexpr size_t kMostRank = 64;
 

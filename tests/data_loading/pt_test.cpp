@@ -120,7 +120,7 @@ TEST_F(PtFiles, DamageToTheProgramIsAnErrorAndNothingElse) {
   ZipReader archive(bytes, kCheckpoint);
   std::string program;
   for (auto& entry : archive.entries())
-    if (entry.name.ends_with("/data.pkl")) program = archive.read(entry);
+    if (entry.name.ends_with("/data.pkl")) program = unpacked(archive, entry);
   ASSERT_FALSE(program.empty());
   int errors = 0;
   for (size_t i = 0; i < program.size(); i += 2) {

@@ -6,7 +6,6 @@
 
 #include <cmath>
 #include <fstream>
-#include <iostream>
 #include <set>
 
 #include "sinter/graph/graph.h"
@@ -46,16 +45,6 @@ TEST(AtenTable, SaysWhatPyTorchSays) {
     if (schema.find("::") == std::string::npos) {
       EXPECT_TRUE(recorded.contains(schema)) << schema;
     }
-  }
-}
-
-// For tools/record_aten_schemas.py.
-TEST(AtenTable, ListsItsNames) {
-  std::set<std::string> names;
-  for (auto* function : all_functions()) {
-    const std::string name = parse_schema(function->schema()).name;
-    EXPECT_TRUE(names.insert(name).second) << name;
-    std::cout << name << "\n";
   }
 }
 

@@ -89,7 +89,7 @@ TEST_P(ExportedPrograms, AreRightDecomposedAndCompiled) {
 
 INSTANTIATE_TEST_SUITE_P(Models, ExportedPrograms,
                          ::testing::Values("mlp", "conv_net_train", "conv_net", "block", "writes", "branch", "loop",
-                                           "sizes", "tied"),
+                                           "sizes", "tied", "recurrent"),
                          [](auto& info) { return std::string(info.param); });
 
 // --- as a module
@@ -100,7 +100,9 @@ TEST(ExportedModel, HasParametersByTheirNames) {
   for (auto& [name, tensor] : model->named_parameters()) names.push_back(name + to_string(tensor.sizes()));
   EXPECT_EQ(names, (std::vector<std::string>{"fc1.weight[8, 4]", "fc1.bias[8]", "fc2.weight[3, 8]", "fc2.bias[3]"}));
   EXPECT_EQ(model->input_names(), std::vector<std::string>{"x"});
-  EXPECT_EQ(model->input_descriptions(), std::vector<std::string>{"x: float32[s77, 4], s77 from 2 to 64"});
+  EXPECT_EQ(model->extra_repr(), "x: float32[s77, 4], s77 from 2 to 64");
+  ASSERT_EQ(model->example_inputs().size(), 1u);
+  EXPECT_EQ(to_string(model->example_inputs()[0].sizes()), "[5, 4]");
 }
 
 TEST(ExportedModel, KeepsWhatIsNotPersistentOutOfTheState) {
@@ -150,7 +152,9 @@ TEST(ExportedModel, AnswersWhatOnlyTheDataKnows) {
       expect_close(results[0], recorded.at(prefix + "output.0"), prefix);
       expect_close(results[1], recorded.at(prefix + "output.1"), prefix);
     }
-  EXPECT_NE(message_of([&] { model->forward(tensor({1, 0, 1}), tensor(10)); }).find("Runtime assertion failed"),
+  EXPECT_NE(message_of([&] {
+              model->forward(tensor({1, 0, 1}), tensor(10));
+            }).find("Runtime assertion failed"),
             std::string::npos);
 }
 

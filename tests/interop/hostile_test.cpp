@@ -12,7 +12,9 @@
 #include "sinter/interop/exported.h"
 #include "sinter/interop/expression.h"
 #include "sinter/interop/program.h"
+#include "sinter/interop/runner.h"
 #include "sinter/io/zip.h"
+#include "sinter/ops/creation.h"
 #include "tests/support/error_of.h"
 
 namespace sinter {
@@ -165,6 +167,36 @@ TEST(HostilePrograms, NumbersAreNumbers) {
   std::string ranks = R"("x": {"dtype": 7, "sizes": [{"as_int": 1})";
   for (int i = 0; i < 100; ++i) ranks += R"(,{"as_int": 1})";
   EXPECT_NE(refusal_of(program_of(kInput, "", kInput, ranks + "]}", kSpec, kOutputSpec)).find("too many dimensions"),
+            std::string::npos);
+}
+
+// --- functions
+
+TEST(HostilePrograms, MissingFunctionsAreCounted) {
+  std::string nodes = relu("x", "a") + "," + relu("a", "b") + "," + relu("b", "y");
+  for (int i = 0; i < 2; ++i) nodes.replace(nodes.find("aten.relu"), 9, "aten.nope");
+  const auto program = interop::read_program(
+      program_of(kInput, nodes, R"({"as_tensor": {"name": "y"}})", kValue, kSpec, kOutputSpec), "p");
+  EXPECT_EQ(message_of([&] { interop::GraphRunner(program.graph, "'m.pt2'"); }),
+            "load_exported: 'm.pt2' calls 1 function that Sinter has not:\n  aten.nope.default (2 times)");
+}
+
+TEST(HostilePrograms, ArgumentsAreThoseOfTheFunction) {
+  auto refused = [](const std::string& from, const std::string& to) {
+    std::string node = relu("x", "y");
+    node.replace(node.find(from), from.size(), to);
+    const auto program = interop::read_program(
+        program_of(kInput, node, R"({"as_tensor": {"name": "y"}})", kValue, kSpec, kOutputSpec), "p");
+    return message_of([&] {
+      interop::GraphRunner runner(program.graph, "p");
+      runner.run({interop::Value{ones({2})}}, cpu());
+    });
+  };
+  EXPECT_NE(refused("\"self\"", "\"other\"").find("lacks 'self'"), std::string::npos);
+  EXPECT_NE(refused("aten.relu.default", "aten.add.Tensor").find("lacks 'other'"), std::string::npos);
+  EXPECT_NE(refused("[{\"as_tensor\": {\"name\": \"y\"}}]",
+                    "[{\"as_tensor\": {\"name\": \"y\"}}, {\"as_tensor\": {\"name\": \"z\"}}]")
+                .find("2 results are expected, and there are 1\n  in node 'y' (aten.relu.default)"),
             std::string::npos);
 }
 

@@ -1,18 +1,9 @@
-// Copies of elements in another order: joining, repeating, reversing, padding, writing a piece into a copy.
+// Copies of elements in another order: joining, repeating, reversing, padding.
 #include "sinter/interop/aten/table.h"
 #include "sinter/ops/conv.h"
 #include "sinter/ops/view.h"
 
 namespace sinter::interop {
-
-namespace {
-
-std::optional<Dim> end_of(MaybeDim end) {
-  if (end && end->is_number() && end->number() == INT64_MAX) return std::nullopt;
-  return end;
-}
-
-}  // namespace
 
 std::span<const Function> copy_functions() {
   static const Function kList[] = {
@@ -63,20 +54,6 @@ std::span<const Function> copy_functions() {
       {"replication_pad1d(Tensor self, SymInt[2] padding) -> Tensor", replication_pad1d},
       {"replication_pad2d(Tensor self, SymInt[4] padding) -> Tensor", replication_pad2d},
       {"replication_pad3d(Tensor self, SymInt[6] padding) -> Tensor", replication_pad3d},
-
-      // --- a piece replaced
-      {"select_scatter(Tensor self, Tensor src, int dim, SymInt index) -> Tensor", select_scatter},
-      {"slice_scatter(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> "
-       "Tensor",
-       [](In x, In source, Int dim, MaybeDim start, MaybeDim end, Int step) {
-         return slice_scatter(x, source, dim, start, end_of(end), step);
-       }},
-      {"diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor", diagonal_scatter},
-      {"as_strided_scatter(Tensor self, Tensor src, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> "
-       "Tensor",
-       [](In x, In source, Ints size, Ints strides, MaybeInt offset) {
-         return as_strided_scatter(x, source, size, strides, offset.value_or(0));
-       }},
   };
   return kList;
 }

@@ -1,4 +1,4 @@
-// Other looks at the elements of a tensor.
+// Other looks at the elements of a tensor, and copies in which such a look is written to.
 #include "sinter/interop/aten/table.h"
 #include "sinter/ops/creation.h"
 #include "sinter/ops/linalg.h"
@@ -126,6 +126,20 @@ std::span<const Function> view_functions() {
        [](const TensorList& tensors) { return atleast_2d(tensors); }},
       {"atleast_3d.Sequence(Tensor[] tensors) -> Tensor[]",
        [](const TensorList& tensors) { return atleast_3d(tensors); }},
+
+      // --- a piece replaced
+      {"select_scatter(Tensor self, Tensor src, int dim, SymInt index) -> Tensor", select_scatter},
+      {"slice_scatter(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> "
+       "Tensor",
+       [](In x, In source, Int dim, MaybeDim start, MaybeDim end, Int step) {
+         return slice_scatter(x, source, dim, start, end_of(end), step);
+       }},
+      {"diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor", diagonal_scatter},
+      {"as_strided_scatter(Tensor self, Tensor src, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> "
+       "Tensor",
+       [](In x, In source, Ints size, Ints strides, MaybeInt offset) {
+         return as_strided_scatter(x, source, size, strides, offset.value_or(0));
+       }},
   };
   return kList;
 }
