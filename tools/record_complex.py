@@ -177,6 +177,14 @@ simple("einsum", lambda a, b: torch.einsum("bij,bjk->bik", a, b), [2, 3, 4], [2,
 simple("tensordot", lambda a, b: torch.tensordot(a, b, 1), [2, 3], [3, 4])
 simple("conv1d", lambda x, w: torch.nn.functional.conv1d(x, w, None, 1, 1), [2, 3, 6], [4, 3, 3])
 
+simple("solve", torch.linalg.solve, [3, 3], [3, 2])
+simple("solve_vectors", torch.linalg.solve, [2, 3, 3], [2, 3])
+simple("solve_right", lambda a, b: torch.linalg.solve(a, b, left=False), [3, 3], [2, 3])
+simple("inv", torch.linalg.inv, [2, 3, 3])
+simple("det", torch.linalg.det, [2, 4, 4])
+simple("slogdet", torch.linalg.slogdet, [4, 4])
+simple("matrix_power", lambda a: torch.linalg.matrix_power(a, 3), [3, 3])
+
 # --- conversions, and a longer formula
 simple("to_real", lambda x: torch.real(x).double(), [2, 3])
 simple("real_to_complex", lambda x: x.to(torch.complex128), (2, 3))

@@ -4,6 +4,7 @@
 #include "sinter/base/log.h"
 #include "sinter/capture/capture.h"
 #include "sinter/capture/compiler.h"
+#include "sinter/ops/known_ops.h"
 
 namespace sinter::capture {
 
@@ -23,12 +24,23 @@ Type argument_type(const Tensor& real, int index, const std::vector<Word>& words
   return type;
 }
 
-// What is in a cell when the program ends; nothing where the program has no part in it.
-Value value_in(int cell, const Segment& segment, const Graph& graph) {
+// What is in a cell when the program ends; nothing where the program has no part in it. Of a complex tensor the program has pairs.
+Value value_in(int cell, const Segment& segment, Graph& graph, const Invocation& invocation) {
+  auto tensor_of = [&](Value value, bool complex) {
+    return complex ? graph.add(known_ops().view_as_complex, {value}).result() : value;
+  };
   for (size_t i = 0; i < segment.outputs.size(); ++i)
-    if (segment.outputs[i].cell == cell) return graph.outputs()[i];
-  for (size_t i = 0; i < segment.inputs.size(); ++i)
-    if (segment.inputs[i].kind == InputSource::Kind::kCell && segment.inputs[i].index == cell) return graph.inputs()[i];
+    if (segment.outputs[i].cell == cell) return tensor_of(graph.outputs()[i], segment.outputs[i].complex);
+  auto is_complex_source = [&](const CellSource& source) {
+    if (source.kind == CellSource::Kind::kArgument) return is_complex(invocation.tensors[size_t(source.index)]->dtype());
+    return source.tensor.defined() && is_complex(source.tensor.dtype());
+  };
+  for (size_t i = 0; i < segment.inputs.size(); ++i) {
+    if (segment.inputs[i].kind != InputSource::Kind::kCell || segment.inputs[i].index != cell) continue;
+    bool complex = std::any_of(segment.bound.begin(), segment.bound.end(),
+                               [&](auto& bound) { return bound.first == cell && is_complex_source(bound.second); });
+    return tensor_of(graph.inputs()[i], complex);
+  }
   return {};
 }
 
@@ -70,7 +82,7 @@ std::shared_ptr<Segment> Capture::keep(Recorder& recorder, Draft& draft) {
     for (size_t i = 0; i < segment.outputs.size(); ++i)
       if (Tensor result = only_look_at(segment.outputs[i], segment, results_); result.defined()) {
         recorder.value_of(result);
-        draft.roots[i] = result;
+        draft.roots[i] = in_pairs(result);
       }
     recorder.differentiate(draft);
     gradients.assign(draft.graph.outputs().begin() + int64_t(outputs.size()), draft.graph.outputs().end());
@@ -79,7 +91,7 @@ std::shared_ptr<Segment> Capture::keep(Recorder& recorder, Draft& draft) {
   for (auto& result : segment.results) {
     Value value;
     if (result.cell >= 0) {
-      value = value_in(result.cell, segment, draft.graph);
+      value = value_in(result.cell, segment, draft.graph, invocation_);
       auto bound = std::find_if(segment.bound.begin(), segment.bound.end(), [&](auto& m) { return m.first == result.cell; });
       if (!value && bound != segment.bound.end() && bound->second.kind == CellSource::Kind::kArgument) {
         int index = bound->second.index;

@@ -54,8 +54,22 @@ void for_each_offset(const TensorImpl& impl, F&& f) {
 
 }  // namespace
 
+namespace {
+
+// Complex numbers are pairs of doubles: what an array of them holds is that of the other look at it.
+Array other_look(const Array& array, DType dtype, const IntList& sizes) {
+  Array out;
+  out.dtype = dtype;
+  out.sizes = sizes;
+  out.f = array.f;
+  return out;
+}
+
+}  // namespace
+
 Array to_array(const Tensor& given) {
   check(!given.is_traced(), "a traced tensor has no values yet");
+  if (given.is_complex()) return other_look(to_array(given.view_as_real()), given.dtype(), given.impl().sizes);
   Tensor tensor = given.device().is_cpu() ? given : given.cpu();
   auto& impl = tensor.impl();
   Array out(impl.dtype, impl.sizes);
@@ -85,6 +99,11 @@ Array to_array(const Scalar& number) {
 Tensor to_tensor(const Array& array) { return to_tensor(array, array.dtype); }
 
 Tensor to_tensor(const Array& array, DType dtype) {
+  if (is_complex(dtype)) {
+    IntList pairs = array.sizes;
+    pairs.push_back(2);
+    return to_tensor(other_look(array, real_dtype(dtype), pairs)).view_as_complex();
+  }
   Tensor out = empty(Shape(array.sizes), dtype);
   auto& impl = out.impl();
   Array cast(dtype, {});
@@ -201,6 +220,8 @@ class Interpreter {
       case OpKind::kPointwise:
         return {interpreter::run_pointwise(call, arrays, results[0])};
       case OpKind::kView:
+        if (node.op->sees_complex) return {other_look(*arrays[0], results[0].dtype, results[0].shape.numbers())};
+        [[fallthrough]];
       case OpKind::kLoop:
       case OpKind::kReduce:
         return {interpreter::run_loop(call, arrays, results[0])};

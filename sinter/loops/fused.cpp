@@ -21,7 +21,7 @@ Index coordinates(const Shape& shape, std::optional<int> pair = {}) {
   Index at;
   for (size_t d = 0; d < shape.size(); ++d)
     at.push_back(shape[d].same_as(1) ? Dim(0) : Dim::symbol("i" + std::to_string(d)));
-  if (pair) at.back() = at.back() * 2 + *pair;
+  if (pair) at.back() = shape[shape.size() - 1].same_as(2) ? Dim(*pair) : at.back() * 2 + *pair;
   return at;
 }
 
@@ -138,6 +138,12 @@ bool is_regular(const LoopNest& nest) {
   return true;
 }
 
+bool has_conditions(const LoopNest& nest) {
+  return std::any_of(nest.sweeps.begin(), nest.sweeps.end(), [](auto& sweep) {
+    return std::any_of(sweep.body.begin(), sweep.body.end(), [](auto& instr) { return !instr.conditions.empty(); });
+  });
+}
+
 // Nothing of a sweep over no elements is ever computed; but what does not move along an axis is computed before its loop.
 void drop_unreached(const std::vector<Axis>& axes, Sweep& sweep) {
   if (std::none_of(axes.begin(), axes.end(), [](auto& axis) { return axis.extent.same_as(0); })) return;
@@ -240,7 +246,13 @@ class FusedLowering {
       nest_.inner.push_back(nest_.rows.back());
       nest_.rows.pop_back();
     }
-    if (pairs_) nest_.inner.back().extent = nest_.inner.back().extent / 2;
+    if (!pairs_) return;
+    nest_.inner.back().extent = nest_.inner.back().extent / 2;
+    // One pair in each row: the rows take the lanes.
+    if (nest_.inner.back().extent.same_as(1) && !nest_.rows.empty()) {
+      nest_.inner.back() = nest_.rows.back();
+      nest_.rows.pop_back();
+    }
   }
 
   static void drop_ones(std::vector<Axis>& axes, size_t least) {
@@ -359,7 +371,10 @@ LoopNest lower_places(const FusedAttrs& attrs, std::span<const Layout> layouts, 
   // Where neighbours take turns, each of the two is regular by itself.
   bool even = !attrs.inner && !nest.tiles && !attrs.domain.empty();
   even = even && (attrs.domain[attrs.domain.size() - 1] % 2).same_as(0);
-  if (!even || nest.inner.empty() || is_regular(nest)) return nest;
+  if (!even || nest.inner.empty()) return nest;
+  // Two lanes are few, and different work in each is none for lanes.
+  const bool in_twos = nest.inner.back().extent.same_as(2) && has_conditions(nest);
+  if (is_regular(nest) && !in_twos) return nest;
   for (auto& v : attrs.body->outputs())
     even = even && (v.type().shape.same_as(attrs.domain) || v.node->op->kind == OpKind::kScatter);
   if (!even) return nest;

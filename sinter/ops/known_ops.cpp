@@ -1,5 +1,7 @@
 #include "sinter/ops/known_ops.h"
 
+#include <algorithm>
+
 #include "sinter/graph/interpreter.h"
 #include "sinter/ops/view_path.h"
 
@@ -86,6 +88,14 @@ bool KnownOps::keeps_order(const Node& node) const {
   if (is_reshape(*node.op)) return true;
   const bool takes_a_part = is_one_of(*node.op, {&expand, &slice, &select});
   return takes_a_part && node.types[0].shape.numel().same_as(node.inputs[0].type().shape.numel());
+}
+
+bool joins_pairs(const Node& node) {
+  if (node.op != &known_ops().cat || node.inputs.size() != 2) return false;
+  return std::all_of(node.inputs.begin(), node.inputs.end(), [&](auto& piece) {
+    auto& shape = piece.type().shape;
+    return shape[shape.size() - 1].same_as(1) && !shape.same_as(node.types[0].shape);
+  });
 }
 
 std::optional<Scalar> constant_of(Value value) {

@@ -28,6 +28,9 @@ struct KnownOps {
 
 const KnownOps& known_ops();
 
+// Whether the node puts two values side by side along a new last dimension: the parts of complex numbers.
+bool joins_pairs(const Node& node);
+
 // The number that every element of the value has, if it is a plain number or a tensor made from one: in the value's own
 // dtype, so that full(1.5) of i64 is 1.
 std::optional<Scalar> constant_of(Value value);

@@ -1,6 +1,7 @@
 #pragma once
 // Dense linear algebra on the matrices in the last two dimensions, batched over those before, and distances. Matrices are f32
-// or f64. LAPACK (libopenblas0-pthread) is used where it is installed; tensors of a GPU are factored on the host.
+// or f64; those of solve, inv, det and slogdet may be complex. LAPACK (libopenblas0-pthread) is used where it is installed;
+// tensors of a GPU are factored on the host.
 #include <optional>
 #include <string_view>
 #include <tuple>
@@ -222,7 +223,7 @@ Tensor addr(const TensorArg& input, const TensorArg& a, const TensorArg& b, cons
 // beta * input + alpha * the sum of the products of a batch.
 Tensor addbmm(const TensorArg& input, const TensorArg& a, const TensorArg& b, const Scalar& beta = 1,
               const Scalar& alpha = 1);  // in place too
-// As dot.
+// As dot, of complex vectors with the conjugate of the first.
 Tensor vdot(const TensorArg& a, const TensorArg& b);
 // Sums of products over the last dimensions; a number scales.
 Tensor inner(const TensorArg& a, const TensorArg& b);

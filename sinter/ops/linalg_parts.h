@@ -6,9 +6,9 @@
 
 namespace sinter {
 
-// The operand as matrices of f32 or f64; PyTorch's refusals name the op.
-Tensor matrix_operand(const char* op, const TensorArg& a);
-Tensor square_operand(const char* op, const TensorArg& a);
+// The operand as matrices of f32 or f64, or of complex numbers where those are taken; PyTorch's refusals name the op.
+Tensor matrix_operand(const char* op, const TensorArg& a, bool takes_complex = false);
+Tensor square_operand(const char* op, const TensorArg& a, bool takes_complex = false);
 // Both with the batch that theirs broadcast to.
 std::pair<Tensor, Tensor> with_common_batch(const char* op, const Tensor& a, const Tensor& b);
 

@@ -1,6 +1,7 @@
 // Systems of equations, inverses and determinants: by the LU factorisation, with gradients of their own, since those through
 // the factors cost more and lose more.
 #include "sinter/ops/autocast.h"
+#include "sinter/ops/complex_call.h"
 #include "sinter/ops/contract.h"
 #include "sinter/ops/creation.h"
 #include "sinter/ops/define.h"
@@ -15,17 +16,19 @@
 
 namespace sinter {
 
-Tensor matrix_operand(const char* op, const TensorArg& arg) {
+Tensor matrix_operand(const char* op, const TensorArg& arg, bool takes_complex) {
   tensor_operand(op, arg);
   Tensor a = in_f32(arg).tensor();
-  check(is_floating(a.dtype()), "{}: expected a floating tensor, got {}", op, a.dtype());
+  check(takes_complex || !is_complex(a.dtype()),
+        "{}: not provided for complex matrices, got {}{}; linalg.solve, inv, det and slogdet take them", op, a.dtype(), a.sizes());
+  check(is_complex(a.dtype()) || is_floating(a.dtype()), "{}: expected a floating tensor, got {}", op, a.dtype());
   check(item_size(a.dtype()) >= 4, "{}: low precision dtypes are not supported, got {}; convert with .to(kFloat32)", op,
         a.dtype());
   check(a.dim() >= 2, "{}: expected matrices in the last two dimensions, got shape {}", op, a.sizes());
   return a;
 }
-Tensor square_operand(const char* op, const TensorArg& arg) {
-  Tensor a = matrix_operand(op, arg);
+Tensor square_operand(const char* op, const TensorArg& arg, bool takes_complex) {
+  Tensor a = matrix_operand(op, arg, takes_complex);
   check(a.size(-2) == a.size(-1), "{}: the matrices must be square, got shape {}", op, a.sizes());
   return a;
 }
@@ -62,6 +65,33 @@ Type batch_type(const Type& a, DType dtype) { return {dtype, batch_with(a.shape,
 // A sum of gradients, some of them undefined.
 Tensor sum_of(const Tensor& a, const Tensor& b) { return !a.defined() ? b : !b.defined() ? a : a + b; }
 
+// The real matrix that does to the parts of vectors, one after the other, what the complex one does to the vectors.
+Tensor in_blocks(const Parts& a) {
+  return cat({cat({a.re.tensor(), -a.im}, -1), cat({a.im.tensor(), a.re.tensor()}, -1)}, -2);
+}
+// The complex matrix whose parts lie one above the other.
+Tensor from_blocks(const Tensor& x) {
+  const Dim rows = x.size(-2) / 2;
+  return joined(x.narrow(-2, 0, rows), x.narrow(-2, rows, rows));
+}
+
+// The pivots of a complex matrix, by elimination column after column, with the signs of the swaps: their product is the
+// determinant.
+Tensor complex_pivots(Tensor a) {
+  TensorList pivots;
+  const int64_t size = a.size(-1).to_int();
+  for (int64_t k = 0; k < size; ++k) {
+    Tensor place = argmax(abs(a.select(-1, 0)), -1, true).unsqueeze(-1);
+    Tensor rows = place.expand(a.narrow(-2, 0, 1).sizes()), top = a.narrow(-2, 0, 1), row = gather(a, -2, rows);
+    Tensor pivot = row.select(-2, 0).select(-1, 0);
+    pivots.push_back(where(place.squeeze(-1).squeeze(-1) == 0, pivot, -pivot));
+    Tensor below = scatter(a, -2, rows, top).narrow(-2, 1, a.size(-2) - 1);
+    Tensor factors = below.narrow(-1, 0, 1) / where(pivot == 0, 1, pivot).unsqueeze(-1).unsqueeze(-1);
+    a = below.narrow(-1, 1, a.size(-1) - 1) - factors * row.narrow(-1, 1, a.size(-1) - 1);
+  }
+  return pivots.empty() ? a.sum({-1}) : stack(pivots, -1);
+}
+
 // X of A X = B, with the factors of A.
 struct SolveEx : Composite {
   static constexpr auto name = "_linalg_solve_ex";
@@ -87,6 +117,12 @@ struct SolveEx : Composite {
         },
         [&] { return right; });
   }
+  // As a system of real equations, whose factors are not those of A.
+  static TensorList on_complex(const ComplexCall& c) {
+    const Parts b = c.parts(1);
+    auto out = call_many<SolveEx>({in_blocks(c.parts(0)), cat({b.re.tensor(), b.im.tensor()}, -2)}, c.attrs);
+    return {from_blocks(out[0]), Tensor(), Tensor(), out[3]};
+  }
   static constexpr Tolerance tolerance{.ulp = 256, .absolute = 2e-3};
   SINTER_SAMPLES("x[4, 2, 2], x[4, 2, 3] |", "x[5, 3, 3], x[5, 3, 1] |", "x[1, 1], x[1, 1] |", "x[0, 0], x[0, 2] |",
                  "x[0, 2, 2], x[0, 2, 1] |")
@@ -111,6 +147,10 @@ struct InvEx : Composite {
       Tensor t = transposed(c.out());
       return matmul(t, matmul(c.grad(), t)).neg();
     });
+  }
+  static TensorList on_complex(const ComplexCall& c) {
+    auto out = call_many<InvEx>({in_blocks(c.parts(0))}, c.attrs);
+    return {from_blocks(out[0].narrow(-1, 0, c[0].size(-1))), out[1]};
   }
   static constexpr Tolerance tolerance{.ulp = 256, .absolute = 2e-3};
   SINTER_SAMPLES("x[4, 2, 2] |", "x[3, 3, 3] |", "x[1, 1] |", "x[0, 0] |", "x[0, 2, 2] |")
@@ -151,6 +191,7 @@ struct Det : Composite {
       return sum_of(through, c.grad(1).defined() ? factor::lu_gradient(c.out(1), c.out(2), c.grad(1)) : Tensor());
     });
   }
+  static TensorList on_complex(const ComplexCall& c) { return {prod(complex_pivots(c.whole(0)), -1), Tensor(), Tensor()}; }
   static constexpr Tolerance tolerance{.ulp = 256, .absolute = 1e-3};
   SINTER_SAMPLES("x[3, 3] |", "x[4, 2, 2] |", "x[7, 5, 5] |", "x[1, 1] |", "x[0, 0] |", "x[0, 2, 2] |")
 };
@@ -177,6 +218,10 @@ struct Slogdet : Composite {
       if (c.grad(2).defined()) through = sum_of(through, factor::lu_gradient(c.out(2), c.out(3), c.grad(2)));
       return through.defined() ? through : zeros_like(c[0]);
     });
+  }
+  static TensorList on_complex(const ComplexCall& c) {
+    Tensor pivots = complex_pivots(c.whole(0));
+    return {prod(sign(pivots), -1), log(abs(pivots)).sum({-1}), Tensor(), Tensor()};
   }
   static constexpr Tolerance tolerance{.ulp = 256, .absolute = 1e-3};
   SINTER_SAMPLES("x[3, 3] |", "x[4, 2, 2] |", "x[7, 5, 5] |", "x[1, 1] |", "x[0, 0] |", "x[0, 2, 2] |")
@@ -205,7 +250,7 @@ namespace {
 std::tuple<Tensor, Tensor> solve_as(const char* op, const TensorArg& A, const TensorArg& B, bool left,
                                     const char* fails) {
   UserPosition here(A.where());
-  Tensor a = square_operand(op, A), b = right_hand_side(op, B);
+  Tensor a = square_operand(op, A, true), b = right_hand_side(op, B);
   check(b.dim() >= 1, "{}: the right-hand side needs a dimension, got shape {}", op, b.sizes());
   const bool vector = is_vector_for(a, b);
   check(!vector || left, "{}: a vector is a right-hand side only of left = true", op);
@@ -240,21 +285,21 @@ Tensor solve_triangular(const TensorArg& A, const TensorArg& B, bool upper, bool
 
 Tensor inv(const TensorArg& A) {
   UserPosition here(A.where());
-  return call_many<InvEx>({square_operand("linalg.inv", A)}, FailsAttrs{"linalg.inv"})[0];
+  return call_many<InvEx>({square_operand("linalg.inv", A, true)}, FailsAttrs{"linalg.inv"})[0];
 }
 std::tuple<Tensor, Tensor> inv_ex(const TensorArg& A, bool check_errors) {
   UserPosition here(A.where());
-  auto out = call_many<InvEx>({square_operand("linalg.inv_ex", A)}, FailsAttrs{check_errors ? "linalg.inv_ex" : ""});
+  auto out = call_many<InvEx>({square_operand("linalg.inv_ex", A, true)}, FailsAttrs{check_errors ? "linalg.inv_ex" : ""});
   return {out[0], out[1]};
 }
 
 Tensor det(const TensorArg& A) {
   UserPosition here(A.where());
-  return call_many<Det>({square_operand("linalg.det", A)})[0];
+  return call_many<Det>({square_operand("linalg.det", A, true)})[0];
 }
 std::tuple<Tensor, Tensor> slogdet(const TensorArg& A) {
   UserPosition here(A.where());
-  auto out = call_many<Slogdet>({square_operand("linalg.slogdet", A)});
+  auto out = call_many<Slogdet>({square_operand("linalg.slogdet", A, true)});
   return {out[0], out[1]};
 }
 
@@ -281,6 +326,7 @@ std::tuple<Tensor, Tensor> slogdet(const TensorArg& A) { return linalg::slogdet(
 Tensor logdet(const TensorArg& A) {
   UserPosition here(A.where());
   auto [sign, logarithm] = linalg::slogdet(A);
+  if (is_complex(sign.dtype())) return complex(logarithm, angle(sign));
   return where(sign < 0, NAN, logarithm);
 }
 std::tuple<Tensor, Tensor> triangular_solve(const TensorArg& B, const TensorArg& A, bool upper, bool transpose,

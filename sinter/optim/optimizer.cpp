@@ -111,6 +111,8 @@ void Optimizer::check_params() const {
   std::set<const TensorImpl*> seen;
   for (size_t g = 0; g < num_groups(); ++g)
     for (auto& param : params(g)) {
+      check(!is_complex(param.dtype()), "optim: a parameter of shape {} is complex ({}): make the leaf real, and use "
+            "view_as_complex(leaf)", param.sizes(), param.dtype());
       check(param.is_leaf(), "optim: a parameter of shape {} is the result of recorded ops; give its leaf",
             param.sizes());
       check(seen.insert(&param.impl()).second, "optim: a parameter of shape {} is given twice", param.sizes());

@@ -427,9 +427,11 @@ bool Inlining::is_row_constant(const Node& node, const std::vector<Use>& uses) c
 // Bytes moved and work done when it is computed by its readers, against when it is stored once and loaded by each.
 bool Inlining::saves(const Node& node, const std::vector<Use>& uses) {
   double numel = std::max(1.0, estimate(node.types[0].shape)), times = 0;
+  const bool once = is_shared_by_pairs(uses);
   for (auto& use : uses) {
     double read = estimate(is_map(*use.reader) ? use.value.type().shape : domain_of(*use.reader));
-    times += evaluations_[size_t(use.reader->id)] * read / numel;
+    const double more = evaluations_[size_t(use.reader->id)] * read / numel;
+    times = once ? std::max(times, more) : times + more;
   }
   double own = bytes_of(node.types[0]), read = 0;
   if (is_map(node))
@@ -439,6 +441,18 @@ bool Inlining::saves(const Node& node, const std::vector<Use>& uses) {
   double work = numel * (is_costly(node) ? kExpensiveOp : kCheapOp);
   evaluations_[size_t(node.id)] = times;
   return (times - 1) * (read + work) <= own + times * own + kLaunch;
+}
+
+// Whether all who read it end in one kernel, which joins pairs: the two places of a pair are computed side by side, and what
+// both are made of once.
+bool Inlining::is_shared_by_pairs(const std::vector<Use>& uses) const {
+  const Node* kernel = nullptr;
+  auto is_the_one = [&](const Node* reader) { return reader == (kernel ? kernel : kernel = reader); };
+  for (auto& use : uses) {
+    auto& finals = final_readers_[size_t(use.reader->id)];
+    if (inlined(*use.reader) ? !std::all_of(finals.begin(), finals.end(), is_the_one) : !is_the_one(use.reader)) return false;
+  }
+  return kernel && joins_pairs(*kernel);
 }
 
 // Whether every kernel that would compute it keeps to its lanes.

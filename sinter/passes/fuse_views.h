@@ -69,6 +69,7 @@ class Inlining {
 
   bool can_inline_into(const Node& node) const;
   bool can_inline_into(const Node& node, size_t operand) const;
+  bool is_shared_by_pairs(const std::vector<Use>& uses) const;
   bool is_candidate(const Node& node, const std::vector<Use>& uses) const;
   bool follows_contraction(const Node& node) const;
   bool widens_finished(const Node& node) const;

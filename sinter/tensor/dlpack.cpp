@@ -101,8 +101,9 @@ Tensor from_dlpack(DLManagedTensor* managed) {
   int64_t item = item_size(dtype), elements = numel == 0 ? 0 : span_of(sizes, strides);
   auto* data = static_cast<char*>(t.data) + (t.data ? t.byte_offset : 0);
   check(data || numel == 0, "from_dlpack: the data pointer is null, the shape is {}", sizes);
-  check(uintptr_t(data) % uintptr_t(item) == 0, "from_dlpack: the data is not aligned to the {} bytes of {}", item,
-        dtype);
+  const int64_t alignment = item_size(real_dtype(dtype));
+  check(uintptr_t(data) % uintptr_t(alignment) == 0, "from_dlpack: the data is not aligned to the {} bytes of {}", alignment,
+        real_dtype(dtype));
 
   auto impl = make_intrusive<TensorImpl>();
   impl->dtype = dtype;

@@ -210,7 +210,7 @@ std::span<const Op* const> drawn_ops() {
     for (auto* op : all_ops())
       // How many dimensions squeeze leaves is asked by the function of that name, which statements call.
       if (op->kind != OpKind::kInput && op->kind != OpKind::kScalar && !holds_graph(*op) && op->name != "squeeze" &&
-          !factors_matrices(*op))
+          !factors_matrices(*op) && !op->sees_complex)
         out.push_back(op);
     return out;
   }();

@@ -161,6 +161,17 @@ const std::vector<ComplexCase>& complex_cases() {
       {"einsum", [](X x) -> TensorList { return {einsum("bij,bjk->bik", x)}; }},
       {"tensordot", [](X x) -> TensorList { return {tensordot(x[0], x[1], 1)}; }},
       {"conv1d", [](X x) -> TensorList { return {conv1d(x[0], x[1], {}, 1, 1)}; }},
+      {"solve", [](X x) -> TensorList { return {linalg::solve(x[0], x[1])}; }},
+      {"solve_vectors", [](X x) -> TensorList { return {linalg::solve(x[0], x[1])}; }},
+      {"solve_right", [](X x) -> TensorList { return {linalg::solve(x[0], x[1], false)}; }},
+      {"inv", [](X x) -> TensorList { return {linalg::inv(x[0])}; }},
+      {"det", [](X x) -> TensorList { return {linalg::det(x[0])}; }},
+      {"slogdet",
+       [](X x) -> TensorList {
+         auto [sign, logarithm] = linalg::slogdet(x[0]);
+         return {sign, logarithm};
+       }},
+      {"matrix_power", [](X x) -> TensorList { return {linalg::matrix_power(x[0], 3)}; }},
       {"to_real", [](X x) -> TensorList { return {x[0].to(real_dtype(x[0].dtype()))}; }},
       {"real_to_complex", [](X x) -> TensorList { return {x[0].to(complex_dtype(x[0].dtype()))}; }},
       {"phase_shift", [](X x) -> TensorList { return {(x[0] * exp(C(0, 1) * x[1])).abs().square().sum()}; }},

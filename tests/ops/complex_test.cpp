@@ -162,6 +162,16 @@ TEST(Complex, AgreesWithFiniteDifferences) {
   EXPECT_TRUE(gradcheck(formula, {view_as_real(wave({4}, kComplexDouble)).clone()}));
 }
 
+TEST(Complex, GraphsHoldTheTwoLooks) {
+  Graph graph = Graph::parse(
+      "%0 = input : c64[3] \"x\"\n%1 = view_as_real(%0) : f32[3, 2]\n%2 = neg(%1) : f32[3, 2]\n"
+      "%3 = view_as_complex(%2) : c64[3]\nreturn %3\n");
+  EXPECT_EQ(Graph::parse(graph.text()).text(), graph.text());
+  Tensor x = wave({3});
+  Array input = to_array(x);
+  expect_same(to_tensor(interpret(graph, {&input, 1})[0]), -x);
+}
+
 // --- compiled
 
 TEST(ComplexCompiled, AgreesWithEager) {

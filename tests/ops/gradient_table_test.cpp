@@ -50,6 +50,7 @@ class GradientTable : public ::testing::TestWithParam<const Op*> {};
 TEST_P(GradientTable, AgreesWithFiniteDifferences) {
   const Op& op = *GetParam();
   constexpr int64_t kAffordable = 60'000, kAffordableTwice = 40'000;
+  if (op.sees_complex) return;  // tests/ops/complex_test.cpp
   bool differentiable = op.grad || op.kind == OpKind::kComposite;
   if (!differentiable) {
     EXPECT_GT(op.no_grad_reason.size(), 8u) << op.name << " has no gradient and does not say why";

@@ -112,6 +112,8 @@ TEST(Optim, MistakesAreNamed) {
   Problem problem;
   EXPECT_NE(error_of([&] { optim::SGD({problem.p, problem.p}, 0.1); }).find("given twice"), std::string::npos);
   EXPECT_NE(error_of([&] { optim::SGD({problem.p * 2}, 0.1); }).find("recorded ops"), std::string::npos);
+  EXPECT_NE(error_of([&] { optim::SGD({ones({2}, dtype(kComplexFloat).requires_grad(true))}, 0.1); }).find("view_as_complex(leaf)"),
+            std::string::npos);
   EXPECT_NE(error_of([&] { optim::SGD({problem.p}, optim::SGDOptions(0.1).nesterov(true)); }).find("nesterov"),
             std::string::npos);
   EXPECT_NE(error_of([&] {

@@ -91,7 +91,7 @@ TEST(DLPack, RefusesWhatItCannotHold) {
     EXPECT_NE(foreign.error().find(text), std::string::npos) << foreign.error();
     EXPECT_EQ(foreign.deleted, 1) << text;
   };
-  refuse([](DLTensor& t, auto&) { t.dtype = {5, 64, 1}; }, "type code 5, 64 bits");
+  refuse([](DLTensor& t, auto&) { t.dtype = {5, 32, 1}; }, "type code 5, 32 bits");
   refuse([](DLTensor& t, auto&) { t.dtype.lanes = 4; }, "4 lanes");
   refuse([](DLTensor& t, auto&) { t.dtype = {kDLUInt, 32, 1}; }, "not supported");
   refuse([](DLTensor& t, auto&) { t.device.device_type = 7; }, "device type 7");

@@ -5,6 +5,7 @@
 
 #include "sinter/base/error.h"
 #include "sinter/base/fault.h"
+#include "sinter/ops/known_ops.h"
 #include "sinter/ops/reshape.h"
 #include "sinter/runtime/device_runtime.h"
 
@@ -33,6 +34,7 @@ void find_products(IntList from, IntList to, std::map<int64_t, IntList>& parts_o
 void KernelParameters::relate_products(const Graph& body) {
   std::map<int64_t, IntList> parts_of;
   for (auto& node : body.nodes()) {
+    if (joins_pairs(node)) two_is_text_ = true;
     if (node.op != &reshape_op()) continue;
     find_products(node.inputs[0].type().shape.numbers(), node.types[0].shape.numbers(), parts_of);
   }
