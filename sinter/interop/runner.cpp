@@ -219,7 +219,7 @@ ValueList GraphRunner::Prepared::call(const Node& node, ValueList arguments, Dev
       return node.graphs[0]->run(std::move(operands), device);
     }
     default: {
-      AutocastGuard autocast(device.type, value_to<std::optional<DType>>(arguments[1]).value_or(kBFloat16),
+      AutocastGuard autocast(device.type(), value_to<std::optional<DType>>(arguments[1]).value_or(kBFloat16),
                              value_to<bool>(arguments[2]));
       return node.graphs[0]->run(std::move(operands), device);
     }
