@@ -1,3 +1,6 @@
+// g++ 12 takes the members of a variant that was moved from for read.
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+
 #include "sinter/serialize/serialize.h"
 
 #include "sinter/base/error.h"

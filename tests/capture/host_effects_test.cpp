@@ -317,13 +317,14 @@ TEST(HostEffects, AMomentumThatBeginsLater) {
     t->optimizer = std::make_unique<optim::SGD>(TensorList{t->w}, optim::SGDOptions(0.05).dampening(0.5));
   auto fast = compile([&](const Tensor& x) { return one.step(x); });
   for (int i = 0; i < 8; ++i) {
-    if (i == 3)
+    if (i == 3) {
       for (auto* t : {&one, &other}) t->optimizer->set_momentum(0, 0.9);
+    }
     Tensor before = other.w.detach().clone(), x = wave({4}, double(i));
     fast(x);
     other.step(x);
     EXPECT_TRUE(close(one.w, other.w)) << "call " << i;
-    if (i == 3) EXPECT_TRUE(close(other.w.detach(), before - 0.05 * other.w.grad()));
+    if (i == 3) { EXPECT_TRUE(close(other.w.detach(), before - 0.05 * other.w.grad())); }
   }
 }
 
