@@ -177,7 +177,7 @@ bool is_whole(const Scalar& number) { return !number.is_floating() || number.to_
 }  // namespace
 
 Tensor add_scaled(const char* op, const TensorArg& input, const Tensor& product, const Scalar& beta, const Scalar& alpha) {
-  check(is_floating(product.dtype()) || (is_whole(beta) && is_whole(alpha)),
+  check(is_differentiable(product.dtype()) || (is_whole(beta) && is_whole(alpha)),
         "{}: beta {} and alpha {} must be whole numbers for operands of {}", op, beta, alpha, product.dtype());
   Tensor scaled = is_one(alpha) ? product : product * alpha;
   if (beta.to_double() == 0) return scaled;
