@@ -46,6 +46,7 @@ OURS = {
     "while_loop": "it carries graphs, whose ops are compared one by one",
     "fused": "a group of ops, which are compared one by one",
     "to_device": "a copy on another device has the same values",
+    "max_pool_grad": "PyTorch's takes the input too; max_pool's gradient is compared in composites",
     "modulus": "hypot, with a gradient of 0 at 0",
     "view_as_real": "complex numbers are compared in complex.safetensors",
     "view_as_complex": "complex numbers are compared in complex.safetensors",

@@ -32,6 +32,19 @@ struct MaxPoolAttrs {
   bool ceil_mode = false;
   SINTER_FIELDS(kernel, stride, padding, dilation, ceil_mode)
 };
+// Of the op `max_pool_grad`: `reach` is a window's extent, dilation included; `size` are the pooled sizes of the input.
+struct MaxPoolGradAttrs {
+  IntList reach, stride, padding;
+  Shape size;
+  SINTER_FIELDS(reach, stride, padding, size)
+
+  // How many windows hold an element at most, by dimension.
+  IntList windows() const {
+    IntList out;
+    for (size_t d = 0; d < reach.size(); ++d) out.push_back((reach[d] + stride[d] - 1) / stride[d]);
+    return out;
+  }
+};
 // Both directions of a sum over windows: `size` are the pooled sizes of the result.
 struct WindowSumAttrs {
   IntList kernel, stride, padding;

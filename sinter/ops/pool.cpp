@@ -5,6 +5,7 @@
 #include "sinter/ops/contract.h"
 #include "sinter/ops/creation.h"
 #include "sinter/ops/define.h"
+#include "sinter/ops/known_ops.h"
 #include "sinter/ops/pointwise.h"
 #include "sinter/ops/reduce.h"
 #include "sinter/ops/registry.h"
@@ -77,6 +78,7 @@ Elem max_pool_element(ElementBuilder& b) {
 }
 
 Tensor max_pool_indices(const TensorArg& x, const MaxPoolAttrs& a);
+Tensor max_pool_grad(const Tensor& grad, const Shape& sizes, const Tensor& indices, const MaxPoolAttrs& a);
 
 // The elements of x at row-major positions among its last `pooled` dimensions.
 Tensor take_pooled(const Tensor& x, const Tensor& indices, int64_t pooled) {
@@ -108,8 +110,7 @@ struct MaxPool : Loop {
   static Elem element(ElementBuilder& b) { return max_pool_element(b); }
   static TensorList grad(const GradCall& c) {
     auto& a = c.as<MaxPoolAttrs>();
-    return c.each(
-        [&] { return put_pooled(c.grad(), c[0].sizes(), max_pool_indices(c[0], a), int64_t(a.kernel.size())); });
+    return c.each([&] { return max_pool_grad(c.grad(), c[0].sizes(), max_pool_indices(c[0], a), a); });
   }
   static constexpr std::span<const std::string_view> samples = kMaxPoolSamples;
 };
@@ -139,6 +140,59 @@ struct MaxPoolIndices : Loop {
   }
   static constexpr NotDifferentiable grad{"positions are integers"};
   static constexpr std::span<const std::string_view> samples = kMaxPoolSamples;
+};
+
+// What put_pooled gives where the windows are known: each element adds up the windows that hold it and chose it, so that
+// nothing is scattered. Operands: the gradient of the maxima, and their indices.
+struct MaxPoolGrad : Loop {
+  static constexpr auto name = "max_pool_grad";
+  static constexpr int inputs = 2;
+  using Attributes = MaxPoolGradAttrs;
+  static std::vector<Type> infer(const OpCall& call) {
+    auto& a = call.as<MaxPoolGradAttrs>();
+    const Shape& grad = call.shape(0);
+    size_t n = a.reach.size();
+    check(n >= 1 && grad.size() >= n && a.stride.size() == n && a.padding.size() == n && a.size.size() == n,
+          "max_pool_grad: gradient {}, reach {}, stride {}, padding {} and size {} do not fit each other", grad, a.reach,
+          a.stride, a.padding, a.size);
+    check(grad.same_as(call.shape(1)) && call.inputs[1].dtype == kInt64,
+          "max_pool_grad: expected an i64 index for each gradient {}, got {} {}", grad, call.inputs[1].dtype,
+          call.shape(1));
+    check(is_floating(call.inputs[0].dtype), "max_pool_grad: expected a floating gradient, got {}", call.inputs[0].dtype);
+    return {Type{call.inputs[0].dtype, with_tail(grad, int64_t(n), a.size), call.inputs[0].device}};
+  }
+  static constexpr Combine combine = Combine::kSum;
+  static Shape reduction(const OpCall& call) {
+    return Shape(std::span<const int64_t>(call.as<MaxPoolGradAttrs>().windows()));
+  }
+  static Elem element(ElementBuilder& b) {
+    auto& a = b.call.as<MaxPoolGradAttrs>();
+    const Shape& grad = b.call.shape(0);
+    size_t n = a.reach.size(), lead = grad.size() - n;
+    Index at = leading(b, n);
+    Conditions inside;
+    Dim here = 0;
+    for (size_t d = 0; d < n; ++d) {
+      Dim window = (b.i[lead + d] + a.padding[d]) / a.stride[d] - b.k[d];
+      inside.push_back({window, grad[lead + d]});
+      at.push_back(window);
+      here = here * a.size[d] + b.i[lead + d];
+    }
+    const KnownOps& ops = known_ops();
+    const DType dtype = b.call.inputs[0].dtype;
+    Elem chosen = b.apply(ops.eq, kInt64, {b.load_if(inside, 1, at, -1), b.number(here)});
+    return b.apply(ops.where, dtype, {chosen, b.load_if(inside, 0, at, 0), b.constant(0)});
+  }
+  static TensorList grad(const GradCall& c) {
+    return c.each([&] { return take_pooled(c.grad(), c[1].tensor(), int64_t(c.as<MaxPoolGradAttrs>().reach.size())); });
+  }
+  static constexpr Tolerance tolerance{.ulp = 8, .absolute = 1e-6};
+  // Any index may come in a sample, so every window holds every element.
+  SINTER_SAMPLES("x[2, 3], i64[2, 3]<4 | reach=[6], stride=[1], padding=[2], size=[4]",
+                 "x[2, 2, 2], i64[2, 2, 2]<6 | reach=[4, 5], stride=[1, 2], padding=[1, 2], size=[2, 3]",
+                 "x[3, 5], i64[3, 5]<20 | reach=[28], stride=[2], padding=[8], size=[20]",
+                 "x[2, 1, 1, 1], i64[2, 1, 1, 1]<8 | reach=[2, 2, 2], stride=[2, 2, 2], padding=[0, 0, 0], size=[2, 2, 2]",
+                 "x[0, 3], i64[0, 3]<4 | reach=[6], stride=[1], padding=[2], size=[4]")
 };
 
 // The sum of each window (zeros outside), or, transposed, of all windows that hold an element: its own gradient.
@@ -285,14 +339,20 @@ struct AdaptiveMaxIndices : Loop {
 };
 
 OpFamily pool_ops() {
-  static const Op* const ops[] = {&op_of<MaxPool>, &op_of<MaxPoolIndices>, &op_of<WindowSum>, &op_of<AdaptiveSum>,
-                                  &op_of<AdaptiveMaxIndices>};
+  static const Op* const ops[] = {&op_of<MaxPool>, &op_of<MaxPoolIndices>, &op_of<MaxPoolGrad>,
+                                  &op_of<WindowSum>, &op_of<AdaptiveSum>, &op_of<AdaptiveMaxIndices>};
   return ops;
 }
 
 namespace {
 
 Tensor max_pool_indices(const TensorArg& x, const MaxPoolAttrs& a) { return call<MaxPoolIndices>({x}, a); }
+
+Tensor max_pool_grad(const Tensor& grad, const Shape& sizes, const Tensor& indices, const MaxPoolAttrs& a) {
+  MaxPoolGradAttrs back{{}, a.stride, a.padding, Shape(sizes.end() - ptrdiff_t(a.kernel.size()), sizes.end())};
+  for (size_t d = 0; d < a.kernel.size(); ++d) back.reach.push_back(a.dilation[d] * (a.kernel[d] - 1) + 1);
+  return call<MaxPoolGrad>({grad, indices}, back);
+}
 
 void check_rank(const char* op, const Tensor& x, int64_t pooled) {
   check(x.dim() == pooled + 1 || x.dim() == pooled + 2, "{}: expected an input of {} or {} dimensions, got {}", op,

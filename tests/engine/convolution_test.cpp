@@ -277,5 +277,16 @@ TEST(EagerConvolution, PoolsAndTheirGradients) {
   compare(f, {numbers({2, 3, 20, 37}).to(kBFloat16)}, 2e-2);
 }
 
+TEST(EagerConvolution, GradientsOfMaxima) {
+  auto f = [](const TensorList& x) {
+    Tensor leaf = x[0].detach().requires_grad_();
+    Tensor y = max_pool2d(leaf, {3, 2}, {2, 3}, {1, 0}, {2, 1}, true);
+    return autograd::grad({(y * x[1].slice(2, 0, y.size(2)).slice(3, 0, y.size(3))).sum()}, {leaf});
+  };
+  compare(f, {numbers({2, 3, 20, 37}), numbers({2, 3, 20, 37})});
+  compare(f, {numbers({2, 20, 37, 3}).permute({0, 3, 1, 2}), numbers({2, 3, 20, 37})});
+  compare(f, {numbers({2, 3, 20, 37}).to(kBFloat16), numbers({2, 3, 20, 37}).to(kBFloat16)}, 2e-2);
+}
+
 }  // namespace
 }  // namespace sinter

@@ -300,6 +300,11 @@ void compare_pools(const Case& c, CpuIsa isa, double special) {
       ASSERT_EQ(max[int64_t(i)], largest[i]) << i << " " << c;
   window_sum_transposed(s, g.data(), c.type, spread.data(), isa);
   expect_near(spread, back, 1, c, "window sum transposed");
+  std::vector<double> chosen(back.size());
+  for (size_t i = 0; i < where.size(); ++i) chosen[size_t(int64_t(i) / out * in + where[i])] += g[int64_t(i)];
+  Array gathered(c.type, s.images * in);
+  max_pool_grad(s, g.data(), where.data(), c.type, gathered.data());
+  expect_near(gathered, chosen, 1, c, "gradient of the maxima");
   if (!std::isfinite(special)) return;
   window_sum(s, x.data(), c.type, sum.data(), isa);
   expect_near(sum, sums, 1, c, "window sum");

@@ -142,6 +142,21 @@ bool max_pool_indices(const Op& op, std::span<const TensorArg> inputs, const Att
   return true;
 }
 
+bool max_pool_grad(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor* given,
+                            TensorList& outputs) {
+  auto& a = attrs.as<MaxPoolGradAttrs>();
+  auto type = pool_type(inputs[0], a.reach);
+  if (!type) return false;
+  Tensor grad = inputs[0].tensor().contiguous(), indices = inputs[1].tensor().contiguous(),
+         out = result_of(op, inputs, attrs, given);
+  if (out.impl().numel)
+    runtime::max_pool_grad(pool_shape(out.impl().sizes, grad.impl().sizes, a.reach, a.stride, a.padding),
+                           data_of(grad.impl()), reinterpret_cast<const int64_t*>(data_of(indices.impl())), *type,
+                           data_of(out.impl()));
+  outputs = {std::move(out)};
+  return true;
+}
+
 bool window_sum(const Op& op, std::span<const TensorArg> inputs, const Attrs& attrs, const Tensor* given,
                          TensorList& outputs) {
   auto& a = attrs.as<WindowSumAttrs>();
@@ -164,6 +179,7 @@ const OpKernel kernels[] = {
     {.op = "convolution_weight_grad", .run = weight_grad, .name = "convolution"},
     {.op = "max_pool", .run = max_pool, .name = "pool"},
     {.op = "max_pool_indices", .run = max_pool_indices, .name = "pool"},
+    {.op = "max_pool_grad", .run = max_pool_grad, .name = "pool"},
     {.op = "window_sum", .run = window_sum, .name = "pool"},
 };
 

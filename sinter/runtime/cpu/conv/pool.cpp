@@ -120,6 +120,29 @@ void max_pool_indices(const ConvShape& s, const void* x, GemmType type, int64_t*
   });
 }
 
+void max_pool_grad(const ConvShape& s, const void* grad, const int64_t* indices, GemmType type, void* out) {
+  with_type(type, [&](auto zero) {
+    using T = decltype(zero);
+    const Cores<T> cores = cores_of<T>(best_cpu_isa());
+    const int64_t in = count(s.in), positions = count(s.out);
+    const ConvOperand operand{grad, {positions, positions, s.out[1] * s.out[2], s.out[2], 1}, type};
+    const bool direct = storage_of(type) == gemm_detail::kNative;
+    const int64_t grain = std::max<int64_t>(1, 32768 / (in + positions + 1));
+    parallel_for(0, s.images, grain, [&](int64_t begin, int64_t end) {
+      T* from = reserve<T>(thread_scratch().image, positions);
+      for (int64_t i = begin; i < end; ++i) {
+        T* to = direct ? static_cast<T*>(out) + i * in : reserve<T>(thread_scratch().plane, in);
+        copy_plane(cores, operand, i, 0, s.out, from);
+        std::fill(to, to + in, T(0));
+        const int64_t* chosen = indices + i * positions;
+        for (int64_t p = 0; p < positions; ++p)
+          if (uint64_t(chosen[p]) < uint64_t(in)) to[chosen[p]] += from[p];
+        finish_plane(cores, to, i, in, out, type, {});
+      }
+    });
+  });
+}
+
 void window_sum(const ConvShape& shape, const void* x, GemmType type, void* out, CpuIsa isa) {
   check_isa(isa);
   with_type(type, [&](auto zero) {

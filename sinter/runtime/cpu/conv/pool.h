@@ -10,6 +10,9 @@ void max_pool(const ConvShape& shape, const void* x, GemmType type, void* out, C
 // Where it is, row-major in the plane; of several the first. In a window of nothing but -inf the first real element.
 void max_pool_indices(const ConvShape& shape, const void* x, GemmType type, int64_t* out, CpuIsa isa = best_cpu_isa());
 
+// The gradient of the maxima: out[images, in] of zeros, and grad[images, out] added at the indices that chose it.
+void max_pool_grad(const ConvShape& shape, const void* grad, const int64_t* indices, GemmType type, void* out);
+
 // The sum of each window, padding counting zero: out[images, out] from x[images, in].
 void window_sum(const ConvShape& shape, const void* x, GemmType type, void* out, CpuIsa isa = best_cpu_isa());
 // The reverse: out[images, in], each element the sum of the x[images, out] whose windows hold it.
