@@ -70,7 +70,6 @@ const KnownOps& known_ops() {
       .sum = op_named("sum"),
       .mm = op_named("mm"),
       .bmm = op_named("bmm"),
-      .max_pool = op_named("max_pool"),
       .cond = op_named("cond"),
       .while_loop = op_named("while_loop"),
   };

@@ -15,7 +15,7 @@ struct KnownOps {
   const Op &clone, &cast, &cat, &repeat, &full, &arange, &constant_pad_nd;
   // Views.
   const Op &alias, &view, &permute, &expand, &squeeze, &unsqueeze, &slice, &select, &as_strided, &view_as_real, &view_as_complex;
-  const Op &write, &gather, &sum, &mm, &bmm, &max_pool, &cond, &while_loop;
+  const Op &write, &gather, &sum, &mm, &bmm, &cond, &while_loop;
 
   // Whether exchanging the two operands gives the same bits. (maximum is none of these: -0.0 and 0.0 are equal to it.)
   bool is_commutative(const Op& op) const;

@@ -161,5 +161,26 @@ TEST(GpuMaxPool, ChannelsLast) {
     }
 }
 
+// Where the maxima come from: ties, windows of -inf and overlapping ones included.
+TEST(GpuMaxPool, GradientsOfChannelsLast) {
+  if (!runtime::cuda_is_available()) GTEST_SKIP() << runtime::cuda_problem();
+  for (int64_t channels : {5, 64})
+    for (DType dtype : {kFloat32, kBFloat16}) {
+      Tensor host = randint(-3, 3, {2, channels, 13, 17}).to(dtype), weights = randint(-9, 9, {2, channels, 13, 17}).to(dtype);
+      host.slice(3, 4, 9).fill_(-std::numeric_limits<double>::infinity());
+      auto f = [](const Tensor& x, const Tensor& weights) {
+        Tensor leaf = x.detach().requires_grad_();
+        Tensor y = max_pool2d(leaf * 1, {3, 2}, {2, 1}, {1, 0}, {1, 2});
+        Tensor part = weights.slice(2, 0, y.size(2)).slice(3, 0, y.size(3));
+        return autograd::grad({y}, {leaf}, {part.contiguous(MemoryFormat::kChannelsLast)})[0];
+      };
+      Tensor want = f(host, weights).to(kFloat32);
+      auto last = [](const Tensor& t) { return t.to(cuda()).contiguous(MemoryFormat::kChannelsLast); };
+      auto fast = compile(f, {.mode = Mode::kReduceOverhead});
+      for (int call = 0; call < 3; ++call)
+        EXPECT_EQ(distance(fast(last(host), last(weights)).to(cpu()).to(kFloat32), want), 0) << channels << " " << call;
+    }
+}
+
 }  // namespace
 }  // namespace sinter

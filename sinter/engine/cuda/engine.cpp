@@ -82,10 +82,9 @@ class CudaEngine final : public DeviceEngine {
   }
 
   IntList result_strides(const Node& node, const IntList& sizes, const TensorImpl* x) const override {
-    const Op* max_pool = &known_ops().max_pool;
     if (is_convolution(*node.op) && has_cuda_convolution(*node.op, node.types[0].dtype, node.attrs))
       return format_strides("plan", sizes, cuda_convolution_format(node.types[0].dtype, sizes.size()));
-    if (node.op == max_pool && x && eager::takes_channels_last_pool(*x, node.attrs))
+    if (eager::gives_channels_last_pool(node, x))
       return format_strides("plan", sizes, MemoryFormat::kChannelsLast);
     return is_attention(*node.op) ? eager::attention_strides(sizes) : contiguous_strides(sizes);
   }
