@@ -18,10 +18,13 @@ std::string compile_cuda(const std::string& text, const std::string& label, cons
 const std::string& nvrtc_problem();
 // "13.0"; empty where there is none.
 const std::string& nvrtc_version();
+// The library that was found.
+const std::string& nvrtc_file();
 
 struct CudaCompileStats {
   int64_t compiles = 0, disk_hits = 0, memory_hits = 0;
-  double seconds = 0;  // in NVRTC, summed over threads
+  int64_t by_workers = 0;  // of the compiles
+  double seconds = 0;      // in NVRTC, summed over threads
   // memory_hits counts kernels, the others programs.
 };
 CudaCompileStats cuda_compile_stats();
