@@ -60,6 +60,8 @@ def families():
     yield "roberta", hf.RobertaConfig(**dict(SMALL, max_position_embeddings=66, pad_token_id=1, bos_token_id=0))
     yield "resnet", hf.ResNetConfig(embedding_size=8, hidden_sizes=[16, 32], depths=[1, 2], num_labels=5)
     yield "qwen2-window", hf.Qwen2Config(**LLAMA, use_sliding_window=True, sliding_window=7, max_window_layers=1)
+    yield "smollm3", hf.SmolLM3Config(**dict(LLAMA, num_hidden_layers=4))
+    yield "smollm3-window", hf.SmolLM3Config(**LLAMA, no_rope_layers=[0, 1], use_sliding_window=True, sliding_window=7)
 
 
 # Families written in the older form of config.json: rope_theta and rope_scaling at the top.

@@ -8,9 +8,9 @@ namespace sinter::models {
 
 std::span<const Family> families() {
   static const std::vector<Family> all = {
-      llama_family(),   mistral_family(),    qwen2_family(), qwen3_family(),    phi3_family(), gemma_family(),
-      gemma2_family(),  gemma3_family(),     gpt2_family(),  gpt_neox_family(), opt_family(),  bert_family(),
-      roberta_family(), distilbert_family(), vit_family(),   resnet_family(),
+      llama_family(), mistral_family(), qwen2_family(), qwen3_family(), smollm3_family(), phi3_family(),
+      gemma_family(), gemma2_family(), gemma3_family(), gpt2_family(), gpt_neox_family(), opt_family(),
+      bert_family(), roberta_family(), distilbert_family(), vit_family(), resnet_family(),
   };
   return all;
 }

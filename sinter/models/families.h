@@ -43,6 +43,7 @@ Family llama_family();
 Family mistral_family();
 Family qwen2_family();
 Family qwen3_family();
+Family smollm3_family();
 Family phi3_family();
 Family gemma_family();
 Family gemma2_family();

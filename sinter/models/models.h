@@ -19,7 +19,7 @@ namespace models {
 // Rotary position embeddings, with the ways in which checkpoints stretch them to longer texts.
 struct RopeConfig {
   std::string type = "default";  // or linear, dynamic, yarn, llama3, longrope
-  int64_t dim = 0;               // how many elements of a head are rotated: the first ones
+  int64_t dim = 0;               // how many elements of a head are rotated: the first ones, or none
   double theta = 10000;
   double factor = 1;
   int64_t max_positions = 0, original_max_positions = 0;

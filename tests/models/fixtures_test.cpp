@@ -123,7 +123,7 @@ INSTANTIATE_TEST_SUITE_P(Models, Decoders,
                          ::testing::Values("llama-gqa", "llama3-tied-ropescale", "qwen2", "gpt2", "llama-biased",
                                            "llama-linear", "llama-dynamic", "llama-yarn", "mistral", "qwen2-window",
                                            "qwen3", "phi3", "phi3-longrope", "gemma", "gemma2", "gemma3", "gpt_neox",
-                                           "gpt_neox-serial", "opt", "opt-projected"),
+                                           "gpt_neox-serial", "opt", "opt-projected", "smollm3", "smollm3-window"),
                          [](auto& info) {
                            std::string name = info.param;
                            std::replace(name.begin(), name.end(), '-', '_');

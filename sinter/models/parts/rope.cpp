@@ -92,6 +92,7 @@ double yarn_frequency(const RopeConfig& c, int64_t i, double frequency) {
 }  // namespace
 
 Rope::Rope(RopeConfig config) : config_(std::move(config)) {
+  if (config_.dim == 0) return;
   std::vector<float> first, second;
   for (int64_t i = 0; i < config_.dim / 2; ++i) {
     double exponent = 2.0 * double(i) / double(config_.dim), frequency = std::pow(config_.theta, -exponent);
@@ -111,6 +112,7 @@ Rope::Rope(RopeConfig config) : config_(std::move(config)) {
 }
 
 RopeTable Rope::operator()(const Tensor& positions) const {
+  if (config_.dim == 0) return {};
   Tensor frequencies = frequencies_.to(positions.device());
   if (config_.type == "dynamic") {
     double limit = double(config_.max_positions), dim = double(config_.dim);
@@ -129,12 +131,14 @@ RopeTable Rope::operator()(const Tensor& positions) const {
 }
 
 std::vector<Tensor> Rope::tensors() const {
+  if (config_.dim == 0) return {};
   std::vector<Tensor> out{frequencies_};
   if (long_frequencies_.defined()) out.push_back(long_frequencies_);
   return out;
 }
 
 Tensor rotate(const Tensor& x, const RopeTable& table) {
+  if (!table.cos.defined()) return x;
   Tensor cos = table.cos.to(x.dtype()), sin = table.sin.to(x.dtype());
   Dim half = cos.size(-1);
   Tensor a = x.slice(-1, 0, half), b = x.slice(-1, half, half * 2);

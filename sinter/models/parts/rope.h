@@ -10,7 +10,7 @@
 
 namespace sinter::models {
 
-// cos and sin of a forward pass: [tokens, dim / 2] or [batch, 1, tokens, dim / 2], f32.
+// cos and sin of a forward pass: [tokens, dim / 2] or [batch, 1, tokens, dim / 2], f32. Undefined where nothing rotates.
 struct RopeTable {
   Tensor cos, sin;
 };
