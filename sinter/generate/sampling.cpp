@@ -42,12 +42,15 @@ std::string SamplingShape::text() const {
 }
 
 Tensor sampling_numbers(const SamplingOptions& options, int64_t rows) {
-  std::vector<float> row(kColumns);
-  row[kTemperature] = float(options.temperature);
-  row[kTopP] = float(options.top_p);
-  row[kMinP] = float(options.min_p);
-  row[kPenalty] = float(options.repetition_penalty);
-  return tensor(row).expand({rows, kColumns}).contiguous();
+  std::vector<float> values(size_t(rows * kColumns));
+  for (int64_t r = 0; r < rows; ++r) {
+    float* row = values.data() + r * kColumns;
+    row[kTemperature] = float(options.temperature);
+    row[kTopP] = float(options.top_p);
+    row[kMinP] = float(options.min_p);
+    row[kPenalty] = float(options.repetition_penalty);
+  }
+  return tensor(values).view({rows, kColumns});
 }
 
 double sampling_draw(uint64_t seed, int64_t row, int64_t step) {

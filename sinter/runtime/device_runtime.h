@@ -1,12 +1,21 @@
 #pragma once
 // What the runtime of a kind of device other than the host does: memory, copies, what its kernels report. A kind is a folder
 // (cuda/, hip/) whose libraries are opened when they are first wanted.
+#include <memory>
 #include <string>
 
 #include "sinter/runtime/cpu/ceilings.h"
 #include "sinter/tensor/buffer.h"
 
 namespace sinter::runtime {
+
+// A point in a device's queue, behind what was queued before it was made.
+class QueuePoint {
+ public:
+  virtual ~QueuePoint() = default;
+  // Until the device has come so far; throws what its kernels have reported.
+  virtual void wait() const = 0;
+};
 
 class DeviceRuntime {
  public:
@@ -32,6 +41,8 @@ class DeviceRuntime {
   // As copy_bytes, where one side at least is of this kind.
   virtual void copy(void* to, Device to_device, const void* from, Device from_device, size_t bytes,
                     bool non_blocking) const = 0;
+  // Null where this kind of device does its work before it returns.
+  virtual std::unique_ptr<QueuePoint> queue_point(int /*index*/) const { return nullptr; }
 };
 
 // Of a device other than the host.

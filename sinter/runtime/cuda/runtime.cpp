@@ -5,10 +5,26 @@
 #include "sinter/runtime/cuda/errors.h"
 #include "sinter/runtime/cuda/memory.h"
 #include "sinter/runtime/cuda/module.h"
+#include "sinter/runtime/cuda/stream.h"
 
 namespace sinter::runtime {
 
 namespace {
+
+class CudaQueuePoint final : public QueuePoint {
+ public:
+  explicit CudaQueuePoint(int device) : device_(device), event_(device, /*timed=*/false) {
+    event_.record(cuda_stream(device));
+  }
+  void wait() const override {
+    event_.wait();
+    check_cuda_errors(device_);
+  }
+
+ private:
+  int device_;
+  CudaEvent event_;
+};
 
 class CudaRuntime final : public DeviceRuntime {
  public:
@@ -25,6 +41,7 @@ class CudaRuntime final : public DeviceRuntime {
             bool non_blocking) const override {
     cuda_copy(to, to_device, from, from_device, bytes, non_blocking);
   }
+  std::unique_ptr<QueuePoint> queue_point(int index) const override { return std::make_unique<CudaQueuePoint>(index); }
 };
 
 }  // namespace
