@@ -37,8 +37,25 @@ void warn_if_noisy(BenchRow& row, const char* what, const Statistics& s) {
                                   row.batch, row.prompt, what, fixed(s.std / s.mean * 100, 0)));
 }
 
+// The model's memory at its peak, without what runs inside `aside`: comparing results takes memory of its own.
+class PeakWatch {
+ public:
+  explicit PeakWatch(Device device) : device_(device) { reset_memory_peak(device_); }
+  template <class F>
+  void aside(F&& f) {
+    peak_ = peak();
+    f();
+    reset_memory_peak(device_);
+  }
+  int64_t peak() const { return std::max(peak_, memory_peak(device_)); }
+
+ private:
+  Device device_;
+  int64_t peak_ = 0;
+};
+
 // Fills in what follows from the samples, in seconds.
-void summarise(BenchRow& row, std::vector<double> prefills, std::vector<double> steps, Device device) {
+void summarise(BenchRow& row, std::vector<double> prefills, std::vector<double> steps, const PeakWatch& memory) {
   auto in_ms = [](std::vector<double>& values) {
     for (double& v : values) v *= 1e3;
     return Statistics::of(values);
@@ -54,12 +71,20 @@ void summarise(BenchRow& row, std::vector<double> prefills, std::vector<double> 
     later += row.decode_ms->p50;
   }
   row.compile_s = std::max(0.0, row.first_call_s - later / 1e3);
-  row.peak_bytes = memory_peak(device);
+  row.peak_bytes = memory.peak();
   warn_if_noisy(row, row.decode_ms ? "prefill" : "the forward pass", row.prefill_ms);
   if (row.decode_ms) warn_if_noisy(row, "decode steps", *row.decode_ms);
 }
 
 }  // namespace
+
+int64_t memory_peak(Device device) {
+  return device.is_cpu() ? cpu_memory_stats().peak : runtime::runtime_of(device).memory_peak(device.index());
+}
+
+void reset_memory_peak(Device device) {
+  device.is_cpu() ? reset_cpu_memory_peak() : runtime::runtime_of(device).reset_memory_peak(device.index());
+}
 
 Statistics Statistics::of(std::vector<double> values) {
   Statistics s;
@@ -110,19 +135,11 @@ int64_t decode_bytes(models::CausalLM& model, int64_t batch, int64_t length) {
   return bytes;
 }
 
-int64_t memory_peak(Device device) {
-  return device.is_cpu() ? cpu_memory_stats().peak : runtime::runtime_of(device).memory_peak(device.index());
-}
-
-void reset_memory_peak(Device device) {
-  device.is_cpu() ? reset_cpu_memory_peak() : runtime::runtime_of(device).reset_memory_peak(device.index());
-}
-
 BenchRow measure_decoder(const std::shared_ptr<models::CausalLM>& model, const std::string& mode, int64_t batch,
                          int64_t prompt, const BenchOptions& options, const Advance& advance,
                          const TokenChecker& check_tokens) {
   BenchRow row{.mode = mode, .batch = batch, .prompt = prompt};
-  reset_memory_peak(model->parameters().at(0).device());
+  PeakWatch memory(model->parameters().at(0).device());
   BenchMode chosen(mode);
   int64_t length = options.cache_length > 0 ? options.cache_length : prompt + options.new_tokens;
   // The prompt's own length as a bucket: nothing is padded.
@@ -141,7 +158,7 @@ BenchRow measure_decoder(const std::shared_ptr<models::CausalLM>& model, const s
   row.warmup_s = seconds_since(begin);
   std::vector<std::vector<int64_t>> tokens;
   for (auto& generation : first) tokens.push_back(generation.ids);
-  check_tokens(prompts, tokens);
+  memory.aside([&] { check_tokens(prompts, tokens); });
 
   std::vector<double> prefills, steps;
   begin = Clock::now();
@@ -157,7 +174,7 @@ BenchRow measure_decoder(const std::shared_ptr<models::CausalLM>& model, const s
     advance(1);
   }
   double tokens_each = double(steps.size()) / double(prefills.size());
-  summarise(row, prefills, steps, model->parameters().at(0).device());
+  summarise(row, prefills, steps, memory);
   if (Device device = model->parameters().at(0).device(); row.decode_ms) {
     double bytes = double(decode_bytes(*model, batch, prompt + int64_t(tokens_each / 2) + 1));
     row.floor_bytes = bytes;
@@ -172,7 +189,7 @@ BenchRow measure_forward(const std::shared_ptr<models::Model>& model, const std:
                          const std::function<void(const Tensor& result)>& check_result) {
   NoGradGuard no_grad;
   BenchRow row{.mode = mode, .batch = batch, .prompt = prompt};
-  reset_memory_peak(model->parameters().at(0).device());
+  PeakWatch memory(model->parameters().at(0).device());
   auto& c = model->config();
   Tensor parameter = model->parameters().at(0);
   std::function<Tensor(const Tensor&)> forward;
@@ -203,7 +220,7 @@ BenchRow measure_forward(const std::shared_ptr<models::Model>& model, const std:
   };
   auto begin = Clock::now();
   row.first_call_s = timed();
-  check_result(result);
+  memory.aside([&] { check_result(result); });
   for (row.warmup_repeats = 1; row.warmup_repeats < kWarmupRepeats; ++row.warmup_repeats) {
     if (seconds_since(begin) > options.max_seconds) break;
     timed();
@@ -215,7 +232,7 @@ BenchRow measure_forward(const std::shared_ptr<models::Model>& model, const std:
     seconds.push_back(timed());
     advance(1);
   }
-  summarise(row, seconds, {}, model->parameters().at(0).device());
+  summarise(row, seconds, {}, memory);
   row.tokens_per_s = row.prefill_tokens_per_s;
   return row;
 }

@@ -92,12 +92,13 @@ std::string rows_text(const BenchReport& report) {
   bool decodes = std::any_of(report.rows.begin(), report.rows.end(), [](auto& r) { return r.decode_ms.has_value(); });
   if (!decodes) return out;
   Table steps(
-      {"mode", "batch", "prompt", "decode ms", "p50", "p90", "p99", "tokens/s", "of bandwidth", "speed-up", "steps"});
+      {"mode", "batch", "prompt", "decode ms", "p50", "p90", "p99", "tokens/s", "floor ms", "of bandwidth", "speed-up",
+       "steps"});
   for (auto& r : report.rows)
     if (r.decode_ms)
       steps.row(r.mode, r.batch, r.prompt, milliseconds(*r.decode_ms), fixed(r.decode_ms->p50, 3),
                 fixed(r.decode_ms->p90, 3), fixed(r.decode_ms->p99, 3), fixed(*r.tokens_per_s, 1),
-                r.bandwidth_fraction ? fixed(*r.bandwidth_fraction * 100, 0) + "%" : "-", times(r.speedup),
+                r.floor_ms ? fixed(*r.floor_ms, 3) : "-", r.bandwidth_fraction ? fixed(*r.bandwidth_fraction * 100, 0) + "%" : "-", times(r.speedup),
                 r.decode_ms->count);
   return out + "\n" + steps.text();
 }

@@ -231,5 +231,15 @@ TEST(LineChart, IsXmlWhateverIsDrawn) {
   }
 }
 
+// A mode alone is compared with an eager pass, which takes memory that is none of the mode's.
+TEST(Bench, ThePeakIsTheModels) {
+  const std::string model = std::string("--model ") + SINTER_TEST_DATA + "/../../assets/whale-5m --prompt 400 --new 4 --repeats 1 ";
+  json alone = rows_of(model + "--modes default"), second = rows_of(model + "--modes eager default");
+  ASSERT_EQ(alone.size(), 1u);
+  ASSERT_EQ(second.size(), 2u);
+  EXPECT_NEAR(alone[0]["peak_bytes"].get<double>() / second[1]["peak_bytes"].get<double>(), 1, 0.02);
+  EXPECT_GT(second[1]["floor_ms"], 0);
+}
+
 }  // namespace
 }  // namespace sinter
