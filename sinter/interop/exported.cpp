@@ -123,6 +123,8 @@ ExportedModelImpl::ExportedModelImpl(const std::string& path) {
   Archive archive(path);
   auto program = std::make_unique<Program>(archive, path);
   for (auto& input : program->program.inputs) {
+    check(input.kind != Kind::kNumber,
+          "load_exported: '{}' takes a number that may change as an input; export it with a tensor in its place", path);
     Tensor tensor;
     if (input.kind == Kind::kParameter || input.kind == Kind::kBuffer || input.kind == Kind::kConstant) {
       Archive::Stored stored = archive.tensor(input.name);
@@ -186,6 +188,12 @@ std::vector<std::string> ExportedModelImpl::input_names() const {
   std::vector<std::string> out;
   for (size_t i : program_->users()) out.push_back(program_->program.inputs[i].name);
   return out;
+}
+
+size_t ExportedModelImpl::result_count() const {
+  size_t count = 0;
+  for (auto& output : program_->program.outputs) count += output.kind == ProgramOutput::Kind::kUser;
+  return count;
 }
 
 TensorList ExportedModelImpl::example_inputs() const {

@@ -33,6 +33,8 @@ class ExportedModelImpl : public nn::Module {
   }
 
   std::vector<std::string> input_names() const;
+  // How many tensors forward() gives.
+  size_t result_count() const;
   // Zeros of the sizes that the inputs had when the program was exported.
   TensorList example_inputs() const;
   std::string name() const override { return "ExportedModel"; }

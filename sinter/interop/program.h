@@ -58,17 +58,21 @@ struct ProgramGraph {
 };
 
 struct ProgramInput {
-  enum class Kind : uint8_t { kParameter, kBuffer, kConstant, kUser, kPlain };
+  enum class Kind : uint8_t { kParameter, kBuffer, kConstant, kUser, kNumber, kPlain };
   Kind kind = Kind::kUser;
   std::string name = {};  // of the parameter, buffer, constant or input
   bool persistent = true;
   Value plain = {};  // of an input that is no tensor: what the program was exported with
+  bool is_real = false;  // of a number that may change
+  std::optional<Expression> number = {};  // the same: what is known of it, if anything
 };
 
 struct ProgramOutput {
   enum class Kind : uint8_t { kUser, kState, kInput };
+  enum class Holds : uint8_t { kTensor, kInteger, kReal, kNothing };
   Kind kind = Kind::kUser;
-  std::string target;  // the parameter or buffer, or the user's input, that takes the value
+  std::string target = {};  // the parameter or buffer, or the user's input, that takes the value
+  Holds holds = Holds::kTensor;
 };
 
 struct SymbolRange {

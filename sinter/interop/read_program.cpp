@@ -241,9 +241,9 @@ ProgramInput read_input_spec(const JsonFile& file, const json& spec) {
   if (kind == "user_input") {
     auto [which, argument] = file.choice(file.object(value, "arg"));
     if (which == "as_tensor") return {.kind = Kind::kUser, .name = file.text(*argument, "name")};
-    check(!which.starts_with("as_sym"),
-          "load_exported: {} takes a number that may change as an input; export it with a tensor in its place",
-          file.name());
+    if (which.starts_with("as_sym"))
+      return {
+          .kind = Kind::kNumber, .name = file.text(*argument, "as_name"), .is_real = which == "as_sym_float"};
     return {.kind = Kind::kPlain, .plain = plain_value(file, file.object(value, "arg"))};
   }
   throw_error(format("load_exported: {} has an input of the kind '{}', which is not supported", file.name(), kind));
@@ -258,6 +258,24 @@ ProgramOutput read_output_spec(const JsonFile& file, const json& spec) {
   if (kind == "parameter_mutation") return {Kind::kState, file.text(value, "parameter_name")};
   if (kind == "user_input_mutation") return {Kind::kInput, file.text(value, "user_input_name")};
   throw_error(format("load_exported: {} has an output of the kind '{}', which is not supported", file.name(), kind));
+}
+
+// What is known of the numbers among the inputs: {"s77": {"as_expr": …}}.
+void read_numbers(const JsonFile& file, const json& graph, std::vector<ProgramInput>& inputs) {
+  auto sizes = graph.find("sym_int_values");
+  for (auto& input : inputs) {
+    if (input.kind != ProgramInput::Kind::kNumber || sizes == graph.end()) continue;
+    if (auto known = sizes->find(input.name); known != sizes->end()) input.number = read_size(file, *known);
+  }
+}
+
+ProgramOutput::Holds held_by(const JsonFile& file, const json& output) {
+  using Holds = ProgramOutput::Holds;
+  const std::string kind = file.choice(output).first;
+  if (kind == "as_none") return Holds::kNothing;
+  if (kind == "as_sym_float" || kind == "as_float") return Holds::kReal;
+  if (kind == "as_sym_int" || kind == "as_int" || kind == "as_sym_bool" || kind == "as_bool") return Holds::kInteger;
+  return Holds::kTensor;
 }
 
 void read_ranges(const JsonFile& file, const json& ranges, ExportedProgram& out) {
@@ -295,8 +313,15 @@ ExportedProgram read_program(std::string_view text, const std::string& name) {
   for (auto& spec : file.array(signature, "output_specs")) out.outputs.push_back(read_output_spec(file, spec));
   file.require(out.inputs.size() == out.graph.input_count, "its signature has not as many inputs as its graph");
   file.require(out.outputs.size() == out.graph.outputs.size(), "its signature has not as many outputs as its graph");
-  for (size_t i = 0; i < out.inputs.size(); ++i)
-    file.require(out.inputs[i].kind == ProgramInput::Kind::kPlain || out.graph.tensors[i], "an input is no tensor");
+  for (size_t i = 0; i < out.inputs.size(); ++i) {
+    const auto kind = out.inputs[i].kind;
+    const bool is_number = kind == ProgramInput::Kind::kPlain || kind == ProgramInput::Kind::kNumber;
+    file.require(is_number || out.graph.tensors[i], "an input is no tensor");
+  }
+  const json& graph = file.object(module, "graph");
+  read_numbers(file, graph, out.inputs);
+  const json& outputs = file.array(graph, "outputs");
+  for (size_t i = 0; i < out.outputs.size(); ++i) out.outputs[i].holds = held_by(file, outputs[i]);
   read_ranges(file, file.object(root, "range_constraints"), out);
   if (auto version = root.find("torch_version"); version != root.end() && version->is_string())
     out.torch_version = version->get<std::string>();

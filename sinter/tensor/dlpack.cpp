@@ -1,6 +1,7 @@
 #include "sinter/tensor/dlpack.h"
 
 #include "sinter/base/error.h"
+#include "sinter/tensor/dlpack_exchange.h"
 #include "sinter/tensor/tracer.h"
 #include "sinter/tensor/memory_format.h"
 
@@ -10,7 +11,8 @@ namespace {
 
 using namespace dlpack;
 
-static_assert(sizeof(DLTensor) == 48 && sizeof(DLManagedTensor) == 64, "the layout of the DLPack ABI");
+static_assert(sizeof(DLTensor) == 48 && sizeof(DLManagedTensor) == 64 && sizeof(DLManagedTensorVersioned) == 80,
+              "the layout of the DLPack ABI");
 
 DLDataType to_type(DType d) {
   auto bits = uint8_t(8 * item_size(d));
@@ -41,11 +43,29 @@ Device from_device(DLDevice device) {
 }
 
 // What an exported tensor keeps alive.
+template <class Managed>
 struct Export {
   Tensor tensor;
   IntList sizes, strides;
-  DLManagedTensor managed;
+  Managed managed;
 };
+
+template <class Managed>
+Managed* exported(const Tensor& tensor) {
+  const TensorImpl& impl = tensor.impl();
+  check(!impl.traced, "to_dlpack: the tensor is a value of a graph being captured and has no memory");
+  auto* out = new Export<Managed>{tensor, impl.sizes, impl.strides, {}};
+  out->managed.dl_tensor = {impl.buffer->data(),
+                            {code_of(impl.device.type()), impl.device.index()},
+                            int32_t(impl.sizes.size()),
+                            to_type(impl.dtype),
+                            out->sizes.data(),
+                            out->strides.data(),
+                            uint64_t(impl.offset * item_size(impl.dtype))};
+  out->managed.manager_ctx = out;
+  out->managed.deleter = [](Managed* self) { delete static_cast<Export<Managed>*>(self->manager_ctx); };
+  return &out->managed;
+}
 
 // Elements between the first and the last, both included.
 int64_t span_of(const IntList& sizes, const IntList& strides) {
@@ -62,34 +82,8 @@ int64_t span_of(const IntList& sizes, const IntList& strides) {
   return span;
 }
 
-}  // namespace
-
-DLManagedTensor* to_dlpack(const Tensor& given) {
-  auto* tracer = Tracer::current();
-  Tensor tensor = given;
-  if (tracer && tracer->answers())
-    tensor = Tensor(IntrusivePtr<TensorImpl>::share(const_cast<TensorImpl*>(&tracer->memory_of(given, "to_dlpack"))));
-  const TensorImpl& impl = tensor.impl();
-  check(!impl.traced, "to_dlpack: the tensor is a value of a graph being captured and has no memory");
-  auto* out = new Export{tensor, impl.sizes, impl.strides, {}};
-  out->managed.dl_tensor = {impl.buffer->data(),
-                            {code_of(impl.device.type()), impl.device.index()},
-                            int32_t(impl.sizes.size()),
-                            to_type(impl.dtype),
-                            out->sizes.data(),
-                            out->strides.data(),
-                            uint64_t(impl.offset * item_size(impl.dtype))};
-  out->managed.manager_ctx = out;
-  out->managed.deleter = [](DLManagedTensor* self) { delete static_cast<Export*>(self->manager_ctx); };
-  return &out->managed;
-}
-
-Tensor from_dlpack(DLManagedTensor* managed) {
-  check(managed != nullptr, "from_dlpack: the pointer is null");
-  std::shared_ptr<DLManagedTensor> owner(managed, [](DLManagedTensor* m) {
-    if (m->deleter) m->deleter(m);
-  });
-  const DLTensor& t = managed->dl_tensor;
+// A tensor on the memory of `t`; `release` is called when it is not used any more.
+Tensor view_of(const DLTensor& t, std::function<void()> release) {
   check(t.ndim >= 0 && t.ndim <= 64, "from_dlpack: {} dimensions are not supported", t.ndim);
   check(t.ndim == 0 || t.shape, "from_dlpack: the sizes are missing");
   DType dtype = from_type(t.dtype);
@@ -112,8 +106,35 @@ Tensor from_dlpack(DLManagedTensor* managed) {
   impl->contiguous = has_format(sizes, strides, MemoryFormat::kContiguous);
   impl->sizes = std::move(sizes);
   impl->strides = std::move(strides);
-  impl->buffer = make_intrusive<Buffer>(data, size_t(elements * item), device, [owner = std::move(owner)] {});
+  impl->buffer = make_intrusive<Buffer>(data, size_t(elements * item), device, std::move(release));
   return Tensor(std::move(impl));
 }
+
+}  // namespace
+
+DLManagedTensor* to_dlpack(const Tensor& given) {
+  auto* tracer = Tracer::current();
+  Tensor tensor = given;
+  if (tracer && tracer->answers())
+    tensor = Tensor(IntrusivePtr<TensorImpl>::share(const_cast<TensorImpl*>(&tracer->memory_of(given, "to_dlpack"))));
+  return exported<DLManagedTensor>(tensor);
+}
+
+DLManagedTensorVersioned* dlpack::to_versioned(const Tensor& tensor) {
+  auto* out = exported<DLManagedTensorVersioned>(tensor);
+  out->version = kDLPackVersion;
+  out->flags = 0;
+  return out;
+}
+
+Tensor from_dlpack(DLManagedTensor* managed) {
+  check(managed != nullptr, "from_dlpack: the pointer is null");
+  std::shared_ptr<DLManagedTensor> owner(managed, [](DLManagedTensor* m) {
+    if (m->deleter) m->deleter(m);
+  });
+  return view_of(managed->dl_tensor, [owner] {});
+}
+
+Tensor dlpack::borrow(const DLTensor& lent) { return view_of(lent, {}); }
 
 }  // namespace sinter

@@ -1,0 +1,222 @@
+#include "sinter/c/program.h"
+
+#include <charconv>
+
+#include "sinter/autograd/autograd.h"
+#include "sinter/base/error.h"
+#include "sinter/base/hash.h"
+#include "sinter/capture/compiler.h"
+#include "sinter/capture/fingerprint.h"
+#include "sinter/capture/warmup.h"
+#include "sinter/interop/exported.h"
+#include "sinter/interop/graph_function.h"
+#include "sinter/tensor/dlpack_exchange.h"
+
+namespace sinter::c {
+
+namespace {
+
+using interop::GraphFunction;
+using Holds = interop::ProgramOutput::Holds;
+
+// Where nothing is read: what stands for memory that is not there.
+void* const kNowhere = reinterpret_cast<void*>(uintptr_t(4096));
+
+Tensor tensor_of(const SinterValue& value, size_t number, bool is_example) {
+  check(value.kind == SINTER_TENSOR && value.tensor, "input {} has to be a tensor", number);
+  dlpack::DLTensor lent = *static_cast<const dlpack::DLTensor*>(value.tensor);
+  if (is_example && !lent.data) lent.data = kNowhere;
+  return dlpack::borrow(lent);
+}
+
+// The input whose memory a result has; -1: it is the result's own.
+int owner_of(const Tensor& result, const TensorList& inputs, const std::vector<int>& places) {
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (inputs[i].impl().buffer == result.impl().buffer) return places[i];
+  return -1;
+}
+
+SinterValue tensor_result(const Tensor& tensor, const TensorList& inputs, const std::vector<int>& places) {
+  if (!tensor.defined()) return {.kind = SINTER_NOTHING, .input = -1, .tensor = nullptr, .integer = 0, .real = 0};
+  return {.kind = SINTER_TENSOR,
+          .input = owner_of(tensor, inputs, places),
+          .tensor = dlpack::to_versioned(tensor),
+          .integer = 0,
+          .real = 0};
+}
+
+// --- a graph whose inputs are all its caller's
+
+// What is compiled: known by its text alone, in every process.
+struct CallGraph {
+  std::shared_ptr<const GraphFunction> graph;
+  int64_t state = 0;
+  GraphFunction::Results operator()(const TensorList& tensors, const std::vector<Dim>& integers,
+                                    const std::vector<Scalar>& reals) const {
+    return graph->run(tensors, integers, reals);
+  }
+  SINTER_FIELDS(state)
+};
+
+auto compile_graph(std::shared_ptr<const GraphFunction> graph, std::string_view json, CompileOptions options) {
+  options.name = "graph";
+  options.fingerprint = [text = hash_hex(json)] {
+    return std::make_shared<const capture::Fingerprint>(capture::Fingerprint{text, {}, {}});
+  };
+  return compile(CallGraph{std::move(graph)}, options);
+}
+
+class GraphProgram final : public SinterProgram {
+ public:
+  GraphProgram(std::string_view json, CompileOptions options)
+      : graph_(std::make_shared<const GraphFunction>(json, "the graph")), run_(compile_graph(graph_, json, std::move(options))) {}
+
+  size_t input_count() const override { return graph_->inputs().size(); }
+  size_t result_count() const override { return graph_->outputs().size(); }
+  void prepare(std::span<const SinterValue> inputs) override;
+  void run(std::span<const SinterValue> inputs, std::span<SinterValue> results) override;
+
+ private:
+  struct Arguments {
+    TensorList tensors;
+    std::vector<Dim> integers;
+    std::vector<Scalar> reals;
+    std::vector<int> places;  // of the tensors among the inputs
+  };
+  Arguments arguments(std::span<const SinterValue> inputs, bool is_example) const;
+
+  std::shared_ptr<const GraphFunction> graph_;
+  decltype(compile_graph({}, {}, {})) run_;
+};
+
+GraphProgram::Arguments GraphProgram::arguments(std::span<const SinterValue> inputs, bool is_example) const {
+  auto& wanted = graph_->inputs();
+  check(inputs.size() == wanted.size(), "{} inputs are given; the program takes {}", inputs.size(), wanted.size());
+  Arguments out;
+  out.tensors.reserve(inputs.size());
+  out.places.reserve(inputs.size());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    auto& value = inputs[i];
+    if (wanted[i].kind == GraphFunction::Input::Kind::kTensor) {
+      Tensor tensor = tensor_of(value, i, is_example);
+      for (int64_t d : wanted[i].dynamic)
+        if (d < tensor.dim() && tensor.size(d) >= 2) compiler::mark_dynamic(tensor, d);
+      out.tensors.push_back(std::move(tensor));
+      out.places.push_back(int(i));
+    } else if (wanted[i].kind == GraphFunction::Input::Kind::kReal) {
+      check(value.kind == SINTER_REAL || value.kind == SINTER_INTEGER, "input {} has to be a number", i);
+      out.reals.push_back(value.kind == SINTER_REAL ? value.real : double(value.integer));
+    } else if (!wanted[i].is_implied) {
+      check(value.kind == SINTER_INTEGER, "input {} has to be an integer", i);
+      out.integers.push_back(value.integer);
+    }
+  }
+  return out;
+}
+
+void GraphProgram::prepare(std::span<const SinterValue> inputs) {
+  Arguments given = arguments(inputs, true);
+  NoGradGuard no_grad;
+  warmup(run_, std::tuple{given.tensors, given.integers, given.reals});
+}
+
+void GraphProgram::run(std::span<const SinterValue> inputs, std::span<SinterValue> results) {
+  Arguments given = arguments(inputs, false);
+  NoGradGuard no_grad;
+  GraphFunction::Results computed = run_(given.tensors, given.integers, given.reals);
+  size_t tensor = 0, integer = 0, real = 0;
+  for (size_t i = 0; i < results.size(); ++i) {
+    auto& output = graph_->outputs()[i];
+    if (output.input >= 0) {
+      results[i] = inputs[size_t(output.input)];
+      results[i].input = output.input;
+      results[i].tensor = nullptr;
+    } else if (output.holds == Holds::kTensor) {
+      results[i] = tensor_result(computed.tensors.at(tensor++), given.tensors, given.places);
+    } else if (output.holds == Holds::kInteger) {
+      results[i] = {SINTER_INTEGER, -1, nullptr, computed.integers.at(integer++).to_int(), 0};
+    } else if (output.holds == Holds::kReal) {
+      results[i] = {SINTER_REAL, -1, nullptr, 0, computed.reals.at(real++).to_double()};
+    } else {
+      results[i] = {SINTER_NOTHING, -1, nullptr, 0, 0};
+    }
+  }
+}
+
+// --- a file
+
+class FileProgram final : public SinterProgram {
+ public:
+  FileProgram(const std::string& path, const CompileOptions& options)
+      : model_(load_exported(path)), names_(model_->input_names()), run_(compile(model_, options)) {}
+
+  size_t input_count() const override { return names_.size(); }
+  size_t result_count() const override { return model_->result_count(); }
+  const char* input_name(size_t input) const override { return names_.at(input).c_str(); }
+  void prepare(std::span<const SinterValue> inputs) override {
+    NoGradGuard no_grad;
+    warmup(run_, std::tuple{tensors(inputs, true)});
+  }
+  void run(std::span<const SinterValue> inputs, std::span<SinterValue> results) override {
+    TensorList given = tensors(inputs, false);
+    std::vector<int> places;
+    for (size_t i = 0; i < given.size(); ++i) places.push_back(int(i));
+    NoGradGuard no_grad;
+    TensorList computed = run_(given);
+    for (size_t i = 0; i < results.size(); ++i) results[i] = tensor_result(computed.at(i), given, places);
+  }
+
+ private:
+  TensorList tensors(std::span<const SinterValue> inputs, bool is_example) const {
+    check(inputs.size() == names_.size(), "{} inputs are given; the program takes {}", inputs.size(), names_.size());
+    TensorList out;
+    for (size_t i = 0; i < inputs.size(); ++i) out.push_back(tensor_of(inputs[i], i, is_example));
+    return out;
+  }
+
+  ExportedModel model_;
+  std::vector<std::string> names_;
+  decltype(compile(std::declval<const ExportedModel&>(), CompileOptions())) run_;
+};
+
+// A number, a truth or a text, as the option wants it.
+std::variant<bool, int64_t, double, std::string> option_value(const std::string& text) {
+  if (text == "true" || text == "false") return text == "true";
+  const char* end = text.data() + text.size();
+  int64_t integer = 0;
+  if (auto read = std::from_chars(text.data(), end, integer); read.ec == std::errc() && read.ptr == end) return integer;
+  double real = 0;
+  if (auto read = std::from_chars(text.data(), end, real); read.ec == std::errc() && read.ptr == end) return real;
+  return text;
+}
+
+}  // namespace
+
+CompileOptions options_of(std::span<const SinterOption> given) {
+  CompileOptions out;
+  for (auto& option : given) {
+    const std::string name = option.name, value = option.value;
+    if (name == "mode") {
+      out.mode = value;
+    } else if (name == "fullgraph") {
+      out.fullgraph = value == "true";
+    } else if (name == "dynamic") {
+      check(value == "auto" || value == "true" || value == "false",
+            "the option 'dynamic' is 'auto', 'true' or 'false', not '{}'", value);
+      out.dynamic = value == "auto" ? Dynamic::kAuto : value == "true" ? Dynamic::kTrue : Dynamic::kFalse;
+    } else {
+      out.options[name] = option_value(value);
+    }
+  }
+  return checked(out);
+}
+
+std::unique_ptr<SinterProgram> load_program(const std::string& path, const CompileOptions& options) {
+  return std::make_unique<FileProgram>(path, options);
+}
+
+std::unique_ptr<SinterProgram> read_program(std::string_view json, const CompileOptions& options) {
+  return std::make_unique<GraphProgram>(json, options);
+}
+
+}  // namespace sinter::c
