@@ -1,4 +1,4 @@
-# make run | test | gpu | fuzz | pairs | neon | install PREFIX=... | deb | reference | asan | tsan | bench | clean
+# make run | test | gpu | fuzz | pairs | neon | install PREFIX=... | deb | wheel | wheel-test | reference | asan | tsan | bench | clean
 # JOBS=N limits the parallel compilations; SINTER_SKIP_SETUP=1 installs no packages.
 JOBS ?= $(shell nproc)
 TEST_JOBS ?= 2
@@ -13,7 +13,7 @@ cases = awk '/^\[  PASSED  \]/ { n += $$4 } END { print n + 0 " test cases passe
 pairs = awk '/^(pairs|chains): [1-9]/ { kind = $$1; n = $$2; sub(/.* ran on /, ""); sub(/, .*/, ""); total[kind " on " $$0] += n } \
 	END { for (which in total) print which ": " total[which] }' $(1)/Testing/Temporary/LastTest.log | sort
 
-.PHONY: run test gpu fuzz pairs neon build install deb reference asan tsan bench clean setup
+.PHONY: run test gpu fuzz pairs neon build install deb wheel wheel-test reference asan tsan bench clean setup
 
 # The bundled model in every mode, eager against compiled.
 run: build
@@ -63,6 +63,20 @@ install: build
 # build/package/sinter_VERSION_ARCHITECTURE.deb; scripts/check_deb.sh tries it.
 deb: build
 	cpack --config build/CPackConfig.cmake -G DEB -B build/package
+
+# build/wheel/sinter-VERSION-cp39-abi3-….whl, for Python 3.9 on.
+version = $(shell awk '/^project/ { print $$3 }' CMakeLists.txt)
+wheel: setup
+	$(call configure,release)
+	$(call build,build) --target sinter_python
+	scripts/make_wheel.py build/python build/wheel $(version)
+
+# The backend beside torch, by an interpreter that has torch 2.9 or newer: make wheel-test PYTHON=….
+PYTHON ?= python3
+wheel-test: wheel
+	rm -rf build/wheel/installed && mkdir -p build/wheel/installed
+	$(PYTHON) -m zipfile -e build/wheel/sinter-*.whl build/wheel/installed
+	PYTHONPATH=build/wheel/installed $(PYTHON) -m unittest discover -v -s tests/python -p 'torch_*.py'
 
 # docs/reference, from the public headers and the registry.
 reference: setup
