@@ -8,7 +8,9 @@ import torch
 DTYPES = {torch.uint8: 1, torch.int8: 2, torch.int16: 3, torch.int32: 4, torch.int64: 5, torch.float16: 6, torch.float32: 7,
           torch.float64: 8, torch.complex64: 10, torch.complex128: 11, torch.bool: 12, torch.bfloat16: 13}
 FORMATS = {torch.contiguous_format: 1, torch.channels_last: 2, torch.channels_last_3d: 3, torch.preserve_format: 4}
-NUMBERS = (torch.SymInt, torch.SymFloat, torch.SymBool)
+# Graphs that torch hands over write nowhere, so that a view may be a copy where memory lies in another order than torch's.
+RENAMED = {torch.ops.aten.view.default: torch.ops.aten.reshape.default,
+           torch.ops.aten._unsafe_view.default: torch.ops.aten.reshape.default}
 MAJOR_VERSION = 8
 
 
@@ -23,6 +25,11 @@ def name_of(target):
     if isinstance(target, torch._ops.HigherOrderOperator):
         return "higher_order." + target.name()
     return f"{getattr(target, '__module__', '')}.{getattr(target, '__name__', target)}"
+
+
+def called(node):
+    """The function that the library is to call for a node."""
+    return RENAMED.get(node.target, node.target)
 
 
 def parameters_of(target):
@@ -51,7 +58,7 @@ def tensor_meta(t):
         raise CannotWrite(f"tensors of {t.dtype}")
     if t.layout != torch.strided:
         raise CannotWrite(f"tensors of the layout {t.layout}")
-    return {"dtype": DTYPES[t.dtype], "sizes": [size(s) for s in t.shape]}
+    return {"dtype": DTYPES[t.dtype], "sizes": [size(s) for s in t.shape], "strides": [size(s) for s in t.stride()]}
 
 
 def real(x):
@@ -122,12 +129,28 @@ def argument(value, wanted=""):
 
 
 def write_inputs(node):
-    parameters = parameters_of(node.target)
+    parameters = parameters_of(called(node))
     types = dict(parameters)
     given = list(zip((name for name, _ in parameters), node.args)) + list(node.kwargs.items())
     if len(node.args) > len(parameters):
         raise CannotWrite("more arguments than parameters")
-    return [{"name": name, "arg": argument(value, types.get(name, "")), "kind": 1} for name, value in given]
+    out = [{"name": name, "arg": argument(value, types.get(name, "")), "kind": 1} for name, value in given]
+    for source in row_major_first(node):
+        out[0]["arg"] = source["outputs"][0]
+    return out
+
+
+def row_major_first(node):
+    """torch reads memory by position: a node that puts it into the order that torch sees, if there has to be one."""
+    if node.target is not torch.ops.aten.as_strided.default:
+        return []
+    source = node.args[0].meta["val"]
+    if not source.is_contiguous() or source.storage_offset() != 0:
+        raise CannotWrite("as_strided of a tensor that is not row-major")
+    name = node.name + "_source"
+    inputs = [{"name": "self", "arg": {"as_tensor": {"name": node.args[0].name}}, "kind": 1},
+              {"name": "memory_format", "arg": {"as_memory_format": FORMATS[torch.contiguous_format]}, "kind": 1}]
+    return [{"target": "torch.ops.aten.clone.default", "name": name, "inputs": inputs, "outputs": [{"as_tensor": {"name": name}}]}]
 
 
 def write_outputs(node):
@@ -167,7 +190,7 @@ def write(gm):
             if node.op == "get_attr":
                 value = getattr(gm, node.target)
                 node.meta.setdefault("val", value)
-                constants.append(value.detach())
+                constants.append(value)
             kind, held = node_argument(node)
             if kind == "as_tensor":
                 tensors[node.name] = tensor_meta(value)
@@ -181,12 +204,16 @@ def write(gm):
                 if same[key] != node.name:
                     node.replace_all_uses_with(next(u for u in node.args[0].users if u.name == same[key]))
                 continue
-            nodes.append({"target": "torch.ops." + name_of(node.target), "name": node.name, "inputs": write_inputs(node),
+            nodes += row_major_first(node)
+            nodes.append({"target": "torch.ops." + name_of(called(node)), "name": node.name, "inputs": write_inputs(node),
                           "outputs": write_outputs(node)})
         elif node.op == "output":
             results = node.args[0]
             results = list(results) if isinstance(results, (tuple, list)) else [results]
             outputs = [argument(r) for r in results]
+            for r in results:
+                if isinstance(r, torch.fx.Node) and isinstance(r.meta.get("val"), torch.Tensor):
+                    tensors[r.name] = tensor_meta(r.meta["val"])
         else:
             raise CannotWrite(f"a node of the kind {node.op}")
     # The graph's own tensors come last.

@@ -309,8 +309,6 @@ PyObject* input_names(PyObject* object, void*) {
     PyList_SetItem(out, Py_ssize_t(i), text_of(sinter_input_name(self->program, i)));
   return out;
 }
-// What PyTorch asks: whether inputs come as a list.
-PyObject* is_boxed(PyObject*, void*) { Py_RETURN_TRUE; }
 
 // --- the module
 
@@ -337,7 +335,6 @@ PyMethodDef program_methods[] = {
     {"bind", bind, METH_VARARGS, "Constants behind the inputs, and how results become tensors."},
     {nullptr, nullptr, 0, nullptr}};
 PyGetSetDef program_fields[] = {{"input_names", input_names, nullptr, "The names of a file's inputs.", nullptr},
-                                {"_boxed_call", is_boxed, nullptr, nullptr, nullptr},
                                 {nullptr, nullptr, nullptr, nullptr, nullptr}};
 PyType_Slot program_slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(destroy)},
                                {Py_tp_call, reinterpret_cast<void*>(run)},

@@ -5,7 +5,7 @@ import time
 import torch
 
 from . import _native, _report
-from ._graph import CannotWrite, check_node, is_getitem, name_of, write
+from ._graph import CannotWrite, called, check_node, is_getitem, name_of, write
 from ._load import texts
 
 TYPE_CODES = {torch.bool: 6, torch.bfloat16: 4, torch.uint8: 1, torch.float16: 2, torch.float32: 2, torch.float64: 2,
@@ -21,8 +21,7 @@ def takes(name):
 def refusal(node):
     """Why a node has to stay in torch; empty where Sinter takes it."""
     if not is_getitem(node):
-        name = name_of(node.target)
-        if not takes(name):
+        if not takes(name_of(called(node))):
             return "Sinter has no such function"
     try:
         check_node(node)
@@ -62,12 +61,17 @@ def compile_graph(gm, options):
     return program
 
 
+def boxed(run):
+    """As torch calls what a backend gives: with one list, which it may empty."""
+    run._boxed_call = True
+    return run
+
+
 def seeded(program):
     """Random numbers follow torch's generator."""
     def run(inputs):
         _native.seed(int(torch.randint(0, 2**62, ()).item()))
         return program(inputs)
-    run._boxed_call = True
     return run
 
 
@@ -77,7 +81,7 @@ class Unsupported(RuntimeError):
 
 def compile_whole(gm, options):
     program = compile_graph(gm, options)
-    return seeded(program) if has_draws(gm) else program
+    return boxed(seeded(program) if has_draws(gm) else lambda inputs: program(inputs))
 
 
 def compile_parts(gm, refused, options):
@@ -144,8 +148,7 @@ def compile_with_rest(gm, options, fullgraph):
                         time.perf_counter() - start)
     if isinstance(run, torch.nn.Module) or run is None:
         module = run or gm
-        run = lambda inputs: module(*inputs)
-        run._boxed_call = True
+        run = boxed(lambda inputs: module(*inputs))
     return run
 
 

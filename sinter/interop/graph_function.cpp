@@ -1,5 +1,6 @@
 #include "sinter/interop/graph_function.h"
 
+#include <algorithm>
 #include <map>
 
 #include "sinter/base/error.h"
@@ -67,6 +68,15 @@ GraphFunction::GraphFunction(std::string_view json, const std::string& name)
 
 GraphFunction::~GraphFunction() = default;
 
+// The tensor as it would lie in memory in PyTorch, on which the caller may rest.
+static Tensor in_order(const Tensor& tensor, const std::vector<int64_t>& order) {
+  if (!tensor.defined() || order.size() != size_t(tensor.dim()) || order.size() < 2) return tensor;
+  if (std::is_sorted(order.begin(), order.end())) return tensor.contiguous();
+  std::vector<int64_t> back(order.size());
+  for (size_t i = 0; i < order.size(); ++i) back[size_t(order[i])] = int64_t(i);
+  return tensor.permute(order).contiguous().permute(back);
+}
+
 GraphFunction::Results GraphFunction::run(const TensorList& tensors, const std::vector<Dim>& integers,
                                           const std::vector<Scalar>& reals) const {
   auto& program = program_->program;
@@ -93,7 +103,7 @@ GraphFunction::Results GraphFunction::run(const TensorList& tensors, const std::
   for (size_t i = 0; i < given.size(); ++i) {
     if (outputs_[i].input >= 0 || outputs_[i].holds == Holds::kNothing) continue;
     if (outputs_[i].holds == Holds::kTensor)
-      out.tensors.push_back(value_to<Tensor>(given[i]));
+      out.tensors.push_back(in_order(value_to<Tensor>(given[i]), program.outputs[i].order));
     else if (outputs_[i].holds == Holds::kInteger)
       out.integers.push_back(value_to<Dim>(given[i]));
     else

@@ -73,6 +73,8 @@ struct ProgramOutput {
   Kind kind = Kind::kUser;
   std::string target = {};  // the parameter or buffer, or the user's input, that takes the value
   Holds holds = Holds::kTensor;
+  // Of a dense tensor: its dimensions in the order in which they lie in memory, the outermost first; empty where it is not known.
+  std::vector<int64_t> order = {};
 };
 
 struct SymbolRange {

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <unordered_map>
 
 #include "sinter/base/error.h"
@@ -278,6 +279,35 @@ ProgramOutput::Holds held_by(const JsonFile& file, const json& output) {
   return Holds::kTensor;
 }
 
+// The order in memory of a result of which the file tells sizes and strides.
+std::vector<int64_t> order_of(const JsonFile& file, const json& graph, const json& output) {
+  auto [kind, value] = file.choice(output);
+  if (kind != "as_tensor") return {};
+  const json& tensors = file.object(graph, "tensor_values");
+  auto known = tensors.find(file.text(*value, "name"));
+  if (known == tensors.end() || !known->is_object() || !known->contains("strides")) return {};
+  const json& strides = file.array(*known, "strides");
+  const TensorInfo info = read_tensor_info(file, *known);
+  file.require(strides.size() == info.sizes.size(), "a tensor has not as many strides as sizes");
+  // A dimension of size 1 lies nowhere and keeps its place.
+  std::vector<int64_t> steps, order, moved;
+  for (size_t d = 0; d < strides.size(); ++d) {
+    steps.push_back(size_seen(file, strides[d]));
+    order.push_back(int64_t(d));
+    if (info.seen[d] != 1) moved.push_back(int64_t(d));
+  }
+  std::stable_sort(moved.begin(), moved.end(), [&](int64_t a, int64_t b) { return steps[size_t(a)] > steps[size_t(b)]; });
+  auto next = moved.begin();
+  for (auto& d : order)
+    if (info.seen[size_t(d)] != 1) d = *next++;
+  int64_t dense = 1;
+  for (auto d = order.rbegin(); d != order.rend(); ++d) {
+    if (info.seen[size_t(*d)] != 1 && steps[size_t(*d)] != dense) return {};
+    dense *= info.seen[size_t(*d)];
+  }
+  return order;
+}
+
 void read_ranges(const JsonFile& file, const json& ranges, ExportedProgram& out) {
   for (auto& [symbol, range] : ranges.items()) {
     auto bound = [&](const char* key) -> std::optional<int64_t> {
@@ -321,7 +351,10 @@ ExportedProgram read_program(std::string_view text, const std::string& name) {
   const json& graph = file.object(module, "graph");
   read_numbers(file, graph, out.inputs);
   const json& outputs = file.array(graph, "outputs");
-  for (size_t i = 0; i < out.outputs.size(); ++i) out.outputs[i].holds = held_by(file, outputs[i]);
+  for (size_t i = 0; i < out.outputs.size(); ++i) {
+    out.outputs[i].holds = held_by(file, outputs[i]);
+    out.outputs[i].order = order_of(file, graph, outputs[i]);
+  }
   read_ranges(file, file.object(root, "range_constraints"), out);
   if (auto version = root.find("torch_version"); version != root.end() && version->is_string())
     out.torch_version = version->get<std::string>();

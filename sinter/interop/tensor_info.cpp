@@ -5,16 +5,12 @@ namespace sinter::interop {
 
 using nlohmann::json;
 
-namespace {
-
 int64_t size_seen(const JsonFile& file, const json& size) {
   auto [kind, value] = file.choice(size);
   if (kind == "as_int") return file.integer(*value);
   auto hint = value->find("hint");
   return hint != value->end() && hint->is_object() && hint->contains("as_int") ? file.integer((*hint)["as_int"]) : 1;
 }
-
-}  // namespace
 
 Expression read_size(const JsonFile& file, const json& size) {
   auto [kind, value] = file.choice(size);

@@ -339,4 +339,32 @@ Tensor scaled_dot_product_attention(const TensorArg& query, const TensorArg& key
   return call_op(op_of<ScaledDotProductAttention>, operands, attrs, query.where());
 }
 
+AttentionHalf attention_forward(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& mask, double dropout_p,
+                                bool is_causal, std::optional<double> scale) {
+  std::vector<TensorArg> operands{query, key, value};
+  if (mask.defined()) operands.emplace_back(mask);
+  AttentionHalf out;
+  if (dropout_p > 0)
+    for (auto& number : next_draw(operands[0].where())) out.draw.push_back(number);
+  operands.insert(operands.end(), out.draw.begin(), out.draw.end());
+  TensorList found = call_op_many(op_of<AttentionForward>, operands, Attrs(AttentionAttrs{is_causal, scale, false, dropout_p}),
+                                  operands[0].where());
+  out.output = found[0];
+  out.logarithms = found[1];
+  return out;
+}
+
+TensorList attention_backward(const Tensor& grad, const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& mask,
+                              const AttentionHalf& forward, double dropout_p, bool is_causal, std::optional<double> scale,
+                              bool wants_mask_grad) {
+  Tensor means = (widened(grad) * widened(forward.output)).sum({-1});
+  std::vector<TensorArg> operands{query, key, value, forward.logarithms, means, grad};
+  if (mask.defined()) operands.emplace_back(mask);
+  operands.insert(operands.end(), forward.draw.begin(), forward.draw.end());
+  Attrs attrs(AttentionAttrs{is_causal, scale, false, dropout_p});
+  TensorList out = call_op_many(op_of<AttentionBackward>, operands, attrs, operands[0].where());
+  if (wants_mask_grad) out.push_back(AttentionBackward::mask_grad(operands, attrs));
+  return out;
+}
+
 }  // namespace sinter

@@ -69,6 +69,18 @@ inline Dim drawn_keys(const Dim& keys) { return (keys + 3) / 4 * 4; }
 // Whether it is one of the ops of attention.cpp: what the kernels of attention take whole.
 bool is_attention(const Op& op);
 const Op& attention_backward_op();
+// Both halves of attention for those who keep what lies between them: `logarithms` is that of each row's sum of exp(score); with
+// dropout, `draw` holds the seed and the offset of what was drawn.
+struct AttentionHalf {
+  Tensor output, logarithms;
+  std::vector<TensorArg> draw;
+};
+AttentionHalf attention_forward(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& mask, double dropout_p,
+                                bool is_causal, std::optional<double> scale);
+// The gradients of query, key and value, and where it is wanted that of the mask.
+TensorList attention_backward(const Tensor& grad, const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& mask,
+                              const AttentionHalf& forward, double dropout_p, bool is_causal, std::optional<double> scale,
+                              bool wants_mask_grad);
 // The position of the mask among its operands, where it has one.
 size_t attention_mask_operand(const Op& op);
 bool has_attention_mask(const Op& op, size_t operands, const AttentionAttrs& attrs);

@@ -1,6 +1,7 @@
 // Matrix products, attention and distances.
 #include "sinter/base/error.h"
 #include "sinter/interop/aten/table.h"
+#include "sinter/ops/contract.h"
 #include "sinter/ops/creation.h"
 #include "sinter/ops/linalg.h"
 #include "sinter/ops/matmul.h"
@@ -26,6 +27,56 @@ Tensor grouped_product(const Tensor& x, const Tensor& weight, const Tensor& ends
     out = where(belongs, mm(x, weight.select(0, group)), out);
   }
   return out;
+}
+
+// --- the halves of attention, as PyTorch differentiates it
+
+std::tuple<Tensor, Tensor> flash_attention(const Tensor& q, const Tensor& k, const Tensor& v, double dropout_p, bool is_causal,
+                                          const Tensor& mask, std::optional<double> scale) {
+  check(dropout_p == 0, "attention on the CPU draws nothing here, and dropout_p is {}", dropout_p);
+  AttentionHalf out = attention_forward(q, k, v, mask, 0, is_causal, scale);
+  return {out.output, out.logarithms.to(kFloat32)};
+}
+
+std::tuple<Tensor, Tensor, Tensor> flash_attention_backward(const Tensor& grad, const Tensor& q, const Tensor& k,
+                                                            const Tensor& v, const Tensor& out, const Tensor& logarithms,
+                                                            double dropout_p, bool is_causal, const Tensor& mask,
+                                                            std::optional<double> scale) {
+  check(dropout_p == 0, "attention on the CPU draws nothing here, and dropout_p is {}", dropout_p);
+  TensorList grads = attention_backward(grad, q, k, v, mask, {out, logarithms, {}}, 0, is_causal, scale, false);
+  return {grads[0], grads[1], grads[2]};
+}
+
+// PyTorch's kernel has logarithms of rows up to a multiple of this, and of none where nobody wants them.
+constexpr int64_t kPaddedRows = 32;
+
+std::tuple<Tensor, Tensor, Tensor, Tensor> efficient_attention(const Tensor& q, const Tensor& k, const Tensor& v,
+                                                               const Tensor& bias, bool wants_logarithms, double dropout_p,
+                                                               bool is_causal, std::optional<double> scale) {
+  AttentionHalf out = attention_forward(q, k, v, bias, dropout_p, is_causal, scale);
+  const Dim rows = q.size(-2), padded = wants_logarithms ? (rows + (kPaddedRows - 1)) / kPaddedRows * kPaddedRows : Dim(0);
+  Tensor logarithms = wants_logarithms ? constant_pad_nd(out.logarithms.to(kFloat32), {0, padded - rows})
+                                       : zeros({q.size(0), q.size(1), 0}, TensorOptions(kFloat32).device(q.device()));
+  Tensor drawn[2];
+  for (size_t i = 0; i < 2; ++i) {
+    if (i >= out.draw.size())
+      drawn[i] = zeros({}, TensorOptions(kInt64).device(q.device()));
+    else
+      drawn[i] = out.draw[i].is_scalar() ? full({}, out.draw[i].scalar(), TensorOptions(kInt64).device(q.device()))
+                                         : out.draw[i].tensor();
+  }
+  return {out.output, logarithms, drawn[0], drawn[1]};
+}
+
+std::tuple<Tensor, Tensor, Tensor, Tensor> efficient_attention_backward(
+    const Tensor& grad, const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& bias, const Tensor& out,
+    const Tensor& logarithms, const Tensor& seed, const Tensor& offset, double dropout_p, const std::array<bool, 4>& wanted,
+    bool is_causal, std::optional<double> scale) {
+  const bool wants_bias = wanted[3] && bias.defined();
+  AttentionHalf forward{out, logarithms.narrow(-1, 0, q.size(-2)), {}};
+  if (dropout_p > 0) forward.draw = {seed, offset};
+  TensorList grads = attention_backward(grad, q, k, v, bias, forward, dropout_p, is_causal, scale, wants_bias);
+  return {grads[0], grads[1], grads[2], wants_bias ? grads[3] : Tensor()};
 }
 
 }  // namespace
@@ -74,6 +125,21 @@ std::span<const Function> matrix_functions() {
       {"scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float "
        "dropout_p=0., bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor",
        scaled_dot_product_attention},
+      {"_scaled_dot_product_flash_attention_for_cpu(Tensor query, Tensor key, Tensor value, float dropout_p=0., bool "
+       "is_causal=False, *, Tensor? attn_mask=None, float? scale=None) -> (Tensor output, Tensor logsumexp)",
+       flash_attention},
+      {"_scaled_dot_product_flash_attention_for_cpu_backward(Tensor grad_out, Tensor query, Tensor key, Tensor value, "
+       "Tensor out, Tensor logsumexp, float dropout_p, bool is_causal, *, Tensor? attn_mask=None, float? scale=None) -> "
+       "(Tensor grad_query, Tensor grad_key, Tensor grad_value)",
+       flash_attention_backward},
+      {"_scaled_dot_product_efficient_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_bias, bool "
+       "compute_log_sumexp, float dropout_p=0., bool is_causal=False, *, float? scale=None) -> (Tensor output, Tensor "
+       "log_sumexp, Tensor philox_seed, Tensor philox_offset)",
+       efficient_attention},
+      {"_scaled_dot_product_efficient_attention_backward(Tensor grad_out_, Tensor query, Tensor key, Tensor value, "
+       "Tensor attn_bias, Tensor out, Tensor logsumexp, Tensor philox_seed, Tensor philox_offset, float dropout_p, "
+       "bool[4] grad_input_mask, bool is_causal=False, *, float? scale=None) -> (Tensor, Tensor, Tensor, Tensor)",
+       efficient_attention_backward},
 
       // --- distances
       {"cdist(Tensor x1, Tensor x2, float p=2., int? compute_mode=None) -> Tensor", cdist},
