@@ -76,7 +76,7 @@ PYTHON ?= python3
 wheel-test: wheel
 	rm -rf build/wheel/installed && mkdir -p build/wheel/installed
 	$(PYTHON) -m zipfile -e build/wheel/sinter-*.whl build/wheel/installed
-	PYTHONPATH=build/wheel/installed $(PYTHON) -m unittest discover -v -s tests/python -p 'torch_*.py'
+	PYTHONPATH=build/wheel/installed $(PYTHON) -m unittest discover -v -s tests/python -p 'torch_*_test.py'
 
 # docs/reference, from the public headers and the registry.
 reference: setup
