@@ -135,22 +135,37 @@ def write_inputs(node):
     if len(node.args) > len(parameters):
         raise CannotWrite("more arguments than parameters")
     out = [{"name": name, "arg": argument(value, types.get(name, "")), "kind": 1} for name, value in given]
-    for source in row_major_first(node):
+    for source in as_in_memory(node):
         out[0]["arg"] = source["outputs"][0]
     return out
 
 
-def row_major_first(node):
-    """torch reads memory by position: a node that puts it into the order that torch sees, if there has to be one."""
+def memory_order(t):
+    """The dimensions of a dense tensor, the outermost in memory first; None where it has gaps or overlaps itself."""
+    number = lambda s: s if isinstance(s, int) else s.node.hint
+    sizes, strides = [number(s) for s in t.shape], [number(s) for s in t.stride()]
+    order = sorted(range(t.dim()), key=lambda d: (-strides[d], d)) if 0 not in sizes else []
+    dense = 1
+    for d in reversed(order):
+        if sizes[d] != 1 and strides[d] != dense:
+            return None
+        dense *= sizes[d]
+    return order if t.storage_offset() == 0 and 0 not in sizes else None
+
+
+def as_in_memory(node):
+    """torch.as_strided reads memory by position: the nodes that make of its operand the memory that torch sees."""
     if node.target is not torch.ops.aten.as_strided.default:
         return []
-    source = node.args[0].meta["val"]
-    if not source.is_contiguous() or source.storage_offset() != 0:
-        raise CannotWrite("as_strided of a tensor that is not row-major")
-    name = node.name + "_source"
-    inputs = [{"name": "self", "arg": {"as_tensor": {"name": node.args[0].name}}, "kind": 1},
-              {"name": "memory_format", "arg": {"as_memory_format": FORMATS[torch.contiguous_format]}, "kind": 1}]
-    return [{"target": "torch.ops.aten.clone.default", "name": name, "inputs": inputs, "outputs": [{"as_tensor": {"name": name}}]}]
+    order = memory_order(node.args[0].meta["val"])
+    if order is None:
+        raise CannotWrite("as_strided of a tensor with gaps")
+    one = lambda function, source, name, rest: {
+        "target": "torch.ops.aten." + function, "name": name, "outputs": [{"as_tensor": {"name": name}}],
+        "inputs": [{"name": "self", "arg": {"as_tensor": {"name": source}}, "kind": 1}, {"name": rest[0], "arg": rest[1], "kind": 1}]}
+    turned, laid = node.name + "_turned", node.name + "_laid"
+    return [one("permute.default", node.args[0].name, turned, ("dims", {"as_ints": order})),
+            one("clone.default", turned, laid, ("memory_format", {"as_memory_format": FORMATS[torch.contiguous_format]}))]
 
 
 def write_outputs(node):
@@ -204,7 +219,7 @@ def write(gm):
                 if same[key] != node.name:
                     node.replace_all_uses_with(next(u for u in node.args[0].users if u.name == same[key]))
                 continue
-            nodes += row_major_first(node)
+            nodes += as_in_memory(node)
             nodes.append({"target": "torch.ops." + name_of(called(node)), "name": node.name, "inputs": write_inputs(node),
                           "outputs": write_outputs(node)})
         elif node.op == "output":
