@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 
 clang_version=19  # the release the plugin is written for; Ubuntu 22.04 has none, there g++ compiles the kernels
 required=(cmake ninja-build libgtest-dev nlohmann-json3-dev libcli11-dev pkg-config libpcre2-dev
-  libutf8proc-dev zlib1g-dev libpng-dev libjpeg-dev)
+  libutf8proc-dev libprotozero-dev zlib1g-dev libpng-dev libjpeg-dev)
 # Without these the build still works: slower links and rebuilds, kernels compiled by g++, no peer in the benchmarks,
 # factorisations of matrices by plain loops, no Python package.
 optional=(lld ccache "clang-$clang_version" "libclang-$clang_version-dev" "libclang-cpp$clang_version-dev"

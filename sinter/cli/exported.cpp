@@ -33,7 +33,7 @@ void print_exported_info(const std::string& path, bool json) {
     auto counts = nlohmann::json::object(), missing = nlohmann::json::object();
     for (auto& function : functions) (function.is_known ? counts : missing)[function.name] = function.count;
     nlohmann::json report = {{"file", path},
-                             {"torch", program.torch_version},
+                             {"exporter", program.exporter},
                              {"parameters", parameters},
                              {"tensors", tensors},
                              {"stored_bytes", bytes},
@@ -44,8 +44,8 @@ void print_exported_info(const std::string& path, bool json) {
     std::cout << report.dump(2) << "\n";
     return;
   }
-  std::cout << format("exported by    PyTorch {}\nparameters     {}\nstored         {} tensors, {}\n",
-                      program.torch_version, parameters, tensors, bytes_text(double(bytes)));
+  std::cout << format("exported by    {}\nparameters     {}\nstored         {} tensors, {}\n",
+                      program.exporter, parameters, tensors, bytes_text(double(bytes)));
   for (auto& input : inputs) std::cout << format("input          {}\n", input);
   Table table({"function", "calls", ""});
   for (auto& function : functions)

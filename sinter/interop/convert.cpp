@@ -1,6 +1,7 @@
 #include "sinter/interop/convert.h"
 
 #include "sinter/base/error.h"
+#include "sinter/interop/host_tensor.h"
 #include "sinter/ops/creation.h"
 
 namespace sinter::interop {
@@ -11,7 +12,27 @@ void fail_conversion(const char* wanted, const Value& value) {
   throw_error(format("{} was expected, not {}", wanted, describe(value)));
 }
 
+namespace {
+
+// The one element of a tensor that the host knows.
+std::optional<Value> only_element(const Value& value) {
+  const HostTensor* host = host_of(value);
+  if (!host || host->count() != 1) return std::nullopt;
+  return element_of(*host, 0);
+}
+
+// What a tensor of one integer holds; under capture the program is asked.
+std::optional<Value> read_integer(const Value& value) {
+  auto* t = std::get_if<Tensor>(&value.held);
+  if (!t || !t->defined() || is_differentiable(t->dtype()) || !(t->numel() == 1)) return std::nullopt;
+  return Value{Dim(t->item().to_int())};
+}
+
+}  // namespace
+
 bool to_bool(const Value& value) {
+  if (auto element = only_element(value)) return to_bool(*element);
+  if (auto element = read_integer(value)) return to_bool(*element);
   if (auto* b = std::get_if<bool>(&value.held)) return *b;
   if (auto* s = std::get_if<Scalar>(&value.held); s && s->dtype() == kBool) return s->to_bool();
   if (auto* d = std::get_if<Dim>(&value.held)) return d->to_int() != 0;
@@ -19,6 +40,8 @@ bool to_bool(const Value& value) {
 }
 
 Dim to_dim(const Value& value) {
+  if (auto element = only_element(value)) return to_dim(*element);
+  if (auto element = read_integer(value)) return to_dim(*element);
   if (auto* d = std::get_if<Dim>(&value.held)) return *d;
   if (auto* s = std::get_if<Scalar>(&value.held); s && !s->is_floating()) return s->to_int();
   if (auto* b = std::get_if<bool>(&value.held)) return int64_t(*b);
@@ -26,6 +49,7 @@ Dim to_dim(const Value& value) {
 }
 
 Scalar to_scalar(const Value& value) {
+  if (auto element = only_element(value)) return to_scalar(*element);
   if (auto* s = std::get_if<Scalar>(&value.held)) return *s;
   if (auto* d = std::get_if<Dim>(&value.held)) return d->to_int();
   if (auto* b = std::get_if<bool>(&value.held)) return *b;
@@ -36,6 +60,7 @@ Scalar to_scalar(const Value& value) {
 // None is a tensor that is not there.
 Tensor to_tensor(const Value& value) {
   if (auto* t = std::get_if<Tensor>(&value.held)) return *t;
+  if (auto* host = host_of(value)) return tensor_of(*host);
   if (value.is<Value::None>()) return {};
   if (value.is<Dim>() || value.is<Scalar>() || value.is<bool>()) {
     TensorArg number = to_operand(value);
@@ -46,6 +71,7 @@ Tensor to_tensor(const Value& value) {
 
 TensorArg to_operand(const Value& value) {
   if (auto* t = std::get_if<Tensor>(&value.held)) return *t;
+  if (auto* host = host_of(value)) return tensor_of(*host);
   if (auto* d = std::get_if<Dim>(&value.held)) return *d;
   if (auto* s = std::get_if<Scalar>(&value.held)) return *s;
   if (auto* b = std::get_if<bool>(&value.held)) return *b;
@@ -76,6 +102,16 @@ ValueList to_list(const Value& value) {
   if (auto* list = std::get_if<ValueList>(&value.held)) return *list;
   if (value.is<Value::None>()) fail_conversion("a list", value);
   return {value};
+}
+
+ValueList to_numbers(const Value& value) {
+  auto* tensor = std::get_if<Tensor>(&value.held);
+  if (tensor && tensor->defined() && tensor->dim() == 1) return to_numbers(host_value(read_elements(*tensor)));
+  const HostTensor* host = host_of(value);
+  if (!host) return to_list(value);
+  ValueList out;
+  for (int64_t i = 0; i < host->count(); ++i) out.push_back(element_of(*host, i));
+  return out;
 }
 
 // Tensor?[]: None takes a whole dimension.

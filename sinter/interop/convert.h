@@ -32,6 +32,8 @@ MemoryFormat to_memory_format(const Value& value);
 Device to_device(const Value& value);
 // The entries of a list; a single value stands for a list of one, as in schemas with int[1].
 ValueList to_list(const Value& value);
+// The same of numbers, which may also be the elements of a vector.
+ValueList to_numbers(const Value& value);
 std::vector<TensorIndex> to_indices(const Value& value);
 void expect_unset(const Value& value);
 
@@ -65,13 +67,19 @@ List list_of(const Value& value) {
   for (auto& entry : to_list(value)) out.push_back(Conversion<Entry>::from(entry));
   return out;
 }
+template <class List, class Entry>
+List numbers_of(const Value& value) {
+  List out;
+  for (auto& entry : to_numbers(value)) out.push_back(Conversion<Entry>::from(entry));
+  return out;
+}
 template <>
 struct Conversion<IntList> {
-  static IntList from(const Value& value) { return list_of<IntList, int64_t>(value); }
+  static IntList from(const Value& value) { return numbers_of<IntList, int64_t>(value); }
 };
 template <>
 struct Conversion<Shape> {
-  static Shape from(const Value& value) { return list_of<Shape, Dim>(value); }
+  static Shape from(const Value& value) { return numbers_of<Shape, Dim>(value); }
 };
 template <>
 struct Conversion<TensorList> {
@@ -79,7 +87,7 @@ struct Conversion<TensorList> {
 };
 template <>
 struct Conversion<std::vector<double>> {
-  static std::vector<double> from(const Value& value) { return list_of<std::vector<double>, double>(value); }
+  static std::vector<double> from(const Value& value) { return numbers_of<std::vector<double>, double>(value); }
 };
 template <>
 struct Conversion<std::vector<Scalar>> {
@@ -117,6 +125,7 @@ inline ValueList results_of(Tensor result) { return {Value{std::move(result)}}; 
 inline ValueList results_of(bool result) { return {Value{result}}; }
 inline ValueList results_of(const Dim& result) { return {Value{result}}; }
 inline ValueList results_of(const Value& result) { return {result}; }
+inline ValueList results_of(ValueList results) { return results; }
 ValueList results_of(const TensorList& result);
 template <class... T>
 ValueList results_of(const std::tuple<T...>& result) {

@@ -6,6 +6,7 @@
 #include "sinter/base/error.h"
 #include "sinter/interop/archive.h"
 #include "sinter/interop/convert.h"
+#include "sinter/interop/imported.h"
 #include "sinter/interop/runner.h"
 #include "sinter/ops/creation.h"
 
@@ -35,11 +36,14 @@ nn::Module& holder_of(nn::Module& root, std::string_view& name) {
 }  // namespace
 
 struct ExportedModelImpl::Program {
-  Program(const Archive& archive, const std::string& path)
-      : program(archive.program()), runner(program.graph, format("'{}'", path)) {}
+  explicit Program(ImportedProgram from)
+      : reader(from.reader), program(std::move(from.program)), runner(program.graph, format("'{}'", from.file), reader) {}
+
+  const char* reader;
 
   ExportedProgram program;
   GraphRunner runner;
+  std::optional<Tensor> place;  // one of the tensors of the program
   TensorList state;  // for each input of the graph the parameter, buffer or constant; undefined for the others
 
   const TensorInfo& info(size_t input) const { return *program.graph.tensors[input]; }
@@ -66,14 +70,14 @@ size_t ExportedModelImpl::Program::input_named(const std::string& name, bool is_
         is_user ? input.kind == Kind::kUser : input.kind == Kind::kParameter || input.kind == Kind::kBuffer;
     if (fits && input.name == name) return i;
   }
-  throw_error(format("load_exported: the program writes to '{}', which is none of its inputs", name));
+  throw_error(format("{}: the program writes to '{}', which is none of its inputs", reader, name));
 }
 
 Device ExportedModelImpl::Program::device_for(const TensorList& inputs) const {
   for (auto* list : {&state, &inputs})
     for (auto& tensor : *list)
       if (tensor.defined()) return tensor.device();
-  return {};
+  return place ? place->device() : Device();
 }
 
 // Binds the symbols of an input's sizes.
@@ -85,6 +89,7 @@ void ExportedModelImpl::Program::check_input(size_t number, size_t input, const 
   check(!wanted.dtype || tensor.dtype() == *wanted.dtype,
         "ExportedModel: input {} ('{}') is {}{}, the program was exported for {}", number, name, tensor.dtype(),
         tensor.sizes(), describe(wanted));
+  if (!wanted.has_rank) return;
   check(tensor.dim() == int64_t(wanted.sizes.size()),
         "ExportedModel: input {} ('{}') is {}{}, the program was exported for {}", number, name, tensor.dtype(),
         tensor.sizes(), describe(wanted));
@@ -119,28 +124,26 @@ void ExportedModelImpl::Program::check_ranges(const std::map<std::string, Dim>& 
   }
 }
 
-ExportedModelImpl::ExportedModelImpl(const std::string& path) {
-  Archive archive(path);
-  auto program = std::make_unique<Program>(archive, path);
+ExportedModelImpl::ExportedModelImpl(ImportedProgram from) {
+  std::map<std::string, Tensor> state;
+  for (auto& [kind, name, persistent, requires_grad, tensor] : from.tensors) {
+    std::string_view last = name;
+    nn::Module& holder = holder_of(*this, last);
+    if (kind == Kind::kParameter)
+      holder.register_parameter(std::string(last), tensor, requires_grad);
+    else
+      holder.register_buffer(std::string(last), tensor, kind == Kind::kBuffer && persistent);
+    state[name] = tensor;
+  }
+  auto program = std::make_unique<Program>(std::move(from));
   for (auto& input : program->program.inputs) {
-    check(input.kind != Kind::kNumber,
-          "load_exported: '{}' takes a number that may change as an input; export it with a tensor in its place", path);
-    Tensor tensor;
-    if (input.kind == Kind::kParameter || input.kind == Kind::kBuffer || input.kind == Kind::kConstant) {
-      Archive::Stored stored = archive.tensor(input.name);
-      tensor = stored.tensor;
-      std::string_view last = input.name;
-      if (input.kind == Kind::kParameter)
-        holder_of(*this, last).register_parameter(std::string(last), tensor, stored.requires_grad);
-      else
-        holder_of(*this, last)
-            .register_buffer(std::string(last), tensor, input.kind == Kind::kBuffer && input.persistent);
-    }
-    program->state.push_back(tensor);
+    const bool is_state = input.kind != Kind::kUser && input.kind != Kind::kPlain;
+    program->state.push_back(is_state ? state.at(input.name) : Tensor());
   }
   for (auto& output : program->program.outputs)
     if (output.kind != ProgramOutput::Kind::kUser)
       program->input_named(output.target, output.kind == ProgramOutput::Kind::kInput);
+  if (!state.empty()) program->place = state.begin()->second;
   program_ = std::move(program);
 }
 
@@ -202,6 +205,7 @@ TensorList ExportedModelImpl::example_inputs() const {
     const TensorInfo& info = program_->info(i);
     check(info.dtype.has_value(), "ExportedModel: the input '{}' is {}, a dtype that Sinter has not",
           program_->program.inputs[i].name, describe(info));
+    check(info.has_rank, "ExportedModel: the file tells no sizes of the input '{}'", program_->program.inputs[i].name);
     out.push_back(zeros(Shape(info.seen), *info.dtype));
   }
   return out;
@@ -214,7 +218,16 @@ std::string ExportedModelImpl::extra_repr() const {
 }
 
 ExportedModel load_exported(const std::string& path) {
-  return ExportedModel(std::make_shared<ExportedModelImpl>(path));
+  Archive archive(path);
+  ImportedProgram out{.file = path, .program = archive.program(), .tensors = {}};
+  for (auto& input : out.program.inputs) {
+    check(input.kind != Kind::kNumber,
+          "load_exported: '{}' takes a number that may change as an input; export it with a tensor in its place", path);
+    if (input.kind == Kind::kUser || input.kind == Kind::kPlain) continue;
+    Archive::Stored stored = archive.tensor(input.name);
+    out.tensors.push_back({input.kind, input.name, input.persistent, stored.requires_grad, stored.tensor});
+  }
+  return ExportedModel(std::make_shared<ExportedModelImpl>(std::move(out)));
 }
 
 }  // namespace sinter

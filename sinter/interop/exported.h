@@ -14,13 +14,18 @@
 #include "sinter/nn/module.h"
 #include "sinter/tensor/tensor.h"
 
+namespace sinter::interop {
+struct ImportedProgram;
+}
+
 namespace sinter SINTER_API {
 
 // What was exported: its parameters and buffers by PyTorch's names, and its forward. It does what the program did when it was
-// exported, training or not; train() and eval() change nothing. Compiled, it is captured like any other module.
+// exported, training or not; train() and eval() change nothing. Compiled, it is captured like any other module. load_onnx
+// (interop/onnx.h) gives one as well.
 class ExportedModelImpl : public nn::Module {
  public:
-  explicit ExportedModelImpl(const std::string& path);
+  explicit ExportedModelImpl(interop::ImportedProgram program);
   ~ExportedModelImpl() override;
 
   // The results, flattened, of inputs in the order of the program's own; those that were no tensors when it was exported are left

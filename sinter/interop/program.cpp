@@ -7,7 +7,7 @@ namespace sinter::interop {
 std::string describe(const TensorInfo& info) {
   std::string out;
   for (auto& size : info.sizes) out += (out.empty() ? "" : ", ") + to_string(size);
-  return format("{}[{}]", info.dtype_text, out);
+  return format("{}[{}]", info.dtype_text, info.has_rank ? out : "...");
 }
 
 std::vector<std::string> describe_inputs(const ExportedProgram& program) {

@@ -18,6 +18,7 @@ struct TensorInfo {
   std::string dtype_text;
   std::vector<Expression> sizes = {};
   std::vector<int64_t> seen = {};  // the sizes it had when the program was exported; 1 where the file does not tell
+  bool has_rank = true;            // else the file tells no sizes at all
 };
 
 // A value of a graph by its number: inputs first, then results in the order of the nodes.
@@ -86,7 +87,7 @@ struct ExportedProgram {
   std::vector<ProgramInput> inputs;    // one for each input of the graph
   std::vector<ProgramOutput> outputs;  // one for each output
   std::map<std::string, SymbolRange> ranges;
-  std::string torch_version;
+  std::string exporter;  // "PyTorch 2.9.0"
 };
 
 // The inputs of its user as text: "x: float32[s77, 16], s77 from 2 to 64".

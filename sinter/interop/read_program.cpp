@@ -357,7 +357,7 @@ ExportedProgram read_program(std::string_view text, const std::string& name) {
   }
   read_ranges(file, file.object(root, "range_constraints"), out);
   if (auto version = root.find("torch_version"); version != root.end() && version->is_string())
-    out.torch_version = version->get<std::string>();
+    out.exporter = "PyTorch " + version->get<std::string>();
   return out;
 }
 

@@ -6,6 +6,8 @@
 #include "sinter/autograd/autograd.h"
 #include "sinter/base/error.h"
 #include "sinter/interop/aten/table.h"
+#include "sinter/interop/onnx/control.h"
+#include "sinter/interop/onnx/table.h"
 #include "sinter/ops/control.h"
 
 namespace sinter::interop {
@@ -13,19 +15,26 @@ namespace sinter::interop {
 namespace {
 
 // Functions of functions, which take graphs.
-enum class Control : uint8_t { kNone, kCond, kWhile, kGradMode, kAutocast };
+enum class Control : uint8_t { kNone, kCond, kWhile, kGradMode, kAutocast, kOnnxIf, kOnnxLoop, kOnnxScan };
 constexpr struct {
   std::string_view name;
   Control control;
 } kControls[] = {{"higher_order.cond", Control::kCond},
                  {"higher_order.while_loop", Control::kWhile},
                  {"higher_order.wrap_with_set_grad_enabled", Control::kGradMode},
-                 {"higher_order.wrap_with_autocast", Control::kAutocast}};
+                 {"higher_order.wrap_with_autocast", Control::kAutocast},
+                 {"onnx.If", Control::kOnnxIf},
+                 {"onnx.Loop", Control::kOnnxLoop},
+                 {"onnx.Scan", Control::kOnnxScan}};
 
 Control control_named(std::string_view name) {
   for (auto& entry : kControls)
     if (entry.name == name) return entry.control;
   return Control::kNone;
+}
+
+std::optional<Callee> callee_named(std::string_view name) {
+  return name.starts_with("onnx.") ? onnx::find_operator(name) : find_callee(name);
 }
 
 using GraphPointer = std::shared_ptr<const ProgramGraph>;
@@ -38,7 +47,7 @@ void count_calls(const ProgramGraph& graph, std::map<std::string, int64_t>& coun
   }
 }
 
-void check_functions(const ProgramGraph& graph, const std::string& file) {
+void check_functions(const ProgramGraph& graph, const std::string& file, const char* reader) {
   std::string missing;
   int64_t count = 0;
   for (auto& function : called_functions(graph)) {
@@ -46,7 +55,7 @@ void check_functions(const ProgramGraph& graph, const std::string& file) {
     missing += format("\n  {} ({} {})", function.name, function.count, function.count == 1 ? "time" : "times");
     ++count;
   }
-  check(count == 0, "load_exported: {} calls {} {} that Sinter has not:{}", file, count,
+  check(count == 0, "{}: {} calls {} {} that Sinter has not:{}", reader, file, count,
         count == 1 ? "function" : "functions", missing);
 }
 
@@ -64,7 +73,7 @@ std::vector<CalledFunction> called_functions(const ProgramGraph& graph) {
   count_calls(graph, counts);
   std::vector<CalledFunction> out;
   for (auto& [name, count] : counts)
-    out.push_back({name, count, control_named(name) != Control::kNone || find_callee(name).has_value()});
+    out.push_back({name, count, control_named(name) != Control::kNone || callee_named(name).has_value()});
   return out;
 }
 
@@ -82,29 +91,30 @@ struct GraphRunner::Prepared {
   OperandList outputs;
   size_t input_count = 0, value_count = 0;
 
-  explicit Prepared(const ProgramGraph& graph);
+  Prepared(const ProgramGraph& graph, const char* reader);
   ValueList run(ValueList inputs, Device device) const;
 
  private:
-  static void bind(const ProgramNode& node, Node& out);
+  static void bind(const ProgramNode& node, Node& out, const char* reader);
   void find_last_uses();
   static Value value_of(const Operand& operand, const ValueList& values, Device device);
   static ValueList call(const Node& node, ValueList arguments, Device device);
+  static ValueList call_onnx(const Node& node, const ValueList& arguments, Device device);
   TensorList run_on_tensors(const ValueList& operands, const TensorList& tensors, Device device) const;
   static void store(const Node& node, ValueList results, ValueList& values);
 };
 
-GraphRunner::Prepared::Prepared(const ProgramGraph& graph)
+GraphRunner::Prepared::Prepared(const ProgramGraph& graph, const char* reader)
     : outputs(graph.outputs), input_count(graph.input_count), value_count(graph.names.size()) {
   for (auto& node : graph.nodes) {
     Node prepared{
         .name = node.name, .target = node.target, .control = control_named(node.target), .results = node.results};
     if (prepared.control == Control::kNone) {
-      bind(node, prepared);
+      bind(node, prepared, reader);
     } else {
       for (auto& input : node.inputs) {
         if (auto* nested = std::get_if<GraphPointer>(&input.operand.held))
-          prepared.graphs.push_back(std::make_shared<const Prepared>(**nested));
+          prepared.graphs.push_back(std::make_shared<const Prepared>(**nested, reader));
         else
           prepared.arguments.push_back(input.operand);
       }
@@ -115,8 +125,8 @@ GraphRunner::Prepared::Prepared(const ProgramGraph& graph)
 }
 
 // Inputs by their names, and the schema's defaults for what is left out.
-void GraphRunner::Prepared::bind(const ProgramNode& node, Node& out) {
-  out.callee = *find_callee(node.target);
+void GraphRunner::Prepared::bind(const ProgramNode& node, Node& out, const char* reader) {
+  out.callee = *callee_named(node.target);
   std::vector<bool> used(node.inputs.size());
   for (auto& parameter : out.callee.schema->parameters) {
     const Operand* given = nullptr;
@@ -124,16 +134,17 @@ void GraphRunner::Prepared::bind(const ProgramNode& node, Node& out) {
     for (size_t i = 0; i < node.inputs.size(); ++i) {
       // What a function in place writes to is called self, whatever the function calls it.
       if (node.inputs[i].name != (is_target ? "self" : parameter.name)) continue;
-      check(given == nullptr, "load_exported: node '{}' ({}) has '{}' twice", node.name, node.target, parameter.name);
+      check(given == nullptr, "{}: node '{}' ({}) has '{}' twice", reader, node.name, node.target, parameter.name);
       given = &node.inputs[i].operand;
       used[i] = true;
     }
-    check(given || parameter.standard, "load_exported: node '{}' ({}) lacks '{}'", node.name, node.target,
+    check(given || parameter.standard, "{}: node '{}' ({}) lacks '{}'", reader, node.name, node.target,
           parameter.name);
     out.arguments.push_back(given ? *given : Operand{*parameter.standard});
   }
   for (size_t i = 0; i < used.size(); ++i)
-    check(used[i], "load_exported: node '{}': {} has no parameter '{}'", node.name, node.target, node.inputs[i].name);
+    check(used[i], "{}: node '{}': {} has no parameter '{}'", reader, node.name, node.target,
+          node.inputs[i].name);
 }
 
 void GraphRunner::Prepared::find_last_uses() {
@@ -174,7 +185,17 @@ TensorList GraphRunner::Prepared::run_on_tensors(const ValueList& operands, cons
   return out;
 }
 
+ValueList GraphRunner::Prepared::call_onnx(const Node& node, const ValueList& arguments, Device device) {
+  std::vector<onnx::Body> bodies;
+  for (auto& graph : node.graphs)
+    bodies.push_back([&graph, device](ValueList inputs) { return graph->run(std::move(inputs), device); });
+  if (node.control == Control::kOnnxIf) return onnx::run_if(arguments, bodies[0], bodies[1]);
+  if (node.control == Control::kOnnxLoop) return onnx::run_loop(arguments, bodies[0]);
+  return onnx::run_scan(arguments, bodies[0]);
+}
+
 ValueList GraphRunner::Prepared::call(const Node& node, ValueList arguments, Device device) {
+  if (node.control >= Control::kOnnxIf) return call_onnx(node, arguments, device);
   const size_t plain = node.control == Control::kCond || node.control == Control::kGradMode ? 1
                        : node.control == Control::kAutocast                                 ? 4
                                                                                             : 0;
@@ -274,9 +295,9 @@ ValueList GraphRunner::Prepared::run(ValueList inputs, Device device) const {
   return out;
 }
 
-GraphRunner::GraphRunner(const ProgramGraph& graph, const std::string& file) {
-  check_functions(graph, file);
-  graph_ = std::make_shared<const Prepared>(graph);
+GraphRunner::GraphRunner(const ProgramGraph& graph, const std::string& file, const char* reader) {
+  check_functions(graph, file, reader);
+  graph_ = std::make_shared<const Prepared>(graph, reader);
 }
 
 ValueList GraphRunner::run(ValueList inputs, Device device) const { return graph_->run(std::move(inputs), device); }

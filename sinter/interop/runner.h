@@ -11,8 +11,9 @@ namespace sinter::interop {
 
 class GraphRunner {
  public:
-  // An Error that names every function that Sinter has not, and how often the program calls it; `file` stands for it there.
-  GraphRunner(const ProgramGraph& graph, const std::string& file);
+  // An Error that names every function that Sinter has not, and how often the program calls it; `file` stands for it there, and
+  // `reader` for who reads it.
+  GraphRunner(const ProgramGraph& graph, const std::string& file, const char* reader = "load_exported");
 
   // One value for each input of the graph, to one for each output. What the program makes lies on `device`, whatever device it
   // was exported on.

@@ -16,6 +16,7 @@ std::string describe(const Value& value) {
     std::string operator()(const Device& d) { return format("the device {}", d); }
     std::string operator()(const Tensor& t) { return t.defined() ? "a tensor" : "an undefined tensor"; }
     std::string operator()(const ValueList& list) { return format("a list of {}", list.size()); }
+    std::string operator()(const std::shared_ptr<const HostTensor>&) { return "a tensor"; }
   } text;
   return std::visit(text, value.held);
 }

@@ -1,5 +1,6 @@
 #pragma once
 // A value of an exported program: what its nodes take and give, by the types that ATen's schemas have.
+#include <memory>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -9,6 +10,7 @@
 
 namespace sinter::interop {
 
+struct HostTensor;
 struct Value;
 using ValueList = std::vector<Value>;
 
@@ -16,7 +18,9 @@ struct Value {
   using None = std::monostate;
   // A Dim is an integer: a number, or a size of the program being captured. A Scalar is a floating number, or any number that
   // only the program knows.
-  std::variant<None, bool, Dim, Scalar, std::string, DType, MemoryFormat, Device, Tensor, ValueList> held;
+  std::variant<None, bool, Dim, Scalar, std::string, DType, MemoryFormat, Device, Tensor, ValueList,
+               std::shared_ptr<const HostTensor>>
+      held;
 
   template <class T>
   bool is() const {
