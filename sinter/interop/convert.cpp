@@ -53,7 +53,7 @@ Scalar to_scalar(const Value& value) {
   if (auto* s = std::get_if<Scalar>(&value.held)) return *s;
   if (auto* d = std::get_if<Dim>(&value.held)) return d->to_int();
   if (auto* b = std::get_if<bool>(&value.held)) return *b;
-  if (auto* t = std::get_if<Tensor>(&value.held); t && t->defined() && t->dim() == 0) return t->item();
+  if (auto* t = std::get_if<Tensor>(&value.held); t && t->defined() && t->numel() == 1) return t->item();
   fail_conversion("a number", value);
 }
 

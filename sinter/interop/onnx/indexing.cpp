@@ -71,7 +71,8 @@ Tensor scatter_nd(In x, In indices, In updates, Text reduction) {
 }
 
 Tensor one_hot_of(In indices, Any depth, In values, Int axis) {
-  const Dim count = value_to<Dim>(depth);
+  // A number of any type, which may have a dimension.
+  const Dim count = is_floating(dtype_of(depth)) ? Dim(value_to<Scalar>(depth).to_int()) : value_to<Dim>(depth);
   const Tensor at = from_start(indices, count);
   const int64_t rank = at.dim() + 1, dim = wrap_dim("OneHot", axis, rank);
   Shape along(std::vector<int64_t>(size_t(rank), 1));

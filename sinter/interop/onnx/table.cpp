@@ -11,9 +11,10 @@ namespace sinter::interop::onnx {
 namespace {
 
 constexpr std::span<const Function> (*kLists[])() = {
-    elementwise_operators, activation_operators, size_operators,        shape_operators, indexing_operators,
-    creation_operators,    reduction_operators,  matrix_operators,      convolution_operators,
-    pool_operators,        normalization_operators};
+    elementwise_operators, activation_operators, size_operators,        shape_operators,         indexing_operators,
+    creation_operators,    reduction_operators,  matrix_operators,      convolution_operators,   pool_operators,
+    attention_operators,   recurrent_operators,  quantization_operators, normalization_operators, loss_operators,
+    image_operators,       signal_operators};
 
 struct Line {
   const Function* function;

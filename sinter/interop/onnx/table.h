@@ -25,6 +25,12 @@ std::span<const Function> matrix_operators();
 std::span<const Function> convolution_operators();
 std::span<const Function> pool_operators();
 std::span<const Function> normalization_operators();
+std::span<const Function> attention_operators();
+std::span<const Function> recurrent_operators();
+std::span<const Function> quantization_operators();
+std::span<const Function> loss_operators();
+std::span<const Function> image_operators();
+std::span<const Function> signal_operators();
 
 // The newest set of operators that the lists were compared with.
 constexpr int64_t kNewestOpset = 28;
