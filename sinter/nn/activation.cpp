@@ -100,7 +100,9 @@ Tensor Softmax2dImpl::forward(const TensorArg& x) {
   return softmax(x, -3);
 }
 
-PReLUImpl::PReLUImpl(const PReLUOptions& options) : options(options) {
+PReLUImpl::PReLUImpl(const PReLUOptions& options) : options(options) { reset(); }
+
+void PReLUImpl::reset() {
   check(options.num_parameters() >= 1, "nn::PReLU: expected at least one parameter, got {}", options.num_parameters());
   weight = register_parameter("weight", new_parameter({options.num_parameters()}));
   if (initialises_parameters()) reset_parameters();

@@ -151,7 +151,7 @@ Tensor gumbel_softmax(const TensorArg& logits, const GumbelSoftmaxFuncOptions& o
 
 // Without parameters, around a function of one tensor.
 #define SINTER_ACTIVATION(Name, function)                              \
-  struct Name##Impl : Module {                                         \
+  struct Name##Impl : Cloneable<Name##Impl> {                                         \
     Tensor forward(const TensorArg& x) { return sinter::function(x); } \
   };                                                                   \
   SINTER_MODULE(Name)
@@ -169,7 +169,7 @@ SINTER_ACTIVATION(Tanhshrink, tanhshrink);
 
 // The same with options, made from what they are made from: ReLU(), ReLU(true), ReLU(ReLUOptions().inplace(true)).
 #define SINTER_ACTIVATION_WITH(Name, function)                                            \
-  struct Name##Impl : Module {                                                            \
+  struct Name##Impl : Cloneable<Name##Impl> {                                                            \
     Name##Options options;                                                                \
     explicit Name##Impl(const Name##Options& options = {}) : options(options) {}          \
     Tensor forward(const TensorArg& x) { return functional::function(x, options); }       \
@@ -191,7 +191,7 @@ SINTER_ACTIVATION_WITH(Softshrink, softshrink);
 
 // Along one dimension, which must be told.
 #define SINTER_ACTIVATION_ALONG(Name, function)                                           \
-  struct Name##Impl : Module {                                                            \
+  struct Name##Impl : Cloneable<Name##Impl> {                                                            \
     Name##Options options;                                                                \
     explicit Name##Impl(const Name##Options& options) : options(options) {}               \
     Tensor forward(const TensorArg& x) { return sinter::function(x, options.dim()); }     \
@@ -204,7 +204,7 @@ SINTER_ACTIVATION_ALONG(Softmin, softmin);
 SINTER_ACTIVATION_ALONG(LogSoftmax, log_softmax);
 #undef SINTER_ACTIVATION_ALONG
 
-struct SoftplusImpl : Module {
+struct SoftplusImpl : Cloneable<SoftplusImpl> {
   SoftplusOptions options;
   explicit SoftplusImpl(double beta = 1, double threshold = 20) : options(SoftplusOptions().beta(beta).threshold(threshold)) {}
   explicit SoftplusImpl(const SoftplusOptions& options) : options(options) {}
@@ -213,7 +213,7 @@ struct SoftplusImpl : Module {
 };
 SINTER_MODULE(Softplus);
 
-struct HardtanhImpl : Module {
+struct HardtanhImpl : Cloneable<HardtanhImpl> {
   HardtanhOptions options;
   explicit HardtanhImpl(double min_val = -1, double max_val = 1) : options(HardtanhOptions().min_val(min_val).max_val(max_val)) {}
   explicit HardtanhImpl(const HardtanhOptions& options) : options(options) {}
@@ -222,7 +222,7 @@ struct HardtanhImpl : Module {
 };
 SINTER_MODULE(Hardtanh);
 
-struct ThresholdImpl : Module {
+struct ThresholdImpl : Cloneable<ThresholdImpl> {
   ThresholdOptions options;
   ThresholdImpl(double threshold, double value) : ThresholdImpl(ThresholdOptions(threshold, value)) {}
   explicit ThresholdImpl(const ThresholdOptions& options) : options(options) {}
@@ -232,7 +232,7 @@ struct ThresholdImpl : Module {
 SINTER_MODULE(Threshold);
 
 // Slopes drawn from [lower, upper) while training.
-struct RReLUImpl : Module {
+struct RReLUImpl : Cloneable<RReLUImpl> {
   RReLUOptions options;
   explicit RReLUImpl(double lower = 1.0 / 8, double upper = 1.0 / 3) : options(RReLUOptions().lower(lower).upper(upper)) {}
   explicit RReLUImpl(const RReLUOptions& options) : options(options) {}
@@ -242,16 +242,17 @@ struct RReLUImpl : Module {
 SINTER_MODULE(RReLU);
 
 // Over the channels of [n, c, h, w] or [c, h, w].
-struct Softmax2dImpl : Module {
+struct Softmax2dImpl : Cloneable<Softmax2dImpl> {
   Tensor forward(const TensorArg& x);
 };
 SINTER_MODULE(Softmax2d);
 
 // A slope that is learned.
-struct PReLUImpl : Module {
+struct PReLUImpl : Cloneable<PReLUImpl> {
   PReLUOptions options;
   Tensor weight;
   explicit PReLUImpl(const PReLUOptions& options = {});
+  void reset() override;
   void reset_parameters();
   Tensor forward(const TensorArg& x) { return prelu(x, weight); }
   std::string extra_repr() const override { return "num_parameters=" + std::to_string(options.num_parameters()); }

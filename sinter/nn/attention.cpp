@@ -15,7 +15,9 @@ namespace sinter::nn {
 
 // --- MultiheadAttention
 
-MultiheadAttentionImpl::MultiheadAttentionImpl(const MultiheadAttentionOptions& options) : options(options) {
+MultiheadAttentionImpl::MultiheadAttentionImpl(const MultiheadAttentionOptions& options) : options(options) { reset(); }
+
+void MultiheadAttentionImpl::reset() {
   int64_t e = options.embed_dim(), heads = options.num_heads();
   check(heads > 0 && e % heads == 0, "nn::MultiheadAttention: embed_dim {} is no multiple of num_heads {}", e, heads);
   int64_t kdim = options.kdim().value_or(e), vdim = options.vdim().value_or(e);

@@ -39,7 +39,7 @@ struct AttentionArgs {
 // when batch_first; n may be left out. Gives the result and, where asked for, the weights: [n, l, s], or not averaged
 // [n, heads, l, s]. Parameters have PyTorch's names: in_proj_weight holds the projections of query, key and value, or
 // q_proj_weight, k_proj_weight and v_proj_weight do where kdim or vdim differ.
-struct MultiheadAttentionImpl : Module {
+struct MultiheadAttentionImpl : Cloneable<MultiheadAttentionImpl> {
   MultiheadAttentionOptions options;
   Tensor in_proj_weight, q_proj_weight, k_proj_weight, v_proj_weight, in_proj_bias, bias_k, bias_v;
   Linear out_proj{nullptr};
@@ -47,6 +47,7 @@ struct MultiheadAttentionImpl : Module {
   MultiheadAttentionImpl(int64_t embed_dim, int64_t num_heads)
       : MultiheadAttentionImpl(MultiheadAttentionOptions(embed_dim, num_heads)) {}
   explicit MultiheadAttentionImpl(const MultiheadAttentionOptions& options);
+  void reset() override;
   void reset_parameters();
   std::tuple<Tensor, Tensor> forward(const TensorArg& query, const Tensor& key, const Tensor& value,
                                      const AttentionArgs& args = {});
@@ -77,7 +78,7 @@ using TransformerEncoderLayerOptions = TransformerLayerOptions;
 using TransformerDecoderLayerOptions = TransformerLayerOptions;
 
 // Self-attention and a feed-forward network, each with a residual and a LayerNorm after it (before it if norm_first).
-struct TransformerEncoderLayerImpl : Module {
+struct TransformerEncoderLayerImpl : Cloneable<TransformerEncoderLayerImpl> {
   TransformerLayerOptions options;
   MultiheadAttention self_attn{nullptr};
   Linear linear1{nullptr}, linear2{nullptr};
@@ -87,6 +88,7 @@ struct TransformerEncoderLayerImpl : Module {
   TransformerEncoderLayerImpl(int64_t d_model, int64_t nhead)
       : TransformerEncoderLayerImpl(TransformerEncoderLayerOptions(d_model, nhead)) {}
   explicit TransformerEncoderLayerImpl(const TransformerEncoderLayerOptions& options);
+  void reset() override;
   Tensor forward(const TensorArg& x, const AttentionArgs& args = {});
   Tensor forward(const TensorArg& x, const Tensor& src_mask, const Tensor& src_key_padding_mask = {});
 
@@ -96,7 +98,7 @@ struct TransformerEncoderLayerImpl : Module {
 SINTER_MODULE(TransformerEncoderLayer);
 
 // Self-attention, attention to what an encoder gave, and a feed-forward network.
-struct TransformerDecoderLayerImpl : Module {
+struct TransformerDecoderLayerImpl : Cloneable<TransformerDecoderLayerImpl> {
   TransformerLayerOptions options;
   MultiheadAttention self_attn{nullptr}, multihead_attn{nullptr};
   Linear linear1{nullptr}, linear2{nullptr};
@@ -106,6 +108,7 @@ struct TransformerDecoderLayerImpl : Module {
   TransformerDecoderLayerImpl(int64_t d_model, int64_t nhead)
       : TransformerDecoderLayerImpl(TransformerDecoderLayerOptions(d_model, nhead)) {}
   explicit TransformerDecoderLayerImpl(const TransformerDecoderLayerOptions& options);
+  void reset() override;
   Tensor forward(const TensorArg& x, const Tensor& memory, const AttentionArgs& self = {},
                  const AttentionArgs& cross = {});
   Tensor forward(const TensorArg& x, const Tensor& memory, const Tensor& tgt_mask, const Tensor& memory_mask = {},
@@ -132,7 +135,7 @@ struct TransformerStackOptions {
 using TransformerEncoderOptions = TransformerStackOptions<TransformerEncoderLayer>;
 using TransformerDecoderOptions = TransformerStackOptions<TransformerDecoderLayer>;
 
-struct TransformerEncoderImpl : Module {
+struct TransformerEncoderImpl : Cloneable<TransformerEncoderImpl> {
   ModuleListOf<TransformerEncoderLayer> layers;
   LayerNorm norm{nullptr};
 
@@ -142,10 +145,13 @@ struct TransformerEncoderImpl : Module {
   explicit TransformerEncoderImpl(const TransformerEncoderOptions& options);
   Tensor forward(const TensorArg& x, const AttentionArgs& args = {});
   Tensor forward(const TensorArg& x, const Tensor& src_mask, const Tensor& src_key_padding_mask = {});
+
+ protected:
+  void clone_members(CloneableBase& copy, const std::optional<Device>& device) const override;
 };
 SINTER_MODULE(TransformerEncoder);
 
-struct TransformerDecoderImpl : Module {
+struct TransformerDecoderImpl : Cloneable<TransformerDecoderImpl> {
   ModuleListOf<TransformerDecoderLayer> layers;
   LayerNorm norm{nullptr};
 
@@ -157,6 +163,9 @@ struct TransformerDecoderImpl : Module {
                  const AttentionArgs& cross = {});
   Tensor forward(const TensorArg& x, const Tensor& memory, const Tensor& tgt_mask, const Tensor& memory_mask = {},
                  const Tensor& tgt_key_padding_mask = {}, const Tensor& memory_key_padding_mask = {});
+
+ protected:
+  void clone_members(CloneableBase& copy, const std::optional<Device>& device) const override;
 };
 SINTER_MODULE(TransformerDecoder);
 
@@ -180,13 +189,14 @@ struct TransformerOptions {
 };
 
 // An encoder of the source and a decoder of the target, each with a LayerNorm at its end.
-struct TransformerImpl : Module {
+struct TransformerImpl : Cloneable<TransformerImpl> {
   TransformerOptions options;
   TransformerEncoder encoder{nullptr};
   TransformerDecoder decoder{nullptr};
 
   explicit TransformerImpl(const TransformerOptions& options = {});
   TransformerImpl(int64_t d_model, int64_t nhead) : TransformerImpl(TransformerOptions(d_model, nhead)) {}
+  void reset() override;
   void reset_parameters();
   Tensor forward(const TensorArg& src, const Tensor& tgt, const Tensor& src_mask = {}, const Tensor& tgt_mask = {},
                  const Tensor& memory_mask = {}, const Tensor& src_key_padding_mask = {},

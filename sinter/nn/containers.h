@@ -12,7 +12,7 @@ namespace sinter SINTER_API {
 namespace nn {
 
 // A plain function of one tensor as a module, with what else it takes: Functional(leaky_relu, 0.2).
-struct FunctionalImpl : Module {
+struct FunctionalImpl : Cloneable<FunctionalImpl> {
   explicit FunctionalImpl(std::function<Tensor(const Tensor&)> function) : function_(std::move(function)) {}
   template <class F, class... Rest>
     requires(sizeof...(Rest) > 0 && std::is_invocable_r_v<Tensor, F, const Tensor&, Rest...>)
@@ -52,7 +52,9 @@ class AnyModule {
   template <std::derived_from<Module> M>
     requires detail::MapsOneTensor<M>
   AnyModule(const std::shared_ptr<M>& module)
-      : module_(module), call_([m = module.get()](const Tensor& x) { return nn::call(*m, x); }) {
+      : module_(module),
+        call_([m = module.get()](const Tensor& x) { return nn::call(*m, x); }),
+        again_([](const std::shared_ptr<Module>& same) { return AnyModule(std::static_pointer_cast<M>(same)); }) {
     check(bool(module), "nn: an empty module handle cannot be called");
   }
   template <class F>
@@ -61,6 +63,8 @@ class AnyModule {
 
   bool is_empty() const { return !module_; }
   const std::shared_ptr<Module>& ptr() const { return module_; }
+  // Of a copy of the module.
+  AnyModule clone(const std::optional<Device>& device = {}) const { return module_ ? again_(module_->clone(device)) : AnyModule(); }
   // As a Linear, say; an Error when it is none.
   template <class M>
   auto& get() const {
@@ -81,6 +85,7 @@ class AnyModule {
  private:
   std::shared_ptr<Module> module_;
   std::function<Tensor(const Tensor&)> call_;
+  AnyModule (*again_)(const std::shared_ptr<Module>& same) = nullptr;  // of another module of that type
 };
 
 namespace detail {
@@ -88,7 +93,7 @@ namespace detail {
 // What containers of modules of any type have in common: walking over them, and module i as the type it has,
 // list->at<LinearImpl>(0).
 template <class Self, class Item>
-class ModuleSequence : public Module {
+class ModuleSequence : public CloneableBase {
  public:
   size_t size() const { return items_.size(); }
   bool is_empty() const { return items_.empty(); }
@@ -135,7 +140,7 @@ struct NamedAnyModule {
 };
 
 // Sequential(Linear(4, 8), ReLU(), Linear(8, 2)): each gets what the one before gave. Named 0, 1, … unless told.
-class SequentialImpl : public detail::ModuleSequence<SequentialImpl, AnyModule> {
+class SequentialImpl : public Cloneable<SequentialImpl, detail::ModuleSequence<SequentialImpl, AnyModule>> {
  public:
   SequentialImpl() = default;
   template <class... M>
@@ -159,6 +164,14 @@ class SequentialImpl : public detail::ModuleSequence<SequentialImpl, AnyModule> 
     for (auto& module : items_) y = module(y);
     return y;
   }
+
+ protected:
+  void clone_members(CloneableBase& copy, const std::optional<Device>& device) const override {
+    auto& own = static_cast<SequentialImpl&>(copy);
+    own.items_.clear();
+    const auto names = named_children().keys();
+    for (size_t i = 0; i < size(); ++i) own.push_back(names[i], items_[i].clone(device));
+  }
 };
 class Sequential : public ModuleHolder<SequentialImpl> {
  public:
@@ -171,7 +184,7 @@ class Sequential : public ModuleHolder<SequentialImpl> {
 
 // Modules by number, of any type: ModuleList list(Linear(4, 4), ReLU()); list->push_back(Linear(4, 2));
 //   for (auto& module : *list) if (auto* linear = module->as<Linear>()) x = linear->forward(x);
-class ModuleListImpl : public detail::ModuleSequence<ModuleListImpl, std::shared_ptr<Module>> {
+class ModuleListImpl : public Cloneable<ModuleListImpl, detail::ModuleSequence<ModuleListImpl, std::shared_ptr<Module>>> {
  public:
   ModuleListImpl() = default;
   template <class... M>
@@ -191,20 +204,27 @@ class ModuleListImpl : public detail::ModuleSequence<ModuleListImpl, std::shared
     for (size_t j = 0; j + 1 < size(); ++j) unregister_module(std::to_string(j));
     for (size_t j = 0; j < size(); ++j) register_module(std::to_string(j), items_[j]);
   }
+
+ protected:
+  void clone_members(CloneableBase& copy, const std::optional<Device>& device) const override {
+    auto& own = static_cast<ModuleListImpl&>(copy);
+    own.items_.clear();
+    for (auto& module : items_) own.push_back(module->clone(device));
+  }
 };
 SINTER_MODULE(ModuleList);
 
 // Modules of one type by number:
 //   ModuleListOf<Block> blocks; blocks->push_back(Block(8)); for (auto& block : *blocks) x = block(x);
 template <class M>
-class ModuleListOfImpl : public Module {
+class ModuleListOfImpl : public Cloneable<ModuleListOfImpl<M>> {
  public:
   ModuleListOfImpl() = default;
   explicit ModuleListOfImpl(const std::vector<M>& modules) {
     for (auto& module : modules) push_back(module);
   }
 
-  void push_back(const M& module) { items_.push_back(register_module(std::to_string(size()), module)); }
+  void push_back(const M& module) { items_.push_back(this->register_module(std::to_string(size()), module)); }
   size_t size() const { return items_.size(); }
   const M& operator[](size_t i) const {
     check(i < size(), "nn::ModuleList: no module {} among {}", i, size());
@@ -213,6 +233,13 @@ class ModuleListOfImpl : public Module {
   auto begin() const { return items_.begin(); }
   auto end() const { return items_.end(); }
   std::string name() const override { return "ModuleList"; }
+
+ protected:
+  void clone_members(CloneableBase& copy, const std::optional<Device>& device) const override {
+    auto& own = static_cast<ModuleListOfImpl&>(copy);
+    own.items_.clear();
+    for (auto& module : items_) own.push_back(detail::cloned(module, device));
+  }
 
  private:
   std::vector<M> items_;
@@ -225,7 +252,7 @@ class ModuleListOf : public ModuleHolder<ModuleListOfImpl<M>> {
 };
 
 // Modules by name, of any type, in the order of insertion.
-class ModuleDictImpl : public Module {
+class ModuleDictImpl : public Cloneable<ModuleDictImpl> {
  public:
   using Items = OrderedDict<std::string, std::shared_ptr<Module>>;
   ModuleDictImpl() = default;
@@ -266,6 +293,11 @@ class ModuleDictImpl : public Module {
   size_t size() const { return children().size(); }
   bool empty() const { return size() == 0; }
   bool contains(const std::string& name) const { return items().contains(name); }
+
+ protected:
+  void clone_members(CloneableBase& copy, const std::optional<Device>& device) const override {
+    for (auto& [name, module] : items()) static_cast<ModuleDictImpl&>(copy).insert(name, module->clone(device));
+  }
 };
 class ModuleDict : public ModuleHolder<ModuleDictImpl> {
  public:
@@ -274,7 +306,7 @@ class ModuleDict : public ModuleHolder<ModuleDictImpl> {
 };
 
 // Parameters by number: ParameterList list(a, b); list->append(c); list[0].
-class ParameterListImpl : public Module {
+class ParameterListImpl : public Cloneable<ParameterListImpl> {
  public:
   ParameterListImpl() = default;
   template <std::convertible_to<Tensor>... T>
@@ -297,13 +329,23 @@ class ParameterListImpl : public Module {
   auto begin() const { return items_.begin(); }
   auto end() const { return items_.end(); }
 
+ protected:
+  void clone_members(CloneableBase& copy, const std::optional<Device>& device) const override {
+    auto& own = static_cast<ParameterListImpl&>(copy);
+    own.items_.clear();
+    for (auto& tensor : items_) {
+      own.append(detail::cloned(tensor, device));
+      own.items_.back().requires_grad_(tensor.requires_grad());
+    }
+  }
+
  private:
   TensorList items_;
 };
 SINTER_MODULE(ParameterList);
 
 // Parameters by name, in the order of insertion.
-class ParameterDictImpl : public Module {
+class ParameterDictImpl : public Cloneable<ParameterDictImpl> {
  public:
   void insert(const std::string& name, const Tensor& tensor) {
     items_.emplace_back(name, register_parameter(name, tensor));
@@ -321,6 +363,16 @@ class ParameterDictImpl : public Module {
   TensorList values() const { return items_.values(); }
   auto begin() const { return items_.begin(); }
   auto end() const { return items_.end(); }
+
+ protected:
+  void clone_members(CloneableBase& copy, const std::optional<Device>& device) const override {
+    auto& own = static_cast<ParameterDictImpl&>(copy);
+    own.items_ = {};
+    for (auto& [name, tensor] : items_) {
+      own.insert(name, detail::cloned(tensor, device));
+      own[name].requires_grad_(tensor.requires_grad());
+    }
+  }
 
  private:
   NamedTensors items_;

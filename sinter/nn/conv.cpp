@@ -15,14 +15,18 @@ static const char* mode_name(PaddingMode mode) {
 
 ConvBase::ConvBase(const ConvOptions& given, int64_t rank, bool transposed)
     : options(given), rank_(rank), transposed_(transposed) {
+  reset();
+}
+
+void ConvBase::reset() {
   std::string layer = "nn::" + ConvBase::name();
   int64_t in = options.in_channels(), out = options.out_channels(), groups = options.groups();
   check(groups > 0 && in % groups == 0 && out % groups == 0, "{}: {} and {} channels do not fall into {} groups", layer,
         in, out, groups);
-  check(!(transposed && options.padding().rule), "{}: a transposed convolution takes its padding as numbers", layer);
-  check(!transposed || options.padding_mode() == PaddingMode::kConstant, "{}: padding_mode is zeros here", layer);
+  check(!(transposed_ && options.padding().rule), "{}: a transposed convolution takes its padding as numbers", layer);
+  check(!transposed_ || options.padding_mode() == PaddingMode::kConstant, "{}: padding_mode is zeros here", layer);
   auto expand = [&](const char* what, const SpatialList& list, int64_t standard) {
-    return SpatialList(expand_spatial(layer.c_str(), what, list, rank, standard));
+    return SpatialList(expand_spatial(layer.c_str(), what, list, rank_, standard));
   };
   check(!options.kernel_size().empty(), "{}: the kernel has no size", layer);
   options.kernel_size(expand("kernel_size", options.kernel_size(), 1));
@@ -31,7 +35,7 @@ ConvBase::ConvBase(const ConvOptions& given, int64_t rank, bool transposed)
   options.output_padding(expand("output_padding", options.output_padding(), 0));
   if (!options.padding().rule) options.padding(expand("padding", options.padding().amounts, 0));
 
-  Shape shape = transposed ? Shape{in, out / groups} : Shape{out, in / groups};
+  Shape shape = transposed_ ? Shape{in, out / groups} : Shape{out, in / groups};
   for (int64_t k : options.kernel_size()) shape.push_back(k);
   weight = register_parameter("weight", new_parameter(shape));
   if (options.bias()) bias = register_parameter("bias", new_parameter({out}));

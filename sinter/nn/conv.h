@@ -71,11 +71,12 @@ using ConvTranspose2dOptions = ConvOptions;
 using ConvTranspose3dOptions = ConvOptions;
 
 // What the layers share. The weight is [out, in / groups, kernel…], or [in, out / groups, kernel…] when transposed.
-struct ConvBase : Module {
+struct ConvBase : CloneableBase {
   ConvOptions options;
   Tensor weight, bias;
 
   ConvBase(const ConvOptions& options, int64_t rank, bool transposed);
+  void reset() override;
   void reset_parameters();
   Tensor forward(const TensorArg& x);
   std::string name() const override;
@@ -90,10 +91,10 @@ struct ConvBase : Module {
 };
 
 template <int64_t kRank, bool kTransposed>
-struct ConvLayer : ConvBase {
+struct ConvLayer : Cloneable<ConvLayer<kRank, kTransposed>, ConvBase> {
   ConvLayer(int64_t in_channels, int64_t out_channels, const SpatialList& kernel_size)
       : ConvLayer(ConvOptions(in_channels, out_channels, kernel_size)) {}
-  explicit ConvLayer(const ConvOptions& options) : ConvBase(options, kRank, kTransposed) {}
+  explicit ConvLayer(const ConvOptions& options) : Cloneable<ConvLayer, ConvBase>(options, kRank, kTransposed) {}
 };
 
 using Conv1dImpl = ConvLayer<1, false>;
@@ -140,7 +141,7 @@ struct AdaptivePoolOptions {
 
 // Layers around functions of one tensor, F::name(x, options), or of several.
 template <class Options>
-struct OptionsLayer : Module {
+struct OptionsLayer : CloneableBase {
   Options options;
   explicit OptionsLayer(const Options& options) : options(options) {}
 };
@@ -180,8 +181,8 @@ TensorPair adaptive_max_pool(int64_t rank, const TensorArg& x, const AdaptivePoo
   using Name##n##dFuncOptions = Options;                                                           \
   inline Tensor function##n##d(const TensorArg& x, const Options& o) { return function(n, x, o); } \
   }                                                                                                \
-  struct Name##n##dImpl : Base {                                                                   \
-    using Base::Base;                                                                              \
+  struct Name##n##dImpl : Cloneable<Name##n##dImpl, Base> {                                        \
+    using Cloneable::Cloneable;                                                                    \
     Tensor forward(const TensorArg& x) { return functional::function(n, x, options); }             \
   };                                                                                               \
   SINTER_MODULE(Name##n##d)
@@ -195,8 +196,8 @@ TensorPair adaptive_max_pool(int64_t rank, const TensorArg& x, const AdaptivePoo
     return function##_with_indices(n, x, o);                                              \
   }                                                                                       \
   }                                                                                       \
-  struct Name##n##dImpl : Base {                                                          \
-    using Base::Base;                                                                     \
+  struct Name##n##dImpl : Cloneable<Name##n##dImpl, Base> {                               \
+    using Cloneable::Cloneable;                                                           \
     Tensor forward(const TensorArg& x) { return functional::function##n##d(x, options); } \
     std::tuple<Tensor, Tensor> forward_with_indices(const TensorArg& x) {                 \
       return functional::function##n##d_with_indices(x, options);                         \
@@ -218,8 +219,8 @@ TensorPair adaptive_max_pool(int64_t rank, const TensorArg& x, const AdaptivePoo
     return max_unpool(n, x, indices, o, output_size);                                                   \
   }                                                                                                     \
   }                                                                                                     \
-  struct MaxUnpool##n##dImpl : PoolBase {                                                               \
-    using PoolBase::PoolBase;                                                                           \
+  struct MaxUnpool##n##dImpl : Cloneable<MaxUnpool##n##dImpl, PoolBase> {                               \
+    using Cloneable::Cloneable;                                                                         \
     Tensor forward(const TensorArg& x, const Tensor& indices, const Shape& output_size = {}) {          \
       return functional::max_unpool(n, x, indices, options, output_size);                               \
     }                                                                                                   \
@@ -246,7 +247,7 @@ struct ConstantPadOptions {
   SINTER_OPTION(double, value);
 };
 
-struct PadBase : Module {
+struct PadBase : CloneableBase {
   SpatialList padding;
   PaddingMode mode;
   double value;
@@ -258,8 +259,8 @@ struct PadBase : Module {
 
 #define SINTER_PAD_LAYER(Name, n, mode)                                                     \
   using Name##Pad##n##dOptions = SpatialList;                                               \
-  struct Name##Pad##n##dImpl : PadBase {                                                    \
-    explicit Name##Pad##n##dImpl(const SpatialList& padding) : PadBase(padding, n, mode) {} \
+  struct Name##Pad##n##dImpl : Cloneable<Name##Pad##n##dImpl, PadBase> {                    \
+    explicit Name##Pad##n##dImpl(const SpatialList& padding) : Cloneable(padding, n, mode) {} \
   };                                                                                        \
   SINTER_MODULE(Name##Pad##n##d)
 #define SINTER_PAD_LAYERS(n)                                           \
@@ -268,9 +269,9 @@ struct PadBase : Module {
   SINTER_PAD_LAYER(Replication, n, PaddingMode::kReplicate);           \
   SINTER_PAD_LAYER(Circular, n, PaddingMode::kCircular);               \
   using ConstantPad##n##dOptions = ConstantPadOptions;                 \
-  struct ConstantPad##n##dImpl : PadBase {                             \
+  struct ConstantPad##n##dImpl : Cloneable<ConstantPad##n##dImpl, PadBase> { \
     ConstantPad##n##dImpl(const SpatialList& padding, double value)    \
-        : PadBase(padding, n, PaddingMode::kConstant, value) {}        \
+        : Cloneable(padding, n, PaddingMode::kConstant, value) {}      \
     explicit ConstantPad##n##dImpl(const ConstantPadOptions& options)  \
         : ConstantPad##n##dImpl(options.padding(), options.value()) {} \
   };                                                                   \
@@ -293,8 +294,8 @@ struct UpsampleOptions {
   SINTER_OPTION(bool, antialias) = false;  // not available
 };
 // Resizes the spatial dimensions.
-struct UpsampleImpl : OptionsLayer<UpsampleOptions> {
-  explicit UpsampleImpl(const UpsampleOptions& options = {}) : OptionsLayer(options) {}
+struct UpsampleImpl : Cloneable<UpsampleImpl, OptionsLayer<UpsampleOptions>> {
+  explicit UpsampleImpl(const UpsampleOptions& options = {}) : Cloneable(options) {}
   Tensor forward(const TensorArg& x);
   std::string extra_repr() const override;
 };
@@ -306,7 +307,7 @@ SINTER_MODULE(Upsample);
   namespace functional {                                                                     \
   using Name##FuncOptions = int64_t;                                                         \
   }                                                                                          \
-  struct Name##Impl : Module {                                                               \
+  struct Name##Impl : Cloneable<Name##Impl> {                                                               \
     int64_t number;                                                                          \
     explicit Name##Impl(int64_t number) : number(number) {}                                  \
     Tensor forward(const TensorArg& x) { return function(x, number); }                       \
@@ -320,6 +321,8 @@ SINTER_SHUFFLE(ChannelShuffle, channel_shuffle, groups);
 
 struct UnfoldOptions {
   UnfoldOptions(const SpatialList& kernel_size) : kernel_size_(kernel_size) {}
+  template <std::integral T>
+  UnfoldOptions(T kernel_size) : kernel_size_(kernel_size) {}
   SINTER_OPTION(SpatialList, kernel_size);
   SINTER_OPTION(SpatialList, dilation) = 1;
   SINTER_OPTION(SpatialList, padding) = 0;
@@ -335,14 +338,14 @@ struct FoldOptions {
   SINTER_OPTION(SpatialList, stride) = 1;
 };
 // im2col: every window as a column.
-struct UnfoldImpl : OptionsLayer<UnfoldOptions> {
-  using OptionsLayer::OptionsLayer;
+struct UnfoldImpl : Cloneable<UnfoldImpl, OptionsLayer<UnfoldOptions>> {
+  using Cloneable::Cloneable;
   Tensor forward(const TensorArg& x);
 };
 SINTER_MODULE(Unfold);
 // col2im: columns added up where their windows lie.
-struct FoldImpl : OptionsLayer<FoldOptions> {
-  using OptionsLayer::OptionsLayer;
+struct FoldImpl : Cloneable<FoldImpl, OptionsLayer<FoldOptions>> {
+  using Cloneable::Cloneable;
   FoldImpl(const SpatialList& output_size, const SpatialList& kernel_size)
       : FoldImpl(FoldOptions(output_size, kernel_size)) {}
   Tensor forward(const TensorArg& x);

@@ -53,7 +53,9 @@ Tensor linear_cross_entropy(const TensorArg& x_arg, const Tensor& weight, const 
 
 // --- Linear
 
-LinearImpl::LinearImpl(const LinearOptions& options) : options(options) {
+LinearImpl::LinearImpl(const LinearOptions& options) : options(options) { reset(); }
+
+void LinearImpl::reset() {
   int64_t in = options.in_features(), out = options.out_features();
   check(in >= 0 && out >= 0, "nn::Linear: sizes {} and {} are no sizes", in, out);
   weight = register_parameter("weight", new_parameter({out, in}));
@@ -76,7 +78,9 @@ std::string LinearImpl::extra_repr() const {
 
 // --- Bilinear
 
-BilinearImpl::BilinearImpl(const BilinearOptions& options) : options(options) {
+BilinearImpl::BilinearImpl(const BilinearOptions& options) : options(options) { reset(); }
+
+void BilinearImpl::reset() {
   Dim out = options.out_features();
   weight = register_parameter("weight", new_parameter({out, options.in1_features(), options.in2_features()}));
   if (options.bias()) bias = register_parameter("bias", new_parameter({out}));
@@ -116,7 +120,9 @@ Tensor functional::embedding(const TensorArg& indices, const Tensor& weight, con
   return sinter::embedding({weight, indices.where()}, indices, padding.value_or(-1));
 }
 
-EmbeddingImpl::EmbeddingImpl(const EmbeddingOptions& given) : options(given) {
+EmbeddingImpl::EmbeddingImpl(const EmbeddingOptions& given) : options(given) { reset(); }
+
+void EmbeddingImpl::reset() {
   int64_t rows = options.num_embeddings();
   options.padding_idx(padding_row("nn::Embedding", options.padding_idx(), rows));
   weight = register_parameter("weight", new_parameter({rows, options.embedding_dim()}));
@@ -151,7 +157,9 @@ std::string EmbeddingImpl::extra_repr() const {
 
 // --- EmbeddingBag
 
-EmbeddingBagImpl::EmbeddingBagImpl(const EmbeddingBagOptions& given) : options(given) {
+EmbeddingBagImpl::EmbeddingBagImpl(const EmbeddingBagOptions& given) : options(given) { reset(); }
+
+void EmbeddingBagImpl::reset() {
   int64_t rows = options.num_embeddings();
   options.padding_idx(padding_row("nn::EmbeddingBag", options.padding_idx(), rows));
   weight = register_parameter("weight", new_parameter({rows, options.embedding_dim()}));

@@ -21,12 +21,13 @@ struct LinearOptions {
 };
 
 // x @ weight^T + bias; weight is [out, in].
-struct LinearImpl : Module {
+struct LinearImpl : Cloneable<LinearImpl> {
   LinearOptions options;
   Tensor weight, bias;
 
   LinearImpl(int64_t in_features, int64_t out_features) : LinearImpl(LinearOptions(in_features, out_features)) {}
   explicit LinearImpl(const LinearOptions& options);
+  void reset() override;
   void reset_parameters();
   Tensor forward(const TensorArg& x);
   std::string extra_repr() const override;
@@ -54,13 +55,14 @@ struct BilinearOptions {
 };
 
 // x1 weight[o] x2 + bias for every output o; weight is [out, in1, in2].
-struct BilinearImpl : Module {
+struct BilinearImpl : Cloneable<BilinearImpl> {
   BilinearOptions options;
   Tensor weight, bias;
 
   BilinearImpl(int64_t in1_features, int64_t in2_features, int64_t out_features)
       : BilinearImpl(BilinearOptions(in1_features, in2_features, out_features)) {}
   explicit BilinearImpl(const BilinearOptions& options);
+  void reset() override;
   void reset_parameters();
   Tensor forward(const TensorArg& x1, const TensorArg& x2);
   std::string extra_repr() const override;
@@ -83,13 +85,14 @@ struct EmbeddingFromPretrainedOptions {
 };
 
 // Rows of a table by index.
-struct EmbeddingImpl : Module {
+struct EmbeddingImpl : Cloneable<EmbeddingImpl> {
   EmbeddingOptions options;
   Tensor weight;
 
   EmbeddingImpl(int64_t num_embeddings, int64_t embedding_dim)
       : EmbeddingImpl(EmbeddingOptions(num_embeddings, embedding_dim)) {}
   explicit EmbeddingImpl(const EmbeddingOptions& options);
+  void reset() override;
   void reset_parameters();
   Tensor forward(const TensorArg& indices);
   std::string extra_repr() const override;
@@ -113,13 +116,14 @@ struct EmbeddingBagOptions {
 };
 
 // Sums, means or largest elements of bags of rows: embedding_bag().
-struct EmbeddingBagImpl : Module {
+struct EmbeddingBagImpl : Cloneable<EmbeddingBagImpl> {
   EmbeddingBagOptions options;
   Tensor weight;
 
   EmbeddingBagImpl(int64_t num_embeddings, int64_t embedding_dim)
       : EmbeddingBagImpl(EmbeddingBagOptions(num_embeddings, embedding_dim)) {}
   explicit EmbeddingBagImpl(const EmbeddingBagOptions& options);
+  void reset() override;
   void reset_parameters();
   Tensor forward(const TensorArg& indices, const Tensor& offsets = {}, const Tensor& per_sample_weights = {});
   std::string extra_repr() const override;
@@ -132,7 +136,7 @@ struct CosineSimilarityOptions {
   SINTER_OPTION(double, eps) = 1e-8;
 };
 // The cosine of the angle between two vectors.
-struct CosineSimilarityImpl : Module {
+struct CosineSimilarityImpl : Cloneable<CosineSimilarityImpl> {
   CosineSimilarityOptions options;
   explicit CosineSimilarityImpl(const CosineSimilarityOptions& options = {}) : options(options) {}
   Tensor forward(const TensorArg& x1, const TensorArg& x2);
@@ -147,7 +151,7 @@ struct PairwiseDistanceOptions {
   SINTER_OPTION(bool, keepdim) = false;
 };
 // The p-norm of the difference of two vectors.
-struct PairwiseDistanceImpl : Module {
+struct PairwiseDistanceImpl : Cloneable<PairwiseDistanceImpl> {
   PairwiseDistanceOptions options;
   explicit PairwiseDistanceImpl(const PairwiseDistanceOptions& options = {}) : options(options) {}
   Tensor forward(const TensorArg& x1, const TensorArg& x2);
@@ -186,7 +190,7 @@ using nn::functional::bilinear;
 namespace nn {
 
 // Gives its input.
-struct IdentityImpl : Module {
+struct IdentityImpl : Cloneable<IdentityImpl> {
   Tensor forward(const TensorArg& x) { return x.tensor(); }
 };
 SINTER_MODULE(Identity);
@@ -197,7 +201,7 @@ struct FlattenOptions {
   SINTER_OPTION(int64_t, end_dim) = -1;
 };
 // Dimensions start_dim…end_dim as one.
-struct FlattenImpl : Module {
+struct FlattenImpl : Cloneable<FlattenImpl> {
   int64_t start_dim, end_dim;
 
   explicit FlattenImpl(int64_t start_dim = 1, int64_t end_dim = -1) : start_dim(start_dim), end_dim(end_dim) {}
@@ -213,7 +217,7 @@ struct UnflattenOptions {
   SINTER_OPTION(Shape, sizes);
 };
 // One dimension as several; one of the sizes may be -1.
-struct UnflattenImpl : Module {
+struct UnflattenImpl : Cloneable<UnflattenImpl> {
   int64_t dim;
   Shape sizes;
 

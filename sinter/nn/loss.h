@@ -19,6 +19,17 @@ inline constexpr nn::Word<EmbeddingBagMode::kMax> kMax;
 
 namespace nn {
 
+namespace detail {
+// Copies in place of the weights among the options, if any.
+template <class Options>
+void make_weights_own(Options& o) {
+  if constexpr (requires { o.weight(); })
+    if (o.weight().defined()) o.weight(o.weight().detach().clone());
+  if constexpr (requires { o.pos_weight(); })
+    if (o.pos_weight().defined()) o.pos_weight(o.pos_weight().detach().clone());
+}
+}  // namespace detail
+
 // A loss of an input and a target: the module, the function of nn::functional, and how the options become arguments.
 #define SINTER_LOSS(Name, function, FuncOptions, ...)                                                                \
   namespace functional {                                                                                             \
@@ -27,17 +38,19 @@ namespace nn {
     return sinter::function(x, target, __VA_ARGS__);                                                                 \
   }                                                                                                                  \
   }                                                                                                                  \
-  struct Name##Impl : Module {                                                                                       \
+  struct Name##Impl : Cloneable<Name##Impl> {                                                                                       \
     Name##Options options;                                                                                           \
-    explicit Name##Impl(const Name##Options& options = {}) : options(options) { register_weights(options); }         \
+    explicit Name##Impl(const Name##Options& options = {}) : options(options) { register_weights(this->options); }   \
+    void reset() override { register_weights(options, /*own=*/true); }                                               \
     Tensor forward(const TensorArg& x, const TensorArg& target) { return functional::function(x, target, options); } \
                                                                                                                      \
    private:                                                                                                          \
     /* Weights are buffers, as in PyTorch: they move with the module and are in its state. */                        \
     template <class O>                                                                                               \
-    void register_weights(const O& given) {                                                                          \
-      if constexpr (requires { given.weight(); }) register_buffer("weight", given.weight());                         \
-      if constexpr (requires { given.pos_weight(); }) register_buffer("pos_weight", given.pos_weight());             \
+    void register_weights(O& o, bool own = false) {                                                                  \
+      if (own) detail::make_weights_own(o);                                                                          \
+      if constexpr (requires { o.weight(); }) register_buffer("weight", o.weight());                                 \
+      if constexpr (requires { o.pos_weight(); }) register_buffer("pos_weight", o.pos_weight());                     \
     }                                                                                                                \
   };                                                                                                                 \
   SINTER_MODULE(Name)
@@ -164,7 +177,7 @@ SINTER_LOSS(MultiMarginLoss, multi_margin_loss, MultiMarginLossFuncOptions, opti
     return sinter::function(a, b, c, __VA_ARGS__);                                   \
   }                                                                                  \
   }                                                                                  \
-  struct Name##Impl : Module {                                                       \
+  struct Name##Impl : Cloneable<Name##Impl> {                                                       \
     Name##Options options;                                                           \
     explicit Name##Impl(const Name##Options& options = {}) : options(options) {}     \
     Tensor forward(const TensorArg& a, const TensorArg& b, const TensorArg& c) {     \
@@ -239,7 +252,7 @@ inline Tensor ctc_loss(const TensorArg& log_probs, const Tensor& targets, const 
                           options.zero_infinity());
 }
 }  // namespace functional
-struct CTCLossImpl : Module {
+struct CTCLossImpl : Cloneable<CTCLossImpl> {
   CTCLossOptions options;
   explicit CTCLossImpl(const CTCLossOptions& options = {}) : options(options) {}
   Tensor forward(const TensorArg& log_probs, const Tensor& targets, const Tensor& input_lengths,

@@ -299,6 +299,22 @@ LoadResult Module::load(const std::string& path, const LoadOptions& options) {
   return load_state_dict(load_safetensors(path), options);
 }
 
+std::shared_ptr<Module> Module::clone(const std::optional<Device>&) const {
+  throw_error(format("clone: {} cannot be copied: derive {}Impl from nn::Cloneable<{}Impl> in place of nn::Module, and register its "
+                     "parameters, buffers and modules in reset()",
+                     name(), name(), name()));
+}
+
+void Module::take(const Module& other) {
+  parameters_ = other.parameters_;
+  buffers_ = other.buffers_;
+  modules_ = other.modules_;
+  name_ = other.name_;
+  training_ = other.training_;
+  hooks_ = other.hooks_ ? std::make_shared<Hooks>(*other.hooks_) : nullptr;
+  touch();
+}
+
 // --- hooks
 
 // Adds a hook to one of the lists and gives the handle that takes it out again.

@@ -9,7 +9,8 @@
 //   SINTER_MODULE(Net);        // Net: a shared handle; Net net; net(x); net->parameters();
 //
 // A module may also be used without a handle: NetImpl net; net.forward(x). Names and order follow PyTorch, so that
-// state dicts are exchanged with it. Modules are not copied: their members are handles on tensors that the tree knows.
+// state dicts are exchanged with it. Modules are not copied, since their members are handles on tensors that the tree knows;
+// those that are nn::Cloneable are.
 //
 // nn::call runs forward with the module's hooks, a ModuleHolder is a shared handle that calls.
 #include <concepts>
@@ -17,6 +18,7 @@
 #include <iosfwd>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -148,6 +150,9 @@ class Module {
   // The state dict as a safetensors file.
   void save(const std::string& path) const;
   LoadResult load(const std::string& path, const LoadOptions& options = {});
+  // Another of the same type with copies of all parameters and buffers, on this device where one is told. Of modules that are
+  // nn::Cloneable, as all layers of the library are; of others an Error.
+  virtual std::shared_ptr<Module> clone(const std::optional<Device>& device = {}) const;
 
   // --- hooks run around forward when the module is called through a handle or nn::call
   HookHandle register_forward_pre_hook(ForwardPreHook hook);
@@ -193,6 +198,7 @@ class Module {
 
  private:
   friend class ModuleState;
+  friend class CloneableBase;
   friend struct detail::HookedCall;
   template <class M, class... Args>
   friend auto call(M& module, Args&&... args);
@@ -203,6 +209,8 @@ class Module {
     bool persistent = true;
   };
 
+  // Takes the registered members, name, flag and hooks of another; what captured programs and compile() know of it stays there.
+  void take(const Module& other);
   void add_module(const std::string& name, std::shared_ptr<Module> module);
   void set_module(const std::string& name, std::shared_ptr<Module> module);
   void check_new_name(const std::string& name) const;
@@ -233,6 +241,68 @@ class Module {
 
 std::string to_string(const Module& module);
 std::ostream& operator<<(std::ostream& out, const Module& module);
+
+// --- modules that clone() copies: those that register their parameters, buffers and modules in reset()
+//
+//   struct NetImpl : nn::Cloneable<NetImpl> {
+//     NetImpl(int64_t width) : width(width) { reset(); }
+//     void reset() override { fc = register_module("fc", nn::Linear(width, width)); }
+//     int64_t width;
+//     nn::Linear fc{nullptr};
+//   };
+//   auto copy = std::dynamic_pointer_cast<NetImpl>(net->clone());
+
+// What Cloneable does without knowing the type; also the base of classes that several layers share. By its C++ copy a module
+// shares parameters, buffers and modules with the original, and has its hooks; compile() in place is not copied.
+class CloneableBase : public Module {
+ public:
+  using Module::Module;
+  CloneableBase() = default;
+  CloneableBase(const CloneableBase& other) : Module() { take(other); }
+  CloneableBase& operator=(const CloneableBase& other) {
+    take(other);
+    return *this;
+  }
+  // Registers everything anew. Called by the constructor, and on copies, in which plain members are those of the original.
+  virtual void reset() {}
+  // Reset and then filled, module by module: parameters keep whether they require a gradient, gradients are not copied, and what
+  // is registered twice becomes two. Draws nothing for the layers of the library.
+  std::shared_ptr<Module> clone(const std::optional<Device>& device = {}) const override;
+
+ protected:
+  // Gives a copy that has nothing registered yet its members, by default by reset(); what containers do otherwise.
+  virtual void clone_members(CloneableBase& copy, const std::optional<Device>& device) const;
+
+ private:
+  void fill(CloneableBase& copy, const std::optional<Device>& device) const;
+  // By C++, and the size of both.
+  virtual std::pair<CloneableBase*, size_t> copied() const = 0;
+  virtual void assign(const CloneableBase& same) = 0;
+};
+
+template <class Derived, class Base = CloneableBase>
+class Cloneable : public Base {
+ public:
+  using Base::Base;
+
+ private:
+  std::pair<CloneableBase*, size_t> copied() const final {
+    return {new Derived(static_cast<const Derived&>(*this)), sizeof(Derived)};
+  }
+  void assign(const CloneableBase& same) final { static_cast<Derived&>(*this) = static_cast<const Derived&>(same); }
+};
+
+namespace detail {
+// A copy of a parameter or buffer, on the device where one is told.
+Tensor cloned(const Tensor& tensor, const std::optional<Device>& device);
+// A handle on a copy of its module; an empty one stays empty.
+template <class Holder>
+  requires requires(const Holder& holder) { holder.ptr(); }
+Holder cloned(const Holder& holder, const std::optional<Device>& device) {
+  if (holder.is_empty()) return holder;
+  return Holder(std::static_pointer_cast<std::remove_cvref_t<decltype(*holder)>>(holder->clone(device)));
+}
+}  // namespace detail
 
 // While alive, layers made on this thread create their parameters with these options; `initialise` false leaves their
 // memory as it comes, for a checkpoint to fill.

@@ -14,6 +14,14 @@ std::optional<uint64_t> ModuleState::fingerprint() const {
   return h;
 }
 
+void ModuleState::add_fields(const ModuleState& other, const void* from, size_t bytes, const void* to) {
+  const char* const begin = static_cast<const char*>(from);
+  for (auto& field : other.fields_) {
+    const bool is_inside = field.data() >= begin && field.data() + field.size() <= begin + bytes;
+    add_field(is_inside ? static_cast<const char*>(to) + (field.data() - begin) : field.data(), field.size());
+  }
+}
+
 void ModuleState::forget() {
   std::lock_guard lock(mutex_);
   module_ = nullptr;

@@ -18,6 +18,8 @@ class ModuleState final : public capture::HostState {
   std::string name() const override { return name_; }
 
   void add_field(const void* field, size_t bytes) { fields_.emplace_back(static_cast<const char*>(field), bytes); }
+  // The fields that lie in the `bytes` from `from` on, at the same places behind `to`; others as they are.
+  void add_fields(const ModuleState& other, const void* from, size_t bytes, const void* to);
   void set_name(const std::string& name) { name_ = name; }
   // The module is gone.
   void forget();

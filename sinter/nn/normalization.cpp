@@ -11,7 +11,9 @@ namespace sinter::nn {
 
 // --- LayerNorm, RMSNorm
 
-LayerNormImpl::LayerNormImpl(const LayerNormOptions& options) : options(options) {
+LayerNormImpl::LayerNormImpl(const LayerNormOptions& options) : options(options) { reset(); }
+
+void LayerNormImpl::reset() {
   if (options.elementwise_affine()) {
     weight = register_parameter("weight", new_parameter(options.normalized_shape()));
     if (options.bias()) bias = register_parameter("bias", new_parameter(options.normalized_shape()));
@@ -33,7 +35,9 @@ std::string LayerNormImpl::extra_repr() const {
                 options.elementwise_affine());
 }
 
-RMSNormImpl::RMSNormImpl(const RMSNormOptions& options) : options(options) {
+RMSNormImpl::RMSNormImpl(const RMSNormOptions& options) : options(options) { reset(); }
+
+void RMSNormImpl::reset() {
   if (options.elementwise_affine()) weight = register_parameter("weight", new_parameter(options.normalized_shape()));
   if (initialises_parameters()) reset_parameters();
 }
@@ -53,7 +57,9 @@ std::string RMSNormImpl::extra_repr() const {
 
 // --- BatchNorm
 
-BatchNormBase::BatchNormBase(const BatchNormOptions& options) : options(options) {
+BatchNormBase::BatchNormBase(const BatchNormOptions& options) : options(options) { reset(); }
+
+void BatchNormBase::reset() {
   Shape shape{options.num_features()};
   if (options.affine()) {
     weight = register_parameter("weight", new_parameter(shape));
@@ -104,7 +110,9 @@ std::string BatchNormBase::extra_repr() const {
 
 // --- GroupNorm
 
-GroupNormImpl::GroupNormImpl(const GroupNormOptions& options) : options(options) {
+GroupNormImpl::GroupNormImpl(const GroupNormOptions& options) : options(options) { reset(); }
+
+void GroupNormImpl::reset() {
   int64_t groups = options.num_groups(), channels = options.num_channels();
   check(groups > 0 && channels % groups == 0, "nn::GroupNorm: {} channels do not fall into {} groups", channels,
         groups);
@@ -132,7 +140,9 @@ std::string GroupNormImpl::extra_repr() const {
 
 // --- InstanceNorm, LocalResponseNorm
 
-InstanceNormBase::InstanceNormBase(const InstanceNormOptions& options) : options(options) {
+InstanceNormBase::InstanceNormBase(const InstanceNormOptions& options) : options(options) { reset(); }
+
+void InstanceNormBase::reset() {
   Shape shape{options.num_features()};
   if (options.affine()) {
     weight = register_parameter("weight", new_parameter(shape));

@@ -21,11 +21,12 @@ struct LayerNormOptions {
 };
 
 // Zero mean and unit variance over the last dimensions, then weight and bias.
-struct LayerNormImpl : Module {
+struct LayerNormImpl : Cloneable<LayerNormImpl> {
   LayerNormOptions options;
   Tensor weight, bias;
 
   explicit LayerNormImpl(const LayerNormOptions& options);
+  void reset() override;
   void reset_parameters();
   Tensor forward(const TensorArg& x);
   std::string extra_repr() const override;
@@ -41,12 +42,13 @@ struct RMSNormOptions {
 };
 
 // Unit mean square over the last dimensions, then weight.
-struct RMSNormImpl : Module {
+struct RMSNormImpl : Cloneable<RMSNormImpl> {
   RMSNormOptions options;
   Tensor weight;
 
   explicit RMSNormImpl(const RMSNormOptions& options);
   explicit RMSNormImpl(int64_t size, std::optional<double> eps = {}) : RMSNormImpl(RMSNormOptions(size).eps(eps)) {}
+  void reset() override;
   void reset_parameters();
   Tensor forward(const TensorArg& x);
   std::string extra_repr() const override;
@@ -66,11 +68,12 @@ using BatchNorm2dOptions = BatchNormOptions;
 using BatchNorm3dOptions = BatchNormOptions;
 
 // Per channel over the batch; by the running statistics when not training (unless they are not tracked).
-struct BatchNormBase : Module {
+struct BatchNormBase : CloneableBase {
   BatchNormOptions options;
   Tensor weight, bias, running_mean, running_var, num_batches_tracked;
 
   explicit BatchNormBase(const BatchNormOptions& options);
+  void reset() override;
   void reset_parameters();
   void reset_running_stats();
   std::string extra_repr() const override;
@@ -80,20 +83,20 @@ struct BatchNormBase : Module {
 };
 
 // Of [n, c] or [n, c, l].
-struct BatchNorm1dImpl : BatchNormBase {
-  using BatchNormBase::BatchNormBase;
+struct BatchNorm1dImpl : Cloneable<BatchNorm1dImpl, BatchNormBase> {
+  using Cloneable::Cloneable;
   Tensor forward(const TensorArg& x) { return normalize(x, 2, 3); }
 };
 SINTER_MODULE(BatchNorm1d);
 // Of [n, c, h, w].
-struct BatchNorm2dImpl : BatchNormBase {
-  using BatchNormBase::BatchNormBase;
+struct BatchNorm2dImpl : Cloneable<BatchNorm2dImpl, BatchNormBase> {
+  using Cloneable::Cloneable;
   Tensor forward(const TensorArg& x) { return normalize(x, 4, 4); }
 };
 SINTER_MODULE(BatchNorm2d);
 // Of [n, c, d, h, w].
-struct BatchNorm3dImpl : BatchNormBase {
-  using BatchNormBase::BatchNormBase;
+struct BatchNorm3dImpl : Cloneable<BatchNorm3dImpl, BatchNormBase> {
+  using Cloneable::Cloneable;
   Tensor forward(const TensorArg& x) { return normalize(x, 5, 5); }
 };
 SINTER_MODULE(BatchNorm3d);
@@ -107,12 +110,13 @@ struct GroupNormOptions {
 };
 
 // Over groups of channels of each sample.
-struct GroupNormImpl : Module {
+struct GroupNormImpl : Cloneable<GroupNormImpl> {
   GroupNormOptions options;
   Tensor weight, bias;
 
   GroupNormImpl(int64_t num_groups, int64_t num_channels) : GroupNormImpl(GroupNormOptions(num_groups, num_channels)) {}
   explicit GroupNormImpl(const GroupNormOptions& options);
+  void reset() override;
   void reset_parameters();
   Tensor forward(const TensorArg& x);
   std::string extra_repr() const override;
@@ -132,11 +136,12 @@ using InstanceNorm2dOptions = InstanceNormOptions;
 using InstanceNorm3dOptions = InstanceNormOptions;
 
 // Over each channel of each sample; by the running statistics, where they are tracked, when not training.
-struct InstanceNormBase : Module {
+struct InstanceNormBase : CloneableBase {
   InstanceNormOptions options;
   Tensor weight, bias, running_mean, running_var, num_batches_tracked;
 
   explicit InstanceNormBase(const InstanceNormOptions& options);
+  void reset() override;
   void reset_parameters();
   void reset_running_stats();
   std::string extra_repr() const override;
@@ -145,18 +150,18 @@ struct InstanceNormBase : Module {
   // The batch may be left out.
   Tensor normalize(const TensorArg& x, int64_t rank);
 };
-struct InstanceNorm1dImpl : InstanceNormBase {
-  using InstanceNormBase::InstanceNormBase;
+struct InstanceNorm1dImpl : Cloneable<InstanceNorm1dImpl, InstanceNormBase> {
+  using Cloneable::Cloneable;
   Tensor forward(const TensorArg& x) { return normalize(x, 3); }
 };
 SINTER_MODULE(InstanceNorm1d);
-struct InstanceNorm2dImpl : InstanceNormBase {
-  using InstanceNormBase::InstanceNormBase;
+struct InstanceNorm2dImpl : Cloneable<InstanceNorm2dImpl, InstanceNormBase> {
+  using Cloneable::Cloneable;
   Tensor forward(const TensorArg& x) { return normalize(x, 4); }
 };
 SINTER_MODULE(InstanceNorm2d);
-struct InstanceNorm3dImpl : InstanceNormBase {
-  using InstanceNormBase::InstanceNormBase;
+struct InstanceNorm3dImpl : Cloneable<InstanceNorm3dImpl, InstanceNormBase> {
+  using Cloneable::Cloneable;
   Tensor forward(const TensorArg& x) { return normalize(x, 5); }
 };
 SINTER_MODULE(InstanceNorm3d);
@@ -169,7 +174,7 @@ struct LocalResponseNormOptions {
   SINTER_OPTION(double, k) = 1;
 };
 // By the squares of neighbouring channels.
-struct LocalResponseNormImpl : Module {
+struct LocalResponseNormImpl : Cloneable<LocalResponseNormImpl> {
   LocalResponseNormOptions options;
   explicit LocalResponseNormImpl(const LocalResponseNormOptions& options) : options(options) {}
   Tensor forward(const TensorArg& x);
@@ -223,7 +228,7 @@ Tensor dropout3d(const TensorArg& x, const Dropout3dFuncOptions& options);
 
 }  // namespace functional
 
-struct DropoutBase : Module {
+struct DropoutBase : CloneableBase {
   DropoutOptions options;
   explicit DropoutBase(const DropoutOptions& options = {});
   std::string extra_repr() const override;
@@ -237,8 +242,8 @@ struct DropoutBase : Module {
 };
 
 #define SINTER_DROPOUT(Name, function)                                           \
-  struct Name##Impl : DropoutBase {                                              \
-    using DropoutBase::DropoutBase;                                              \
+  struct Name##Impl : Cloneable<Name##Impl, DropoutBase> {                       \
+    using Cloneable::Cloneable;                                                  \
     Tensor forward(const TensorArg& x) {                                         \
       return functional::function(x, now<functional::Name##FuncOptions>());      \
     }                                                                            \

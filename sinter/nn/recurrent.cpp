@@ -52,7 +52,10 @@ static void fill_uniformly(const Module& module, int64_t hidden_size) {
 
 // --- layers
 
-RecurrentImpl::RecurrentImpl(const RecurrentOptions& given, int64_t gates) : options(given) {
+RecurrentImpl::RecurrentImpl(const RecurrentOptions& given, int64_t gates) : options(given), gates_(gates) { reset(); }
+
+void RecurrentImpl::reset() {
+  weights.clear();
   int64_t hidden = options.hidden_size(), result = options.proj_size() > 0 ? options.proj_size() : hidden;
   check(options.input_size() > 0 && hidden > 0 && options.num_layers() > 0,
         "nn: a recurrent layer of input_size {}, hidden_size {} and num_layers {}", options.input_size(), hidden,
@@ -68,11 +71,11 @@ RecurrentImpl::RecurrentImpl(const RecurrentOptions& given, int64_t gates) : opt
         return register_parameter(format("{}_l{}{}", name, layer, direction ? "_reverse" : ""), new_parameter(shape));
       };
       RecurrentWeights one;
-      one.ih = parameter("weight_ih", {gates * hidden, in});
-      one.hh = parameter("weight_hh", {gates * hidden, result});
+      one.ih = parameter("weight_ih", {gates_ * hidden, in});
+      one.hh = parameter("weight_hh", {gates_ * hidden, result});
       if (options.bias()) {
-        one.bias_ih = parameter("bias_ih", {gates * hidden});
-        one.bias_hh = parameter("bias_hh", {gates * hidden});
+        one.bias_ih = parameter("bias_ih", {gates_ * hidden});
+        one.bias_hh = parameter("bias_hh", {gates_ * hidden});
       }
       if (options.proj_size() > 0) one.hr = parameter("weight_hr", {result, hidden});
       weights.push_back(one);
@@ -146,7 +149,7 @@ std::string RecurrentImpl::extra_repr() const {
   return text;
 }
 
-RNNImpl::RNNImpl(const RNNOptions& options) : RecurrentImpl(options, 1) {
+RNNImpl::RNNImpl(const RNNOptions& options) : Cloneable(options, 1) {
   check(options.proj_size() == 0, "nn::RNN: proj_size is for an LSTM");
 }
 std::tuple<Tensor, Tensor> RNNImpl::forward(const TensorArg& x, const Tensor& h_0) {
@@ -154,14 +157,14 @@ std::tuple<Tensor, Tensor> RNNImpl::forward(const TensorArg& x, const Tensor& h_
   return {results[0], results[1]};
 }
 
-LSTMImpl::LSTMImpl(const LSTMOptions& options) : RecurrentImpl(options, 4) {}
+LSTMImpl::LSTMImpl(const LSTMOptions& options) : Cloneable(options, 4) {}
 std::tuple<Tensor, LSTMImpl::State> LSTMImpl::forward(const TensorArg& x, const State& state) {
   TensorList results =
       run_recurrent(name(), lstm_step, options, weights, is_training(), x, {std::get<0>(state), std::get<1>(state)});
   return {results[0], {results[1], results[2]}};
 }
 
-GRUImpl::GRUImpl(const GRUOptions& options) : RecurrentImpl(options, 3) {
+GRUImpl::GRUImpl(const GRUOptions& options) : Cloneable(options, 3) {
   check(options.proj_size() == 0, "nn::GRU: proj_size is for an LSTM");
 }
 std::tuple<Tensor, Tensor> GRUImpl::forward(const TensorArg& x, const Tensor& h_0) {
@@ -171,14 +174,16 @@ std::tuple<Tensor, Tensor> GRUImpl::forward(const TensorArg& x, const Tensor& h_
 
 // --- cells
 
-RecurrentCellImpl::RecurrentCellImpl(const RecurrentCellOptions& given, int64_t gates) : options(given) {
+RecurrentCellImpl::RecurrentCellImpl(const RecurrentCellOptions& given, int64_t gates) : options(given), gates_(gates) { reset(); }
+
+void RecurrentCellImpl::reset() {
   int64_t in = options.input_size(), hidden = options.hidden_size();
   check(in > 0 && hidden > 0, "nn: a recurrent cell of input_size {} and hidden_size {}", in, hidden);
-  weights.ih = register_parameter("weight_ih", new_parameter({gates * hidden, in}));
-  weights.hh = register_parameter("weight_hh", new_parameter({gates * hidden, hidden}));
+  weights.ih = register_parameter("weight_ih", new_parameter({gates_ * hidden, in}));
+  weights.hh = register_parameter("weight_hh", new_parameter({gates_ * hidden, hidden}));
   if (options.bias()) {
-    weights.bias_ih = register_parameter("bias_ih", new_parameter({gates * hidden}));
-    weights.bias_hh = register_parameter("bias_hh", new_parameter({gates * hidden}));
+    weights.bias_ih = register_parameter("bias_ih", new_parameter({gates_ * hidden}));
+    weights.bias_hh = register_parameter("bias_hh", new_parameter({gates_ * hidden}));
   }
   if (initialises_parameters()) reset_parameters();
 }

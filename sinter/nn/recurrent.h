@@ -39,19 +39,23 @@ struct RecurrentWeights {
 // [num_layers * directions, n, hidden_size], a forward direction before its reverse, and zeros where undefined. Results are
 // the last layer's at every position, both directions side by side, and the states after the last one. Parameters have
 // PyTorch's names: weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0, weight_hr_l0; weight_ih_l0_reverse and so on.
-struct RecurrentImpl : Module {
+struct RecurrentImpl : CloneableBase {
   RecurrentOptions options;
   std::vector<RecurrentWeights> weights;  // by layer, then direction
 
+  void reset() override;
   void reset_parameters();
   std::string extra_repr() const override;
 
  protected:
   RecurrentImpl(const RecurrentOptions& options, int64_t gates);
+
+ private:
+  int64_t gates_;
 };
 
 // h = tanh(W x + b + U h + c).
-struct RNNImpl : RecurrentImpl {
+struct RNNImpl : Cloneable<RNNImpl, RecurrentImpl> {
   RNNImpl(int64_t input_size, int64_t hidden_size) : RNNImpl(RNNOptions(input_size, hidden_size)) {}
   explicit RNNImpl(const RNNOptions& options);
   std::tuple<Tensor, Tensor> forward(const TensorArg& x, const Tensor& h_0 = {});
@@ -59,7 +63,7 @@ struct RNNImpl : RecurrentImpl {
 SINTER_MODULE(RNN);
 
 // Gates in the order input, forget, cell, output. Its state is h, and c of hidden_size.
-struct LSTMImpl : RecurrentImpl {
+struct LSTMImpl : Cloneable<LSTMImpl, RecurrentImpl> {
   using State = std::tuple<Tensor, Tensor>;
   LSTMImpl(int64_t input_size, int64_t hidden_size) : LSTMImpl(LSTMOptions(input_size, hidden_size)) {}
   explicit LSTMImpl(const LSTMOptions& options);
@@ -68,7 +72,7 @@ struct LSTMImpl : RecurrentImpl {
 SINTER_MODULE(LSTM);
 
 // Gates in the order reset, update, new.
-struct GRUImpl : RecurrentImpl {
+struct GRUImpl : Cloneable<GRUImpl, RecurrentImpl> {
   GRUImpl(int64_t input_size, int64_t hidden_size) : GRUImpl(GRUOptions(input_size, hidden_size)) {}
   explicit GRUImpl(const GRUOptions& options);
   std::tuple<Tensor, Tensor> forward(const TensorArg& x, const Tensor& h_0 = {});
@@ -88,10 +92,11 @@ using GRUCellOptions = RecurrentCellOptions;
 
 // The cells: one step of one layer. x is [n, input_size] and a state [n, hidden_size], zeros where undefined; n may be left
 // out. Parameters: weight_ih, weight_hh, bias_ih, bias_hh.
-struct RecurrentCellImpl : Module {
+struct RecurrentCellImpl : CloneableBase {
   RecurrentCellOptions options;
   RecurrentWeights weights;
 
+  void reset() override;
   void reset_parameters();
   std::string extra_repr() const override;
 
@@ -100,26 +105,29 @@ struct RecurrentCellImpl : Module {
   // x times the input's weights, which finds what does not fit.
   Tensor input_of(const TensorArg& x) const;
   Tensor or_zeros(const Tensor& state, const Tensor& input) const;
+
+ private:
+  int64_t gates_;
 };
 
-struct RNNCellImpl : RecurrentCellImpl {
+struct RNNCellImpl : Cloneable<RNNCellImpl, RecurrentCellImpl> {
   RNNCellImpl(int64_t input_size, int64_t hidden_size) : RNNCellImpl(RNNCellOptions(input_size, hidden_size)) {}
-  explicit RNNCellImpl(const RNNCellOptions& options) : RecurrentCellImpl(options, 1) {}
+  explicit RNNCellImpl(const RNNCellOptions& options) : Cloneable(options, 1) {}
   Tensor forward(const TensorArg& x, const Tensor& h = {});
 };
 SINTER_MODULE(RNNCell);
 
-struct LSTMCellImpl : RecurrentCellImpl {
+struct LSTMCellImpl : Cloneable<LSTMCellImpl, RecurrentCellImpl> {
   using State = std::tuple<Tensor, Tensor>;
   LSTMCellImpl(int64_t input_size, int64_t hidden_size) : LSTMCellImpl(LSTMCellOptions(input_size, hidden_size)) {}
-  explicit LSTMCellImpl(const LSTMCellOptions& options) : RecurrentCellImpl(options, 4) {}
+  explicit LSTMCellImpl(const LSTMCellOptions& options) : Cloneable(options, 4) {}
   State forward(const TensorArg& x, const State& state = {});
 };
 SINTER_MODULE(LSTMCell);
 
-struct GRUCellImpl : RecurrentCellImpl {
+struct GRUCellImpl : Cloneable<GRUCellImpl, RecurrentCellImpl> {
   GRUCellImpl(int64_t input_size, int64_t hidden_size) : GRUCellImpl(GRUCellOptions(input_size, hidden_size)) {}
-  explicit GRUCellImpl(const GRUCellOptions& options) : RecurrentCellImpl(options, 3) {}
+  explicit GRUCellImpl(const GRUCellOptions& options) : Cloneable(options, 3) {}
   Tensor forward(const TensorArg& x, const Tensor& h = {});
 };
 SINTER_MODULE(GRUCell);

@@ -52,6 +52,10 @@ std::vector<Layer> layers_of(const TransformerStackOptions<Layer>& options) {
 
 TransformerEncoderLayerImpl::TransformerEncoderLayerImpl(const TransformerEncoderLayerOptions& options)
     : options(options) {
+  reset();
+}
+
+void TransformerEncoderLayerImpl::reset() {
   check_activation("TransformerEncoderLayer", options.activation());
   int64_t e = options.d_model();
   self_attn = register_module("self_attn", attention_of(options));
@@ -88,6 +92,10 @@ Tensor TransformerEncoderLayerImpl::forward(const TensorArg& x, const Tensor& sr
 
 TransformerDecoderLayerImpl::TransformerDecoderLayerImpl(const TransformerDecoderLayerOptions& options)
     : options(options) {
+  reset();
+}
+
+void TransformerDecoderLayerImpl::reset() {
   check_activation("TransformerDecoderLayer", options.activation());
   int64_t e = options.d_model();
   self_attn = register_module("self_attn", attention_of(options));
@@ -165,9 +173,24 @@ Tensor TransformerDecoderImpl::forward(const TensorArg& x, const Tensor& memory,
   return forward(x, memory, masks(tgt_mask, tgt_key_padding_mask), masks(memory_mask, memory_key_padding_mask));
 }
 
+// Copies of the layers themselves: no options are kept.
+template <class Stack>
+static void clone_stack(const Stack& from, Stack& to, const std::optional<Device>& device) {
+  to.layers = to.register_module("layers", detail::cloned(from.layers, device));
+  if (from.norm) to.norm = to.register_module("norm", detail::cloned(from.norm, device));
+}
+void TransformerEncoderImpl::clone_members(CloneableBase& copy, const std::optional<Device>& device) const {
+  clone_stack(*this, static_cast<TransformerEncoderImpl&>(copy), device);
+}
+void TransformerDecoderImpl::clone_members(CloneableBase& copy, const std::optional<Device>& device) const {
+  clone_stack(*this, static_cast<TransformerDecoderImpl&>(copy), device);
+}
+
 // --- Transformer
 
-TransformerImpl::TransformerImpl(const TransformerOptions& options) : options(options) {
+TransformerImpl::TransformerImpl(const TransformerOptions& options) : options(options) { reset(); }
+
+void TransformerImpl::reset() {
   TransformerLayerOptions layer(options.d_model(), options.nhead());
   layer.dim_feedforward(options.dim_feedforward()).dropout(options.dropout()).activation(options.activation());
   layer.layer_norm_eps(options.layer_norm_eps()).batch_first(options.batch_first()).norm_first(options.norm_first());
