@@ -26,10 +26,10 @@ def stripped(library):
 
 
 def contents(folder):
-    """The package, and the plugin that compiles in process where clang's libraries are, if it was built."""
+    """The package, what compiles in process where clang's libraries are, if it was built, and what runs NVRTC beside it."""
     for source in sorted(folder.glob("*.py")):
         yield f"sinter/{source.name}", source.read_bytes()
-    for library in (folder / "_native.abi3.so", folder / "sinter" / "libsinter_clang.so"):
+    for library in (folder / "_native.abi3.so", folder / "sinter" / "libsinter_clang.so", folder / "sinter" / "sinter-nvrtc"):
         if library.exists():
             yield "sinter/" + library.relative_to(folder).as_posix(), stripped(library)
 
@@ -56,7 +56,7 @@ def main():
         for name, data in files + [(f"{info}/RECORD", record.encode())]:
             entry = zipfile.ZipInfo(name, (2024, 1, 1, 0, 0, 0))
             entry.compress_type = zipfile.ZIP_DEFLATED
-            entry.external_attr = (0o755 if name.endswith(".so") else 0o644) << 16
+            entry.external_attr = (0o755 if data.startswith(b"\x7fELF") else 0o644) << 16
             archive.writestr(entry, data)
     print(f"{wheel}: {wheel.stat().st_size / 1e6:.1f} MB, glibc {major}.{minor}")
 
