@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
-#include <tuple>
 
 #include "sinter/base/format.h"
 #include "sinter/codegen/cuda/prelude.h"
@@ -137,22 +136,25 @@ struct ImagePool {
     return x.numel > 0 && x.numel < INT32_MAX && has_format(x.sizes, x.strides, MemoryFormat::kChannelsLast);
   }
 
-  runtime::CudaFunction function(DType dtype, int64_t channels_each, int device) const {
+  runtime::CudaSource source(DType dtype, int64_t channels_each) const {
     std::string constants = format(
         "  typedef {} X;\n  constexpr u32 V = {}, KH = {}, KW = {}, SH = {}, SW = {}, PH = {}, PW = {}, DH = {}, DW = {};\n"
         "  constexpr bool PLACES = {};\n",
         type_name(dtype), channels_each, kernel[0], kernel[1], stride[0], stride[1], padding[0], padding[1], dilation[0],
         dilation[1], places);
+    std::string full = gpu_kernel_name(name, constants, {});
+    std::string head = "namespace k {\nextern \"C\" __global__ void " + full + "(const __grid_constant__ Args<" +
+                       std::to_string(arguments) + "> a) {\n";
+    return {full, head + constants + kBegin + text, 0};
+  }
+
+  runtime::CudaFunction function(DType dtype, int64_t channels_each, int device) const {
+    runtime::CudaSource source = this->source(dtype, channels_each);
     static std::mutex mutex;
-    static auto& functions = *new std::map<std::tuple<std::string, std::string, int>, runtime::CudaFunction>;
+    static auto& functions = *new std::map<std::pair<std::string, int>, runtime::CudaFunction>;
     std::lock_guard lock(mutex);
-    auto& function = functions[{name, constants, device}];
-    if (!function) {
-      std::string full = gpu_kernel_name(name, constants, {});
-      std::string code = format("namespace k {{\nextern \"C\" __global__ void {}(const __grid_constant__ Args<{}> a) {{\n", full,
-                                arguments) + constants + kBegin + text;
-      function = runtime::load_cuda(std::vector<runtime::CudaSource>{{full, code, 0}}, codegen::cuda_prelude(), device)[0];
-    }
+    auto& function = functions[{source.name, device}];
+    if (!function) function = runtime::load_cuda({&source, 1}, codegen::cuda_prelude(), device)[0];
     return function;
   }
 
@@ -221,6 +223,12 @@ bool gives_channels_last_pool(const Node& node, const TensorImpl* first) {
   if (!is_pool || !first) return false;
   if (std::string_view(node.op->name) == "max_pool_grad") return ImagePool::grad(node.attrs.as<MaxPoolGradAttrs>()).takes(*first);
   return ImagePool::maxima(node.attrs.as<MaxPoolAttrs>(), false).takes(*first);
+}
+
+std::vector<runtime::CudaSource> channels_last_pool_texts(const MaxPoolAttrs& forward, const MaxPoolGradAttrs& back,
+                                                          DType dtype, int64_t channels_each) {
+  return {ImagePool::maxima(forward, false).source(dtype, channels_each),
+          ImagePool::maxima(forward, true).source(dtype, channels_each), ImagePool::grad(back).source(dtype, channels_each)};
 }
 
 std::span<const OpKernel> pool_kernels_of_cuda() { return kernels; }

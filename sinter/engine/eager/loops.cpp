@@ -50,6 +50,12 @@ class Call {
       : op_(op), inputs_(inputs), attrs_(attrs), types_(operand_types(inputs)), call_{op, types_, attrs} {}
 
   Tensor run(const Tensor* out) {
+    // Loops write row-major results. A place in another order was meant for a kernel that did not take the operands, or that was
+    // refused.
+    if (out && !out->impl().contiguous) {
+      copy(run(nullptr), *out);
+      return *out;
+    }
     Type type = op_.infer(call_)[0];
     Tensor result = out ? *out : empty(type.shape, TensorOptions(type.dtype).device(type.device));
     look_at(result);
