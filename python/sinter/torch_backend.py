@@ -54,11 +54,19 @@ def compile_graph(gm, options):
     """A graph all of whose nodes Sinter takes, as a program that is called with a list."""
     text, constants = write(gm)
     program = _native.read(text, options)
-    like = torch.Tensor if hasattr(torch.Tensor, "__dlpack_c_exchange_api__") else None
-    program.bind(constants, like, None if like else torch.from_dlpack)
+    program.bind(constants, torch.Tensor, torch.from_dlpack)
     values = [n.meta["val"] for n in gm.graph.nodes if n.op == "placeholder"] + constants
     program.prepare([example(v) for v in values])
-    return program
+    return program if hasattr(torch.Tensor, "__dlpack_c_exchange_api__") else by_capsules(program)
+
+
+def by_capsules(program):
+    """Where tensors have no exchange table they pass through Python, which refuses those that want gradients."""
+    plain = lambda x: x.detach() if isinstance(x, torch.Tensor) and x.requires_grad else x
+
+    def run(inputs):
+        return program([plain(x) for x in inputs])
+    return run
 
 
 def boxed(run):

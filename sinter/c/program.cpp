@@ -1,6 +1,8 @@
 #include "sinter/c/program.h"
 
 #include <charconv>
+#include <cstring>
+#include <mutex>
 
 #include "sinter/autograd/autograd.h"
 #include "sinter/base/error.h"
@@ -22,11 +24,30 @@ using Holds = interop::ProgramOutput::Holds;
 // Where nothing is read: what stands for memory that is not there.
 void* const kNowhere = reinterpret_cast<void*>(uintptr_t(4096));
 
-Tensor tensor_of(const SinterValue& value, size_t number, bool is_example) {
+const dlpack::DLTensor& lent_by(const SinterValue& value, size_t number) {
   check(value.kind == SINTER_TENSOR && value.tensor, "input {} has to be a tensor", number);
-  dlpack::DLTensor lent = *static_cast<const dlpack::DLTensor*>(value.tensor);
+  return *static_cast<const dlpack::DLTensor*>(value.tensor);
+}
+
+Tensor tensor_of(const SinterValue& value, size_t number, bool is_example) {
+  dlpack::DLTensor lent = lent_by(value, number);
   if (is_example && !lent.data) lent.data = kNowhere;
   return dlpack::borrow(lent);
+}
+
+// Whether a tensor that was made of `before` stands for `now` too, and nobody else holds it: weights come again at each call, and
+// making them anew costs more than all else of a small one. What was made of the memory's contents is not to be used again.
+bool renew(const Tensor& tensor, const dlpack::DLTensor& before, const dlpack::DLTensor& now) {
+  if (before.data != now.data || before.byte_offset != now.byte_offset || before.ndim != now.ndim || !now.strides ||
+      std::memcmp(&before.dtype, &now.dtype, sizeof(now.dtype)) || std::memcmp(&before.device, &now.device, sizeof(now.device)))
+    return false;
+  auto& impl = tensor.impl();
+  const size_t bytes = sizeof(int64_t) * size_t(now.ndim);
+  if (impl.use_count() != 1 || impl.buffer->use_count() != 1) return false;
+  if (bytes && (std::memcmp(impl.sizes.data(), now.shape, bytes) || std::memcmp(impl.strides.data(), now.strides, bytes)))
+    return false;
+  impl.buffer->version.fetch_add(1, std::memory_order_relaxed);
+  return true;
 }
 
 // The input whose memory a result has; -1: it is the result's own.
@@ -81,28 +102,43 @@ class GraphProgram final : public SinterProgram {
     TensorList tensors;
     std::vector<Dim> integers;
     std::vector<Scalar> reals;
-    std::vector<int> places;  // of the tensors among the inputs
+    std::vector<int> places;              // of the tensors among the inputs
+    std::vector<dlpack::DLTensor> lent;  // what the tensors were made of
   };
-  Arguments arguments(std::span<const SinterValue> inputs, bool is_example) const;
+  void fill(Arguments& out, std::span<const SinterValue> inputs, bool is_example) const;
+  // Arguments of an earlier call that is over, or new ones; they come back when the call ends.
+  std::shared_ptr<Arguments> lease();
 
   std::shared_ptr<const GraphFunction> graph_;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Arguments>> idle_;  // guarded by it
   decltype(compile_graph({}, {}, {})) run_;
 };
 
-GraphProgram::Arguments GraphProgram::arguments(std::span<const SinterValue> inputs, bool is_example) const {
+void GraphProgram::fill(Arguments& out, std::span<const SinterValue> inputs, bool is_example) const {
   auto& wanted = graph_->inputs();
   check(inputs.size() == wanted.size(), "{} inputs are given; the program takes {}", inputs.size(), wanted.size());
-  Arguments out;
-  out.tensors.reserve(inputs.size());
-  out.places.reserve(inputs.size());
+  out.integers.clear();
+  out.reals.clear();
+  size_t tensors = 0;
   for (size_t i = 0; i < inputs.size(); ++i) {
     auto& value = inputs[i];
     if (wanted[i].kind == GraphFunction::Input::Kind::kTensor) {
+      const size_t n = tensors++;
+      auto& lent = lent_by(value, i);
+      if (n == out.tensors.size()) {
+        out.tensors.emplace_back();
+        out.places.push_back(int(i));
+        out.lent.emplace_back();
+      } else if (out.tensors[n].defined() && renew(out.tensors[n], out.lent[n], lent)) {
+        continue;
+      }
+      out.tensors[n] = {};
       Tensor tensor = tensor_of(value, i, is_example);
       for (int64_t d : wanted[i].dynamic)
         if (d < tensor.dim() && tensor.size(d) >= 2) compiler::mark_dynamic(tensor, d);
-      out.tensors.push_back(std::move(tensor));
-      out.places.push_back(int(i));
+      out.tensors[n] = std::move(tensor);
+      out.lent[n] = lent;
     } else if (wanted[i].kind == GraphFunction::Input::Kind::kReal) {
       check(value.kind == SINTER_REAL || value.kind == SINTER_INTEGER, "input {} has to be a number", i);
       out.reals.push_back(value.kind == SINTER_REAL ? value.real : double(value.integer));
@@ -111,17 +147,35 @@ GraphProgram::Arguments GraphProgram::arguments(std::span<const SinterValue> inp
       out.integers.push_back(value.integer);
     }
   }
-  return out;
+}
+
+std::shared_ptr<GraphProgram::Arguments> GraphProgram::lease() {
+  std::unique_ptr<Arguments> out;
+  {
+    std::lock_guard lock(mutex_);
+    if (!idle_.empty()) {
+      out = std::move(idle_.back());
+      idle_.pop_back();
+    }
+  }
+  if (!out) out = std::make_unique<Arguments>();
+  return {out.release(), [this](Arguments* used) {
+            std::lock_guard lock(mutex_);
+            idle_.emplace_back(used);
+          }};
 }
 
 void GraphProgram::prepare(std::span<const SinterValue> inputs) {
-  Arguments given = arguments(inputs, true);
+  Arguments given;
+  fill(given, inputs, true);
   NoGradGuard no_grad;
   warmup(run_, std::tuple{given.tensors, given.integers, given.reals});
 }
 
 void GraphProgram::run(std::span<const SinterValue> inputs, std::span<SinterValue> results) {
-  Arguments given = arguments(inputs, false);
+  auto lease = this->lease();
+  Arguments& given = *lease;
+  fill(given, inputs, false);
   NoGradGuard no_grad;
   GraphFunction::Results computed = run_(given.tensors, given.integers, given.reals);
   size_t tensor = 0, integer = 0, real = 0;

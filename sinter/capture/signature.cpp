@@ -1,5 +1,8 @@
 #include "sinter/capture/signature.h"
 
+#include <bit>
+#include <span>
+
 #include "sinter/tensor/autocast.h"
 #include "sinter/autograd/autograd.h"
 #include "sinter/autograd/history.h"
@@ -49,10 +52,27 @@ int64_t layout(const TensorImpl& impl) {
   return code;
 }
 
+// Whether no two arguments have one buffer, by a table: there may be hundreds of them.
+bool are_all_apart(std::span<const Tensor* const> tensors) {
+  const size_t places = std::bit_ceil(2 * tensors.size());
+  SmallVector<const Buffer*, 512> table(places, nullptr);
+  for (auto* tensor : tensors) {
+    if (!tensor->defined()) continue;
+    const Buffer* buffer = tensor->impl().buffer.get();
+    size_t at = size_t(hash_mix(uint64_t(reinterpret_cast<uintptr_t>(buffer)), 0)) & (places - 1);
+    for (; table[at]; at = (at + 1) & (places - 1))
+      if (table[at] == buffer) return false;
+    table[at] = buffer;
+  }
+  return true;
+}
+
 // How the arguments share memory: 0 when no two of them do.
 int64_t sharing(const Invocation& invocation) {
+  constexpr size_t kFew = 12;
   uint64_t code = 0;
   auto& tensors = invocation.tensors;
+  if (tensors.size() > kFew && are_all_apart({tensors.data(), tensors.size()})) return 0;
   for (size_t i = 1; i < tensors.size(); ++i) {
     if (!tensors[i]->defined()) continue;
     const TensorImpl& a = tensors[i]->impl();
