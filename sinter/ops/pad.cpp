@@ -202,7 +202,9 @@ Tensor circular_pad(const Tensor& x, const Shape& pad) {
 }  // namespace
 
 Tensor constant_pad_nd(const TensorArg& x, const Shape& pad, const Scalar& value) {
-  return call<ConstantPad>({x}, ConstantPadAttrs{pad, value});
+  // An attribute is known when the op is recorded: asking for it only then would end the segment that x is a value of.
+  const Scalar known = !value.is_lazy() ? value : value.is_floating() ? Scalar(value.to_double()) : Scalar(value.to_int());
+  return call<ConstantPad>({x}, ConstantPadAttrs{pad, known});
 }
 Tensor reflection_pad1d(const TensorArg& x, const Shape& pad) { return call<ReflectionPad1d>({x}, PadAttrs{pad}); }
 Tensor reflection_pad2d(const TensorArg& x, const Shape& pad) { return call<ReflectionPad2d>({x}, PadAttrs{pad}); }

@@ -290,6 +290,12 @@ TEST(Breaks, FullgraphAllowsWhatDoesNotBreak) {
   EXPECT_TRUE(close(f(full({2}, 4.0)), ones({2})));
 }
 
+// The number is an attribute, so that it is asked for: before the operand is looked up in the segment that this ends.
+TEST(Breaks, NumbersThatAreAttributesAreAskedForFirst) {
+  auto f = compile([](const Tensor& x) { return constant_pad_nd(x * 2, {1, 0}, x.sum().item()) + 1; });
+  for (double v : {1.0, 2.0, 1.0}) EXPECT_TRUE(close(f(full({2}, v)), cat({full({1}, 2 * v + 1), full({2}, 2 * v + 1)})));
+}
+
 // A number takes less part in promotion than a tensor of one element, which it is inside the program.
 TEST(Breaks, NumbersOfTheProgramPromoteAsNumbersDo) {
   const std::vector<DType> dtypes = {kInt32, kInt64, kBFloat16, kFloat32, kFloat64};
