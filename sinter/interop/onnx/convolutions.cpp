@@ -34,9 +34,10 @@ Tensor conv_transpose(In x, In weight, Maybe bias, Text auto_pad, MaybeInts dila
       // Some tell the batch and the channels as well.
       const int64_t wanted = output_shape ? (*output_shape)[output_shape->size() - window.size() + d] : size * w.stride[d];
       const int64_t all = full - wanted;
-      const bool upper = auto_pad == "SAME_UPPER";
-      (upper ? w.low : w.high)[d] = all / 2;
-      (upper ? w.high : w.low)[d] = all - all / 2;
+      // What is wanted beyond the windows is behind them.
+      const bool upper = auto_pad == "SAME_UPPER" || all < 0;
+      (upper ? w.low : w.high)[d] = std::max<int64_t>(all, 0) / 2;
+      (upper ? w.high : w.low)[d] = all - std::max<int64_t>(all, 0) / 2;
     }
   }
   // Everything, and then without the pads; what is asked for beyond the windows are zeros.

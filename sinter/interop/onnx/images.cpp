@@ -42,6 +42,7 @@ std::optional<Tensor> interpolated(const Tensor& x, const std::vector<ResizedDim
   for (size_t d = 2; d < dims.size(); ++d) {
     // A dimension of one element, and sizes that a factor rounds, are where the rules differ.
     if (dims[d].out < 2 || std::floor(dims[d].scale * double(dims[d].in)) != double(dims[d].out)) return std::nullopt;
+    if (is_aligned && dims[d].scale * double(dims[d].in) != double(dims[d].out)) return std::nullopt;
     if (by_scales && !is_aligned) out.scale_factor.push_back(dims[d].scale);
     else out.size.push_back(dims[d].out);
   }

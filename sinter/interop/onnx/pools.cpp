@@ -22,26 +22,24 @@ int64_t count_of(const Windows& w, int64_t size, size_t d, bool ceil_mode) {
   return count;
 }
 
-// The windows as a last dimension: [n, c, out…, kernel…], with `outside` where they reach beyond the operand.
-struct Unfolded {
-  Tensor windows;
-  IntList counts;
-};
-Unfolded unfolded(const Tensor& x, const Windows& w, bool ceil_mode, const Scalar& outside) {
+IntList counts_of(const Windows& w, const Shape& sizes, bool ceil_mode) {
+  IntList out;
+  for (size_t d = 0; d < w.kernel.size(); ++d) out.push_back(count_of(w, sizes[d + 2], d, ceil_mode));
+  return out;
+}
+
+// So many windows as last dimensions: [n, c, out…, kernel…], with `outside` where they reach beyond the operand.
+Tensor unfolded(const Tensor& x, const Windows& w, const IntList& counts, const Scalar& outside) {
   Windows all = w;
-  IntList counts;
-  for (size_t d = 0; d < w.kernel.size(); ++d) {
-    const int64_t size = x.size(int64_t(d) + 2);
-    counts.push_back(count_of(w, size, d, ceil_mode));
-    all.high[d] = std::max<int64_t>((counts[d] - 1) * w.stride[d] + w.reach(d) - size - w.low[d], w.high[d]);
-  }
+  for (size_t d = 0; d < w.kernel.size(); ++d)
+    all.high[d] = std::max<int64_t>((counts[d] - 1) * w.stride[d] + w.reach(d) - x.size(int64_t(d) + 2) - w.low[d], w.high[d]);
   Tensor out = constant_pad_nd(x, all.pairs(), outside);
   for (size_t d = 0; d < w.kernel.size(); ++d) {
     out = unfold(out, int64_t(d) + 2, w.reach(d), w.stride[d]);
     out = slice(out, -1, {}, {}, w.dilation[d]);
     out = narrow(out, int64_t(d) + 2, 0, counts[d]);
   }
-  return {out, counts};
+  return out;
 }
 
 IntList last_dims(size_t count) {
@@ -71,16 +69,16 @@ std::tuple<Tensor, Tensor> max_pool(In operand, Ints kernel, Text auto_pad, bool
     auto pool = w.rank() == 1 ? max_pool1d_with_indices : w.rank() == 2 ? max_pool2d_with_indices : max_pool3d_with_indices;
     out = pool(x, w.kernel, w.stride, w.low, w.dilation, ceil_mode);
   } else {
-    const IntList dims = last_dims(w.kernel.size());
     const Scalar lowest = is_floating(x.dtype()) ? Scalar(lowest_of(x.dtype())) : Scalar(iinfo(x.dtype()).min);
-    Tensor windows = unfolded(x, w, ceil_mode, lowest).windows;
+    const IntList counts = counts_of(w, x.sizes(), ceil_mode);
+    Tensor windows = unfolded(x, w, counts, lowest);
     windows = flatten(windows, windows.dim() - w.rank(), -1);
     // Where each element of the operand is, in windows of the same kind.
     const Shape plane = x.sizes().slice(2);
     Shape as_image = {1, 1};
     as_image.append(plane);
     const Tensor place = arange_of_size(plane.numel(), TensorOptions(kInt64).device(x.device())).view(as_image);
-    Tensor places = unfolded(place, w, ceil_mode, Scalar(-1)).windows;
+    Tensor places = unfolded(place, w, counts, Scalar(-1));
     places = expand(flatten(places, places.dim() - w.rank(), -1), windows.sizes());
     // Padding is never the largest: where all is equal the first place inside counts.
     const Tensor largest = amax(windows, IntList{-1}, true);
@@ -115,7 +113,8 @@ Tensor average_pool(In operand, Ints kernel, Text auto_pad, bool ceil_mode, bool
     return avg_pool3d(x, w.kernel, w.stride, w.low, ceil_mode, counts_pads);
   }
   const IntList dims = last_dims(w.kernel.size());
-  const Tensor total = sum(unfolded(x, w, ceil_mode, 0).windows, dims);
+  const IntList counts = counts_of(w, x.sizes(), ceil_mode);
+  const Tensor total = sum(unfolded(x, w, counts, 0), dims);
   // What counts are the elements inside, or those inside and the pads, but nothing beyond the pads.
   Windows bare = w;
   Tensor weight = ones_like(narrow(narrow(x, 0, 0, 1), 1, 0, 1));
@@ -123,13 +122,13 @@ Tensor average_pool(In operand, Ints kernel, Text auto_pad, bool ceil_mode, bool
     weight = constant_pad_nd(weight, w.pairs(), 1);
     bare.low = bare.high = none;
   }
-  return div(total, sum(unfolded(weight, bare, ceil_mode, 0).windows, dims));
+  return div(total, sum(unfolded(weight, bare, counts, 0), dims));
 }
 
 Tensor lp_pool(In operand, Ints kernel, Text auto_pad, bool ceil_mode, MaybeInts dilations, Int p, MaybeInts pads, MaybeInts strides) {
   const Windows w = windows_of("LpPool", operand.sizes(), kernel, strides, dilations, pads, auto_pad);
   const Tensor powers = pow(abs(operand), p);
-  return pow(sum(unfolded(powers, w, ceil_mode, 0).windows, last_dims(w.kernel.size())), 1.0 / double(p));
+  return pow(sum(unfolded(powers, w, counts_of(w, operand.sizes(), ceil_mode), 0), last_dims(w.kernel.size())), 1.0 / double(p));
 }
 
 IntList spatial_dims(In x) {
@@ -143,13 +142,14 @@ Tensor unpooled(In x, In places, const std::optional<Shape>& size, Ints kernel, 
   Shape plain = x.sizes().slice(0, 2);
   for (size_t d = 0; d < w.kernel.size(); ++d)
     plain.push_back((x.size(int64_t(d) + 2) - 1) * w.stride[d] - w.low[d] - w.high[d] + w.kernel[d]);
-  // Places count in the plain sizes; a larger result has them at the same coordinates.
   const Tensor flat = scatter(zeros({plain.numel()}, x.tensor().options()), 0, places.tensor().flatten(), flatten(x));
-  Tensor out = flat.view(plain);
-  if (!size || *size == plain) return out;
-  Shape to = *size;
-  const Tensor larger = scatter(zeros({to.numel()}, x.tensor().options()), 0, places.tensor().flatten(), flatten(x));
-  return larger.view(to);
+  // Places count in the plain sizes; in a larger result they have the same coordinates.
+  Shape pairs;
+  for (int64_t d = x.dim(); size && d-- > 0;) {
+    pairs.push_back(0);
+    pairs.push_back((*size)[size_t(d)] - plain[size_t(d)]);
+  }
+  return size ? constant_pad_nd(flat.view(plain), pairs) : flat.view(plain);
 }
 
 }  // namespace

@@ -66,7 +66,9 @@ Value StoredTensors::value(Entry& entry, Wanted wanted) const {
   if (!entry.tensor.defined()) entry.tensor = files_.read(entry.bytes);
   const Tensor& tensor = entry.tensor;
   const bool is_small = tensor.numel() <= HostTensor::kMostElements && !is_complex(tensor.dtype());
-  const bool is_size = is_integral(tensor.dtype()) || tensor.dtype() == kBool || tensor.dim() == 0;
+  // A constant of one element is a number to whoever wants one.
+  const bool is_number = tensor.dim() == 0 || (!entry.is_weight && tensor.numel() == 1);
+  const bool is_size = is_integral(tensor.dtype()) || tensor.dtype() == kBool || is_number;
   entry.is_state |= wanted == Wanted::kState;
   if (!is_small || !(is_size || wanted == Wanted::kNumber)) return {tensor};
   entry.is_number = true;
