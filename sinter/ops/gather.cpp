@@ -1,6 +1,7 @@
 // Reads along one dimension: index_select, gather, embedding.
 #include "sinter/ops/attributes.h"
 #include "sinter/ops/complex_call.h"
+#include "sinter/ops/contract.h"
 #include "sinter/ops/creation.h"
 #include "sinter/ops/define.h"
 #include "sinter/ops/dims.h"
@@ -120,6 +121,8 @@ Tensor index_select(const TensorArg& x, int64_t dim, const TensorArg& index) {
   return call<IndexSelect>({x, index}, DimAttrs{dim});
 }
 Tensor gather(const TensorArg& x, int64_t dim, const TensorArg& index) {
+  UserPosition here(x.where());
+  for (auto* operand : {&x, &index}) tensor_operand("gather", *operand);
   if (x.dim() == 0) return gather(reshape(x, {1}), dim, index);
   if (index.dim() == 0) return reshape(gather(x, dim, reshape(index, {1})), {});
   return call<Gather>({x, index}, GatherAttrs{dim});
