@@ -1,5 +1,6 @@
 #include "sinter/ops/factorizations.h"
 
+#include <algorithm>
 #include <numeric>
 
 #include "sinter/ops/contract.h"
@@ -21,6 +22,38 @@ Tensor diagonal_matrix(const Tensor& diagonal) {
 }
 Tensor identity_like(const Tensor& a) { return eye(a.size(-1), a.options()); }
 
+// The first matrix whose number is not zero; none: -1.
+static int64_t first_failed(const std::vector<int64_t>& info) {
+  auto at = std::find_if(info.begin(), info.end(), [](int64_t i) { return i != 0; });
+  return at == info.end() ? -1 : at - info.begin();
+}
+
+void check_lu(const std::string& fails, const std::vector<int64_t>& info) {
+  const int64_t at = fails.empty() ? -1 : first_failed(info);
+  if (at < 0) return;
+  throw_error(format("{}: {}the matrix is singular: element {} of the diagonal of U is zero", fails,
+                     batch_element(int64_t(info.size()), at), info[size_t(at)]));
+}
+void check_cholesky(const std::string& fails, const std::vector<int64_t>& info) {
+  const int64_t at = fails.empty() ? -1 : first_failed(info);
+  if (at < 0) return;
+  throw_error(format("{}: {}the matrix is not positive-definite: its leading minor of order {} is not positive", fails,
+                     batch_element(int64_t(info.size()), at), info[size_t(at)]));
+}
+void check_eigh(const std::vector<int64_t>& info) {
+  const int64_t at = first_failed(info);
+  if (at >= 0)
+    throw_error(format("linalg.eigh: {}the algorithm did not converge: the matrix has too many equal eigenvalues",
+                       batch_element(int64_t(info.size()), at)));
+}
+void check_svd(const std::vector<int64_t>& info) {
+  const int64_t at = first_failed(info);
+  if (at >= 0)
+    throw_error(format("linalg.svd: {}the algorithm did not converge: the matrix has elements that are not finite, or "
+                       "too many equal singular values",
+                       batch_element(int64_t(info.size()), at)));
+}
+
 }  // namespace factor
 
 namespace {
@@ -39,15 +72,10 @@ Tensor solve_right(const Tensor& a, const Tensor& b, bool upper, bool unit = fal
 
 // --- lu
 
-struct FailAttrs {
-  std::string fails;  // the function whose Error a matrix without a factorisation is; none: `info` tells
-  SINTER_FIELDS(fails)
-};
-
 struct LuFactor : Opaque {
   static constexpr auto name = "linalg_lu_factor_ex";
   static constexpr auto autocast = Autocast::kWide;
-  using Attributes = FailAttrs;
+  using Attributes = FactorAttrs;
   static std::vector<Type> infer(const OpCall& call) {
     check_matrices(call);
     auto& a = call.inputs[0];
@@ -66,9 +94,7 @@ struct LuFactor : Opaque {
       store_columns(s.rows, s.columns, matrix.data(), lu + at * s.numel());
       std::copy(swaps.begin(), swaps.end(), pivots + at * k);
     });
-    for (int64_t at = 0; at < s.count && !fails.empty(); ++at)
-      check(info[at] == 0, "{}: {}the matrix is singular: element {} of the diagonal of U is zero", fails,
-            batch_element(s.count, at), info[at]);
+    factor::check_lu(fails, {info, info + s.count});
   }
   static constexpr bool reads_host_memory = true;
   static TensorList run_cpu(std::span<const Tensor> inputs, const Attrs& attrs) {
@@ -78,13 +104,13 @@ struct LuFactor : Opaque {
            info = empty(batch_with(a.sizes(), {}), kInt32);
     visit_real(a.dtype(), [&]<class T>(T) {
       compute(dense<T>(), s, a.data_ptr<T>(), lu.data_ptr<T>(), pivots.data_ptr<int32_t>(), info.data_ptr<int32_t>(),
-              attrs.as<FailAttrs>().fails);
+              attrs.as<FactorAttrs>().fails);
     });
     return {lu, pivots, info};
   }
   static void interpret(InterpretCall& c) {
     compute(textbook<double>(), MatrixSizes(c.inputs[0]->sizes), c.inputs[0]->f.data(), c.outputs[0].f.data(),
-            c.outputs[1].i.data(), c.outputs[2].i.data(), c.call.as<FailAttrs>().fails);
+            c.outputs[1].i.data(), c.outputs[2].i.data(), c.call.as<FactorAttrs>().fails);
   }
 
   static TensorList grad(const GradCall& c) {
@@ -144,7 +170,7 @@ struct PivotsToPermutation : Opaque {
 struct Cholesky : Opaque {
   static constexpr auto name = "linalg_cholesky_ex";
   static constexpr auto autocast = Autocast::kWide;
-  using Attributes = FailAttrs;
+  using Attributes = FactorAttrs;
   static std::vector<Type> infer(const OpCall& call) {
     check_square(call);
     auto& a = call.inputs[0];
@@ -162,9 +188,7 @@ struct Cholesky : Opaque {
         for (int64_t j = 0; j < n; ++j)
           lower[at * n * n + i * n + j] = order ? T(NAN) : j <= i ? matrix[size_t(j * n + i)] : T(0);
     });
-    for (int64_t at = 0; at < s.count && !fails.empty(); ++at)
-      check(info[at] == 0, "{}: {}the matrix is not positive-definite: its leading minor of order {} is not positive",
-            fails, batch_element(s.count, at), info[at]);
+    factor::check_cholesky(fails, {info, info + s.count});
   }
   static constexpr bool reads_host_memory = true;
   static TensorList run_cpu(std::span<const Tensor> inputs, const Attrs& attrs) {
@@ -172,13 +196,13 @@ struct Cholesky : Opaque {
     Tensor lower = empty(a.sizes(), a.dtype()), info = empty(batch_with(a.sizes(), {}), kInt32);
     visit_real(a.dtype(), [&]<class T>(T) {
       compute(dense<T>(), MatrixSizes(a.impl().sizes), a.data_ptr<T>(), lower.data_ptr<T>(), info.data_ptr<int32_t>(),
-              attrs.as<FailAttrs>().fails);
+              attrs.as<FactorAttrs>().fails);
     });
     return {lower, info};
   }
   static void interpret(InterpretCall& c) {
     compute(textbook<double>(), MatrixSizes(c.inputs[0]->sizes), c.inputs[0]->f.data(), c.outputs[0].f.data(),
-            c.outputs[1].i.data(), c.call.as<FailAttrs>().fails);
+            c.outputs[1].i.data(), c.call.as<FactorAttrs>().fails);
   }
   // L⁻ᵀ Φ(Lᵀ gL) L⁻¹ made symmetric, Φ being the lower triangle with half the diagonal.
   static TensorList grad(const GradCall& c) {
@@ -195,11 +219,6 @@ struct Cholesky : Opaque {
 };
 
 // --- triangular systems
-
-struct TriangularAttrs {
-  bool upper = false, unitriangular = false;
-  SINTER_FIELDS(upper, unitriangular)
-};
 
 struct SolveTriangular : Opaque {
   static constexpr auto name = "linalg_solve_triangular";
@@ -254,12 +273,6 @@ struct SolveTriangular : Opaque {
 };
 
 // --- qr
-
-struct QrAttrs {
-  bool complete = false;  // all columns of Q, and as many rows of R
-  bool only_r = false;
-  SINTER_FIELDS(complete, only_r)
-};
 
 struct Qr : Opaque {
   static constexpr auto name = "linalg_qr";
@@ -346,7 +359,7 @@ struct Qr : Opaque {
 namespace factor {
 
 Lu lu(const Tensor& a, const std::string& fails) {
-  auto out = call_many<LuFactor>({a}, FailAttrs{fails});
+  auto out = call_many<LuFactor>({a}, FactorAttrs{fails});
   return {out[0], out[1], out[2]};
 }
 // With A = P L U: of L⁻ᵀ [tril(Lᵀ gL, -1) + triu(gU Uᵀ)] U⁻ᵀ, what lies beside the square part passed on.
@@ -379,7 +392,7 @@ Tensor permuted(const Tensor& b, const Tensor& pivots, bool transposed) {
   return scatter(zeros_like(b), -2, places.expand(b.sizes()), b);
 }
 std::tuple<Tensor, Tensor> cholesky(const Tensor& a, const std::string& fails) {
-  auto out = call_many<Cholesky>({a}, FailAttrs{fails});
+  auto out = call_many<Cholesky>({a}, FactorAttrs{fails});
   return {out[0], out[1]};
 }
 Tensor solve_triangular(const Tensor& a, const Tensor& b, bool upper, bool unitriangular) {

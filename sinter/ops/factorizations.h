@@ -3,11 +3,42 @@
 // f64. The result of a matrix that cannot be factored is told by `info`, or by an Error where the caller says who fails.
 #include <string>
 #include <tuple>
+#include <vector>
 
+#include "sinter/graph/attrs.h"
 #include "sinter/ops/registry.h"
 #include "sinter/tensor/tensor.h"
 
+namespace sinter {
+
+// --- what the ops are told, for the kernels of a device that take them whole
+struct FactorAttrs {
+  std::string fails;  // the function whose Error a matrix without a factorisation is; none: `info` tells
+  SINTER_FIELDS(fails)
+};
+struct TriangularAttrs {
+  bool upper = false, unitriangular = false;
+  SINTER_FIELDS(upper, unitriangular)
+};
+struct QrAttrs {
+  bool complete = false;  // all columns of Q, and as many rows of R
+  bool only_r = false;
+  SINTER_FIELDS(complete, only_r)
+};
+struct VectorAttrs {
+  bool vectors = true;
+  SINTER_FIELDS(vectors)
+};
+
+}  // namespace sinter
+
 namespace sinter::factor {
+
+// The Errors of a batch, where `fails` is not empty, from LAPACK's numbers: the first matrix that is none's.
+void check_lu(const std::string& fails, const std::vector<int64_t>& info);
+void check_cholesky(const std::string& fails, const std::vector<int64_t>& info);
+void check_eigh(const std::vector<int64_t>& info);
+void check_svd(const std::vector<int64_t>& info);
 
 struct Lu {
   Tensor lu, pivots, info;

@@ -33,11 +33,6 @@ Tensor gaps(const Tensor& values) {
   return where(on, 1, values.unsqueeze(-2) - values.unsqueeze(-1));
 }
 
-struct VectorAttrs {
-  bool vectors = true;
-  SINTER_FIELDS(vectors)
-};
-
 struct Eigh : Opaque {
   static constexpr auto name = "linalg_eigh";
   static constexpr auto autocast = Autocast::kWide;
@@ -53,6 +48,7 @@ struct Eigh : Opaque {
   static void compute(const Dense<T>& dense, const MatrixSizes& s, const T* a, T* values, T* vectors) {
     const int64_t n = s.rows;
     if (n == 0) return;
+    std::vector<int64_t> failed(size_t(s.count), 0);
     for_each_matrix(s.count, 10 * n * n * n, [&](int64_t at) {
       auto matrix = by_columns(n, n, a + at * n * n);
       // What is not finite spreads to all, as it does in PyTorch; the search would never end.
@@ -61,9 +57,7 @@ struct Eigh : Opaque {
         if (vectors) std::fill_n(vectors + at * n * n, n * n, T(NAN));
         return;
       }
-      check(!dense.eigh(n, matrix.data(), values + at * n, vectors != nullptr),
-            "linalg.eigh: {}the algorithm did not converge: the matrix has too many equal eigenvalues",
-            batch_element(s.count, at));
+      failed[size_t(at)] = dense.eigh(n, matrix.data(), values + at * n, vectors != nullptr);
       if (!vectors) return;
       for (int64_t j = 0; j < n; ++j) {
         T* vector = matrix.data() + j * n;
@@ -72,6 +66,7 @@ struct Eigh : Opaque {
       }
       store_columns(n, n, matrix.data(), vectors + at * n * n);
     });
+    factor::check_eigh(failed);
   }
   static constexpr bool reads_host_memory = true;
   static TensorList run_cpu(std::span<const Tensor> inputs, const Attrs& attrs) {
@@ -123,16 +118,14 @@ struct Svd : Opaque {
   static void compute(const Dense<T>& dense, const MatrixSizes& s, const T* a, T* u, T* values, T* vt) {
     const int64_t m = s.rows, n = s.columns, k = std::min(m, n);
     if (k == 0) return;
+    std::vector<int64_t> failures(size_t(s.count), 0);
     for_each_matrix(s.count, 20 * m * n * k, [&](int64_t at) {
       auto matrix = by_columns(m, n, a + at * m * n);
       std::vector<T> left(size_t(u ? m * k : 0)), right(size_t(u ? k * n : 0));
       int failed =
           dense.svd(m, n, matrix.data(), u ? left.data() : nullptr, values + at * k, u ? right.data() : nullptr);
       bool finite = std::all_of(values + at * k, values + at * k + k, [](T v) { return std::isfinite(v); });
-      check(!failed && finite,
-            "linalg.svd: {}the algorithm did not converge: the matrix has elements that are not finite, or "
-            "too many equal singular values",
-            batch_element(s.count, at));
+      failures[size_t(at)] = failed || !finite;
       if (!u) return;
       for (int64_t j = 0; j < k; ++j) {
         if (!points_back(left.data() + j * m, m)) continue;
@@ -142,6 +135,7 @@ struct Svd : Opaque {
       store_columns(m, k, left.data(), u + at * m * k);
       store_columns(k, n, right.data(), vt + at * k * n);
     });
+    factor::check_svd(failures);
   }
   static constexpr bool reads_host_memory = true;
   static TensorList run_cpu(std::span<const Tensor> inputs, const Attrs& attrs) {

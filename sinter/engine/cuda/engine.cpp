@@ -73,7 +73,9 @@ class CudaEngine final : public DeviceEngine {
   }
 
   std::vector<OpKernel> op_kernels() const override {
-    return joined({eager::product_kernels_of_cuda(), eager::attention_kernels_of_cuda(), eager::convolution_kernels_of_cuda(), eager::pool_kernels_of_cuda(), eager::sort_kernels_of_cuda()});
+    return joined({eager::product_kernels_of_cuda(), eager::attention_kernels_of_cuda(), eager::convolution_kernels_of_cuda(),
+                   eager::pool_kernels_of_cuda(), eager::sort_kernels_of_cuda(), eager::linalg_kernels_of_cuda(),
+                   eager::fourier_kernels_of_cuda()});
   }
 
   std::unique_ptr<CompiledStep> make_step(const FusedAttrs& attrs, std::span<const TensorImpl* const> inputs,

@@ -9,5 +9,7 @@ std::span<const OpKernel> attention_kernels_of_cuda();
 std::span<const OpKernel> convolution_kernels_of_cuda();
 std::span<const OpKernel> pool_kernels_of_cuda();
 std::span<const OpKernel> sort_kernels_of_cuda();
+std::span<const OpKernel> linalg_kernels_of_cuda();
+std::span<const OpKernel> fourier_kernels_of_cuda();
 
 }  // namespace sinter::eager
