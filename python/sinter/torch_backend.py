@@ -1,4 +1,5 @@
 """torch.compile(model, backend="sinter")."""
+import contextlib
 import functools
 import time
 
@@ -167,6 +168,14 @@ def decompositions():
     return {op: way for op, way in core_aten_decompositions().items() if not takes(str(op))}
 
 
+def attention_of(example_inputs):
+    """Which of its attentions torch puts into a graph: on a GPU the one whose halves Sinter has, for all masks and dtypes."""
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+    if any(isinstance(t, torch.Tensor) and t.is_cuda for t in example_inputs):
+        return sdpa_kernel([SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH])
+    return contextlib.nullcontext()
+
+
 def backend(gm, example_inputs, mode=None, options=None):
     """What torch.compile calls with each graph. Options are the library's, by name, and {"mode": …, "fullgraph": True}."""
     from torch._dynamo.backends.common import aot_autograd
@@ -177,6 +186,7 @@ def backend(gm, example_inputs, mode=None, options=None):
     options.setdefault("mode", mode or "default")
     _native.set_threads(torch.get_num_threads())
     compiler = lambda graph, inputs: compile_with_rest(graph, texts(options), fullgraph)
-    return aot_autograd(fw_compiler=compiler, bw_compiler=compiler, inference_compiler=compiler,
-                        decompositions=decompositions(), partition_fn=min_cut_rematerialization_partition,
-                        keep_inference_input_mutations=True)(gm, example_inputs)
+    with attention_of(example_inputs):
+        return aot_autograd(fw_compiler=compiler, bw_compiler=compiler, inference_compiler=compiler,
+                            decompositions=decompositions(), partition_fn=min_cut_rematerialization_partition,
+                            keep_inference_input_mutations=True)(gm, example_inputs)
