@@ -11,6 +11,9 @@
 #include "sinter/engine/report.h"
 #include "sinter/graph/interpreter.h"
 #include "sinter/graph/trace.h"
+#include "sinter/ops/contract.h"
+#include "sinter/ops/creation.h"
+#include "sinter/ops/define.h"
 #include "sinter/ops/norm.h"
 #include "sinter/ops/pointwise.h"
 #include "sinter/ops/reduce.h"
@@ -286,6 +289,16 @@ TEST(EagerConvolution, GradientsOfMaxima) {
   compare(f, {numbers({2, 3, 20, 37}), numbers({2, 3, 20, 37})});
   compare(f, {numbers({2, 20, 37, 3}).permute({0, 3, 1, 2}), numbers({2, 3, 20, 37})});
   compare(f, {numbers({2, 3, 20, 37}).to(kBFloat16), numbers({2, 3, 20, 37}).to(kBFloat16)}, 2e-2);
+}
+
+// An index that its window cannot have chosen counts nowhere, as in the op's definition.
+TEST(EagerConvolution, IndicesOutsideOfTheirWindows) {
+  auto f = [](const TensorList& x) {
+    MaxPoolGradAttrs attrs{.reach = {3, 3}, .stride = {2, 1}, .padding = {1, 0}, .size = {7, 9}};
+    return TensorList{call_op(*find_op("max_pool_grad"), std::vector<TensorArg>{x[0], x[1]}, attrs, Where::current())};
+  };
+  for (DType dtype : {kFloat32, kFloat64, kBFloat16})
+    compare(f, {numbers({2, 3, 4, 7}).to(dtype), randint(-3, 70, {2, 3, 4, 7})}, 1e-2);
 }
 
 }  // namespace

@@ -303,7 +303,9 @@ void compare_pools(const Case& c, CpuIsa isa, double special) {
   std::vector<double> chosen(back.size());
   for (size_t i = 0; i < where.size(); ++i) chosen[size_t(int64_t(i) / out * in + where[i])] += g[int64_t(i)];
   Array gathered(c.type, s.images * in);
-  max_pool_grad(s, g.data(), where.data(), c.type, gathered.data());
+  ConvShape reach = s;
+  for (int d = 0; d < 3; ++d) reach.kernel[d] = s.dilation[d] * (s.kernel[d] - 1) + 1;
+  max_pool_grad(reach, g.data(), where.data(), c.type, gathered.data());
   expect_near(gathered, chosen, 1, c, "gradient of the maxima");
   if (!std::isfinite(special)) return;
   window_sum(s, x.data(), c.type, sum.data(), isa);

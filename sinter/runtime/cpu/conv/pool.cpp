@@ -1,5 +1,6 @@
 #include "sinter/runtime/cpu/conv/pool.h"
 
+#include <array>
 #include <limits>
 
 #include "sinter/base/error.h"
@@ -87,6 +88,26 @@ class Places {
   bool padded_;
 };
 
+// Of each element of a plane the last window that holds it, by dimension, and how many windows do at most: an index that is in
+// none of them was not chosen by the window it stands at.
+struct HoldingWindows {
+  std::vector<std::array<uint32_t, 3>> last;
+  std::array<uint32_t, 3> most;
+
+  explicit HoldingWindows(const ConvShape& s) {
+    for (int d = 0; d < 3; ++d) most[size_t(d)] = uint32_t(ceil_div(s.kernel[d], s.stride[d]));
+    last.reserve(size_t(count(s.in)));
+    auto window = [&](int d, int64_t place) { return uint32_t((place + s.padding[d]) / s.stride[d]); };
+    for (int64_t z = 0; z < s.in[0]; ++z)
+      for (int64_t y = 0; y < s.in[1]; ++y)
+        for (int64_t x = 0; x < s.in[2]; ++x) last.push_back({window(0, z), window(1, y), window(2, x)});
+  }
+  bool hold(int64_t place, int64_t z, int64_t y, int64_t x) const {
+    auto& at = last[size_t(place)];
+    return at[0] - uint32_t(z) < most[0] && at[1] - uint32_t(y) < most[1] && at[2] - uint32_t(x) < most[2];
+  }
+};
+
 void check_isa(CpuIsa isa) {
   check(isa == best_cpu_isa() || cpu_supports(isa), "pool: this machine lacks the instruction set asked for");
 }
@@ -127,6 +148,7 @@ void max_pool_grad(const ConvShape& s, const void* grad, const int64_t* indices,
     const int64_t in = count(s.in), positions = count(s.out);
     const ConvOperand operand{grad, {positions, positions, s.out[1] * s.out[2], s.out[2], 1}, type};
     const bool direct = storage_of(type) == gemm_detail::kNative;
+    const HoldingWindows windows(s);
     const int64_t grain = std::max<int64_t>(1, 32768 / (in + positions + 1));
     parallel_for(0, s.images, grain, [&](int64_t begin, int64_t end) {
       T* from = reserve<T>(thread_scratch().image, positions);
@@ -135,8 +157,11 @@ void max_pool_grad(const ConvShape& s, const void* grad, const int64_t* indices,
         copy_plane(cores, operand, i, 0, s.out, from);
         std::fill(to, to + in, T(0));
         const int64_t* chosen = indices + i * positions;
-        for (int64_t p = 0; p < positions; ++p)
-          if (uint64_t(chosen[p]) < uint64_t(in)) to[chosen[p]] += from[p];
+        const T* value = from;
+        for (int64_t z = 0; z < s.out[0]; ++z)
+          for (int64_t y = 0; y < s.out[1]; ++y)
+            for (int64_t x = 0; x < s.out[2]; ++x, ++chosen, ++value)
+              if (uint64_t(*chosen) < uint64_t(in) && windows.hold(*chosen, z, y, x)) to[*chosen] += *value;
         finish_plane(cores, to, i, in, out, type, {});
       }
     });

@@ -10,7 +10,8 @@ void max_pool(const ConvShape& shape, const void* x, GemmType type, void* out, C
 // Where it is, row-major in the plane; of several the first. In a window of nothing but -inf the first real element.
 void max_pool_indices(const ConvShape& shape, const void* x, GemmType type, int64_t* out, CpuIsa isa = best_cpu_isa());
 
-// The gradient of the maxima: out[images, in] of zeros, and grad[images, out] added at the indices that chose it.
+// The gradient of the maxima: out[images, in], each element the sum of grad[images, out] over the windows that hold it and whose
+// index is its place. The kernel is a window's reach, dilation included.
 void max_pool_grad(const ConvShape& shape, const void* grad, const int64_t* indices, GemmType type, void* out);
 
 // The sum of each window, padding counting zero: out[images, out] from x[images, in].
