@@ -12,6 +12,7 @@
 #include "sinter/engine/kernel.h"
 #include "sinter/graph/trace.h"
 #include "sinter/loops/lower.h"
+#include "sinter/ops/known_ops.h"
 #include "sinter/ops/sample.h"
 #include "sinter/runtime/cpu/cpu_features.h"
 
@@ -37,6 +38,8 @@ class Application {
     std::string text = options.operands;
     if (text.empty() && op_.pointwise) text = pointwise_operands(*op_.pointwise);
     if (text.empty() && !op_.samples.empty()) text = op_.samples[0];
+    // The op table, which samples are for, has no complex numbers.
+    if (text.empty() && op_.sees_complex) text = &op_ == &known_ops().view_as_real ? "c64[6]" : "f32[6, 2]";
     SampleText sample = parse_sample(text);
     for (auto& operand : sample.operands) add_operand(operand);
     attrs_ = op_.parse(sample.attributes).map_dims([&](const Dim& d) { return symbol_of(d); });
@@ -100,6 +103,7 @@ class Application {
 // Why there is nothing after the graph; empty when there is.
 std::string no_loops_because(const Op& op) {
   if (op.kind == OpKind::kComposite) return "it is a body of other ops, shown above; `sinter show` prints each of them";
+  if (op.sees_complex) return "it shows the same memory as numbers of another kind";
   if (op.kind == OpKind::kOpaque) return "it has a hand-written kernel per device";
   return "";
 }

@@ -155,7 +155,7 @@ struct MaxPoolGrad : Loop {
     check(n >= 1 && grad.size() >= n && a.stride.size() == n && a.padding.size() == n && a.size.size() == n,
           "max_pool_grad: gradient {}, reach {}, stride {}, padding {} and size {} do not fit each other", grad, a.reach,
           a.stride, a.padding, a.size);
-    check(grad.same_as(call.shape(1)) && call.inputs[1].dtype == kInt64,
+    check(grad == call.shape(1) && call.inputs[1].dtype == kInt64,
           "max_pool_grad: expected an i64 index for each gradient {}, got {} {}", grad, call.inputs[1].dtype,
           call.shape(1));
     check(is_floating(call.inputs[0].dtype), "max_pool_grad: expected a floating gradient, got {}", call.inputs[0].dtype);

@@ -290,17 +290,24 @@ class Tensor {
   T* data(Where where = Where::current()) const {
     return data_ptr<T>(where);
   }
-  // Its elements by coordinates, on the host: auto a = x.accessor<float, 2>(); a[i][j] += 1; for (...) in a.size(0).
+  // Its elements by coordinates, on the host: auto a = x.accessor<float, 2>(); a[i][j] += 1; for (...) in a.size(0). It reads
+  // the tensor's sizes, so the tensor has to stay.
   template <class T, size_t N>
-  TensorAccessor<T, N> accessor(Where where = Where::current()) const;
+  TensorAccessor<T, N> accessor(Where where = Where::current()) const&;
   template <class T, size_t N>
-  TensorAccessor<T, N> packed_accessor32(Where where = Where::current()) const {
+  TensorAccessor<T, N> accessor(Where where = Where::current()) && = delete;
+  template <class T, size_t N>
+  TensorAccessor<T, N> packed_accessor32(Where where = Where::current()) const& {
     return accessor<T, N>(where);
   }
   template <class T, size_t N>
-  TensorAccessor<T, N> packed_accessor64(Where where = Where::current()) const {
+  TensorAccessor<T, N> packed_accessor32(Where where = Where::current()) && = delete;
+  template <class T, size_t N>
+  TensorAccessor<T, N> packed_accessor64(Where where = Where::current()) const& {
     return accessor<T, N>(where);
   }
+  template <class T, size_t N>
+  TensorAccessor<T, N> packed_accessor64(Where where = Where::current()) && = delete;
   Scalar item(Where where = Where::current()) const;
   template <class T>
   T item(Where where = Where::current()) const {
@@ -566,7 +573,7 @@ class TensorAccessor {
 };
 
 template <class T, size_t N>
-TensorAccessor<T, N> Tensor::accessor(Where where) const {
+TensorAccessor<T, N> Tensor::accessor(Where where) const& {
   static_assert(N > 0, "accessor: a 0-d tensor has one element: item<T>() reads it");
   const TensorImpl& body = checked_layout(dtype_of<T>, N, where);
   return {data_ptr<T>(where), body.sizes.data(), body.strides.data()};

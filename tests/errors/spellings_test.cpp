@@ -33,7 +33,8 @@ TEST(Spellings, WhatATensorIs) {
 
 TEST(Spellings, Memory) {
   Tensor x = counted();
-  auto a = x.transpose(0, 1).accessor<float, 2>();
+  Tensor turned = x.transpose(0, 1);
+  auto a = turned.accessor<float, 2>();
   EXPECT_EQ(a.size(0), 3);
   EXPECT_EQ(a[2][1], 5);
   a[0][1] = 9;

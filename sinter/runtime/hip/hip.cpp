@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <deque>
 #include <map>
 #include <mutex>
 #include <vector>
@@ -34,7 +35,11 @@ class Library {
     if (const char* named = std::getenv(variable); named && *named) names = {named};
     for (auto* name : names) {
       if (auto library = DynamicLibrary::try_open(name, /*lazy=*/true, &reason)) {
-        library_ = new DynamicLibrary(std::move(*library));  // never closed: it has threads of its own
+        // Never closed: it has threads of its own.
+        static auto& open = *new std::deque<DynamicLibrary>;
+        static std::mutex mutex;
+        std::lock_guard lock(mutex);
+        library_ = &open.emplace_back(std::move(*library));
         return;
       }
       if (first_reason.empty()) first_reason = reason;
