@@ -570,5 +570,17 @@ TEST(FuzzRegressions, TheLargestOfHalfPrecisionNumbersIsFoundByItsGradient) {
   }
 }
 
+// The gradient has a size of 3, the indices one of s1 / 2, which a guard tells to be 3.
+TEST(FuzzRegressions, AGradientOfMaximaMayHaveOtherWordsForItsSizes) {
+  auto f = [](const Tensor& x, const Tensor& w) { return (max_pool2d(x.unsqueeze(0), 2).squeeze(0) * w).sum(); };
+  auto compiled = compile(f, {.dynamic = Dynamic::kTrue});
+  for (int64_t rows : {4, 8, 6}) {
+    Tensor v = ramp({rows, 6}).requires_grad_(), w = ramp({rows, 6}).requires_grad_(), weights = ramp({3});
+    compiled(v, weights).backward();
+    f(w, weights).backward();
+    expect_same(v.grad(), w.grad());
+  }
+}
+
 }  // namespace
 }  // namespace sinter
