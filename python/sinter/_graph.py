@@ -1,9 +1,12 @@
 """Graphs of torch.fx as the JSON of exported programs, which the library reads (docs of the format: torch/_export/serde)."""
+import functools
 import inspect
 import json
 import math
 
 import torch
+
+from . import _native
 
 DTYPES = {torch.uint8: 1, torch.int8: 2, torch.int16: 3, torch.int32: 4, torch.int64: 5, torch.float16: 6, torch.float32: 7,
           torch.float64: 8, torch.complex64: 10, torch.complex128: 11, torch.bool: 12, torch.bfloat16: 13}
@@ -53,12 +56,18 @@ def size(s):
     return {"as_expr": {"expr_str": sympy.srepr(expression), "hint": {"as_int": int(hint)} if hint is not None else None}}
 
 
+@functools.lru_cache(maxsize=None)
+def dtype_code(dtype):
+    if dtype not in DTYPES or not _native.takes_dtype(DTYPES[dtype]):
+        raise CannotWrite(str(dtype))
+    return DTYPES[dtype]
+
+
 def tensor_meta(t):
-    if t.dtype not in DTYPES:
-        raise CannotWrite(f"tensors of {t.dtype}")
+    dtype = dtype_code(t.dtype)
     if t.layout != torch.strided:
         raise CannotWrite(f"tensors of the layout {t.layout}")
-    return {"dtype": DTYPES[t.dtype], "sizes": [size(s) for s in t.shape], "strides": [size(s) for s in t.stride()]}
+    return {"dtype": dtype, "sizes": [size(s) for s in t.shape], "strides": [size(s) for s in t.stride()]}
 
 
 def real(x):
@@ -116,9 +125,7 @@ def argument(value, wanted=""):
     if isinstance(value, (list, tuple, torch.Size)):
         return list_argument(value, wanted)
     if isinstance(value, torch.dtype):
-        if value not in DTYPES:
-            raise CannotWrite(str(value))
-        return {"as_scalar_type": DTYPES[value]}
+        return {"as_scalar_type": dtype_code(value)}
     if isinstance(value, torch.device):
         return {"as_device": {"type": value.type, "index": value.index}}
     if isinstance(value, torch.memory_format):

@@ -34,7 +34,7 @@ constexpr struct {
 } kTypes[] = {{1, {"uint8", kUInt8}},        {2, {"int8", kInt8}},          {3, {"int16", kInt16}},
               {4, {"int32", kInt32}},        {5, {"int64", kInt64}},        {6, {"float16", kFloat16}},
               {7, {"float32", kFloat32}},    {8, {"float64", kFloat64}},    {9, {"complex32", {}}},
-              {10, {"complex64", {}}},       {11, {"complex128", {}}},      {12, {"bool", kBool}},
+              {10, {"complex64", kComplex64}}, {11, {"complex128", kComplex128}},     {12, {"bool", kBool}},
               {13, {"bfloat16", kBFloat16}}, {28, {"uint16", {}}},          {29, {"float8_e4m3fn", {}}},
               {30, {"float8_e5m2", {}}},     {31, {"float8_e4m3fnuz", {}}}, {32, {"float8_e5m2fnuz", {}}},
               {33, {"float8_e8m0fnu", {}}},  {34, {"uint32", {}}},          {35, {"uint64", {}}}};

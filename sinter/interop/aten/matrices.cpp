@@ -29,6 +29,19 @@ Tensor grouped_product(const Tensor& x, const Tensor& weight, const Tensor& ends
   return out;
 }
 
+std::tuple<Tensor, Tensor> grouped_product_backward(const Tensor& x, const Tensor& weight, const Tensor& ends,
+                                                    const Tensor& grad) {
+  Tensor row = arange_of_size(x.size(0), TensorOptions(ends.dtype()).device(x.device())).unsqueeze(1);
+  TensorList of_weight;
+  const int64_t groups = weight.size(0);
+  for (int64_t group = 0; group < groups; ++group) {
+    Tensor belongs = row < ends.select(0, group);
+    if (group > 0) belongs = belongs & (row >= ends.select(0, group - 1));
+    of_weight.push_back(mm(where(belongs, x, 0.0).t(), grad));
+  }
+  return {grouped_product(grad, weight.transpose(-2, -1), ends), stack(of_weight)};
+}
+
 // --- the halves of attention, as PyTorch differentiates it
 
 std::tuple<Tensor, Tensor> flash_attention(const Tensor& q, const Tensor& k, const Tensor& v, double dropout_p, bool is_causal,
@@ -122,6 +135,9 @@ std::span<const Function> matrix_functions() {
       // Experts of the transformers library.
       {"transformers::grouped_mm_fallback.default(Tensor input, Tensor weight, Tensor offs) -> Tensor",
        grouped_product},
+      {"transformers::grouped_mm_fallback_backward.default(Tensor input, Tensor weight, Tensor offs, Tensor grad_output) "
+       "-> (Tensor, Tensor)",
+       grouped_product_backward},
       {"scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float "
        "dropout_p=0., bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor",
        scaled_dot_product_attention},

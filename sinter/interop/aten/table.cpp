@@ -15,7 +15,7 @@ constexpr std::span<const Function> (*kLists[])() = {
     view_functions,      copy_functions,       indexing_functions,    reduction_functions, sorting_functions,
     matrix_functions,    linalg_functions,     convolution_functions, pool_functions,      normalization_functions,
     loss_functions,      recurrent_functions,  statistics_functions,
-    symbol_functions};
+    special_functions,   complex_functions,    gradient_functions,    symbol_functions};
 
 struct Line {
   const Function* function;

@@ -31,6 +31,9 @@ std::span<const Function> normalization_functions();
 std::span<const Function> loss_functions();
 std::span<const Function> recurrent_functions();
 std::span<const Function> statistics_functions();
+std::span<const Function> special_functions();
+std::span<const Function> complex_functions();
+std::span<const Function> gradient_functions();
 std::span<const Function> symbol_functions();
 
 // A function as a program calls it.
