@@ -93,7 +93,7 @@ std::span<const Function> linalg_functions() {
        [](In A, const Tensor& atol, const Tensor& rtol, bool hermitian) {
          return linalg::pinv(A, single(atol), single(rtol), hermitian);
        }},
-      {"pinverse(Tensor self, float rcond=1e-15) -> Tensor", pinverse},
+      {"pinverse(Tensor self, float rcond=1.0000000000000001e-15) -> Tensor", pinverse},
       {"linalg_matrix_rank.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None, bool hermitian=False) "
        "-> "
        "Tensor",
