@@ -159,7 +159,7 @@ Tensor TensorFiles::read(const TensorBytes& tensor) const {
     const ElementType type = element_type(fields.type);
     check(type.dtype.has_value(), "it is {}, a type that Sinter has not", type.name);
     const DType dtype = *type.dtype;
-    const int64_t count = checked_numel("load_onnx", fields.sizes);
+    const int64_t count = checked_numel("sizes", fields.sizes);
     auto fits = [&](std::string_view bytes) {
       check(count <= int64_t(bytes.size()) / item_size(dtype) && int64_t(bytes.size()) == count * item_size(dtype),
             "its sizes {} want {} elements of {} bytes, and there are {} bytes", fields.sizes, count, item_size(dtype),

@@ -201,24 +201,32 @@ Operand Translator::attribute_operand(const Attribute& attribute, const Paramete
   };
   const bool is_type = parameter && parameter->type.starts_with("ScalarType");
   switch (attribute.kind) {
-    case AttributeKind::kFloat: return {Value{Scalar(double(attribute.real))}};
+    case AttributeKind::kFloat:
+      return {Value{Scalar(double(attribute.real))}};
     case AttributeKind::kInt: {
       if (!is_type) return {Value{Dim(attribute.integer)}};
       const ElementType type = element_type(attribute.integer);
-      check(type.dtype.has_value(), "node '{}' ({}) wants the type {}, which Sinter has not", node.name, node.op, type.name);
+      check(type.dtype.has_value(), "node '{}' ({}) wants the type {}, which Sinter has not", node.name, node.op,
+            type.name);
       return {Value{*type.dtype}};
     }
-    case AttributeKind::kText: return {Value{std::string(attribute.text)}};
+    case AttributeKind::kText:
+      return {Value{std::string(attribute.text)}};
     case AttributeKind::kTensor: {
       const std::string_view of = node.outputs.empty() ? node.name : node.outputs[0];
       TensorBytes bytes{.name = of, .bytes = attribute.text};
       return {stored_.value(stored_.add(bytes, of, /*is_weight=*/false),
                             parameter ? wanted_of(parameter->type) : Wanted::kTensor)};
     }
-    case AttributeKind::kFloats: return list(attribute.reals, [](float f) { return Value{Scalar(double(f))}; });
-    case AttributeKind::kInts: return list(attribute.integers, [](int64_t i) { return Value{Dim(i)}; });
-    case AttributeKind::kTexts: return list(attribute.texts, [](auto t) { return Value{std::string(t)}; });
-    default: throw_error(format("node '{}' ({}): the attribute '{}' is of a kind that is not supported", node.name, node.op, attribute.name));
+    case AttributeKind::kFloats:
+      return list(attribute.reals, [](float f) { return Value{Scalar(double(f))}; });
+    case AttributeKind::kInts:
+      return list(attribute.integers, [](int64_t i) { return Value{Dim(i)}; });
+    case AttributeKind::kTexts:
+      return list(attribute.texts, [](auto t) { return Value{std::string(t)}; });
+    default:
+      throw_error(format("node '{}' ({}): the attribute '{}' is of a kind that is not supported", node.name, node.op,
+                         attribute.name));
   }
 }
 
@@ -254,13 +262,19 @@ std::string name_of(const Node& node) {
   return std::string(node.outputs[0]);
 }
 
+ProgramNode node_of(const Node& node, std::string target) {
+  ProgramNode out;
+  out.name = name_of(node);
+  out.target = std::move(target);
+  return out;
+}
+
 void Translator::translate_operator(const Node& node, Scope& scope) {
   auto opset = scope.opsets.find(node.domain);
-  check(opset != scope.opsets.end(), "node '{}' ({}): the model names no version of the operators '{}'", node.name, node.op,
-        node.domain);
+  check(opset != scope.opsets.end(), "node '{}' ({}): the model names no version of the operators '{}'", node.name,
+        node.op, node.domain);
   const Schema* schema = find_(node.domain, node.op, opset->second);
-  ProgramNode out{.name = name_of(node)};
-  out.target = schema ? schema->name : format("{}.{}", node.domain.empty() ? "onnx" : node.domain, node.op);
+  ProgramNode out = node_of(node, schema ? schema->name : format("{}.{}", node.domain.empty() ? "onnx" : node.domain, node.op));
   const size_t known = schema ? schema->parameters.size() : 0;
   auto parameter_named = [&](std::string_view name) -> const Parameter* {
     for (size_t i = 0; i < known; ++i)
@@ -275,7 +289,8 @@ void Translator::translate_operator(const Node& node, Scope& scope) {
     }
     if (node.inputs[i].empty()) continue;
     const Wanted wanted = parameter ? wanted_of(parameter->type) : Wanted::kTensor;
-    out.inputs.push_back({parameter ? parameter->name : std::to_string(i), input_operand(node.inputs[i], wanted, scope)});
+    out.inputs.push_back(
+        {parameter ? parameter->name : std::to_string(i), input_operand(node.inputs[i], wanted, scope)});
   }
   for (auto& attribute : resolved(node, scope)) {
     const Parameter* parameter = parameter_named(attribute.name);
@@ -294,7 +309,8 @@ void Translator::translate_constant(const Node& node, Scope& scope) {
   check(attributes.size() == 1, "node '{}' (Constant) has not one value", node.name);
   const Attribute& value = attributes[0];
   if (value.kind == AttributeKind::kTensor)
-    return define(node.outputs[0], &stored_.add({node.outputs[0], value.text}, node.outputs[0], /*is_weight=*/false), scope);
+    return define(node.outputs[0], &stored_.add({node.outputs[0], value.text}, node.outputs[0], /*is_weight=*/false),
+                  scope);
   // Numbers as a small tensor.
   HostTensor host;
   if (value.kind == AttributeKind::kInts || value.kind == AttributeKind::kFloats)
@@ -306,8 +322,8 @@ void Translator::translate_constant(const Node& node, Scope& scope) {
     host.real.assign(value.reals.begin(), value.reals.end());
     if (value.kind == AttributeKind::kFloat) host.real = {double(value.real)};
   }
-  check(host.count() == checked_numel("load_onnx", host.sizes), "node '{}' (Constant): '{}' is of a kind that is not supported",
-        node.name, value.name);
+  check(host.count() == checked_numel("sizes", host.sizes),
+        "node '{}' (Constant): '{}' is of a kind that is not supported", node.name, value.name);
   define(node.outputs[0], host_value(std::move(host)), scope);
 }
 
@@ -340,7 +356,8 @@ const Graph& Translator::graph_attribute(const Node& node, std::string_view name
   throw_error(format("node '{}' ({}) has no graph '{}'", node.name, node.op, name));
 }
 
-std::vector<std::string_view> Translator::captures_of(const std::vector<const Graph*>& graphs, const Scope& scope) const {
+std::vector<std::string_view> Translator::captures_of(const std::vector<const Graph*>& graphs,
+                                                      const Scope& scope) const {
   std::vector<std::string_view> all, out;
   std::set<std::string_view> seen;
   for (auto* graph : graphs) {
@@ -399,7 +416,7 @@ void Translator::translate_if(const Node& node, Scope& scope) {
   check(yes.outputs.size() == node.outputs.size() && no.outputs.size() == node.outputs.size(),
         "node '{}' (If): the branches have not as many results as the node", node.name);
   const auto captures = captures_of({&yes, &no}, scope);
-  ProgramNode out{.name = name_of(node), .target = "onnx.If"};
+  ProgramNode out = node_of(node, "onnx.If");
   out.inputs.push_back({"", input_operand(node.inputs[0], Wanted::kNumber, scope)});
   out.inputs.push_back({"", {translate_inner(yes, captures, scope)}});
   out.inputs.push_back({"", {translate_inner(no, captures, scope)}});
@@ -412,10 +429,11 @@ void Translator::translate_loop(const Node& node, Scope& scope) {
   const Graph& body = graph_attribute(node, "body", scope);
   check(node.inputs.size() >= 2, "node '{}' (Loop) has less than two inputs", node.name);
   const size_t state = node.inputs.size() - 2;
-  check(body.inputs.size() == state + 2 && body.outputs.size() == node.outputs.size() + 1 && node.outputs.size() >= state,
-        "node '{}' (Loop): its body takes {} values and gives {}", node.name, body.inputs.size(), body.outputs.size());
+  check(
+      body.inputs.size() == state + 2 && body.outputs.size() == node.outputs.size() + 1 && node.outputs.size() >= state,
+      "node '{}' (Loop): its body takes {} values and gives {}", node.name, body.inputs.size(), body.outputs.size());
   const auto captures = captures_of({&body}, scope);
-  ProgramNode out{.name = name_of(node), .target = "onnx.Loop"};
+  ProgramNode out = node_of(node, "onnx.Loop");
   for (size_t i : {0, 1})
     out.inputs.push_back(
         {"", node.inputs[i].empty() ? Operand{Value{}} : input_operand(node.inputs[i], Wanted::kNumber, scope)});
@@ -432,13 +450,14 @@ void Translator::translate_scan(const Node& node, Scope& scope) {
   int64_t scanned = -1;
   for (auto& attribute : attributes)
     if (attribute.name == "num_scan_inputs") scanned = attribute.integer;
-  check(scanned > 0 && scanned <= std::ssize(node.inputs), "node '{}' (Scan) walks along {} of its {} inputs", node.name,
-        scanned, node.inputs.size());
+  check(scanned > 0 && scanned <= std::ssize(node.inputs), "node '{}' (Scan) walks along {} of its {} inputs",
+        node.name, scanned, node.inputs.size());
   const size_t state = node.inputs.size() - size_t(scanned);
-  check(body.inputs.size() == node.inputs.size() && body.outputs.size() == node.outputs.size() && state <= node.outputs.size(),
+  check(body.inputs.size() == node.inputs.size() && body.outputs.size() == node.outputs.size() &&
+            state <= node.outputs.size(),
         "node '{}' (Scan): its body takes {} values and gives {}", node.name, body.inputs.size(), body.outputs.size());
   const auto captures = captures_of({&body}, scope);
-  ProgramNode out{.name = name_of(node), .target = "onnx.Scan"};
+  ProgramNode out = node_of(node, "onnx.Scan");
   out.inputs.push_back({"", {input_list(node, 0, state, scope)}});
   out.inputs.push_back({"", {input_list(node, state, node.inputs.size(), scope)}});
   out.inputs.push_back({"", {capture_operands(captures, scope)}});
@@ -464,17 +483,20 @@ Translation Translator::run() {
   for (auto& input : model_.graph.inputs) {
     if (look_up(input.name, scope)) continue;  // a tensor of the file, which callers may replace elsewhere
     check(!input.name.empty(), "an input has no name");
-    check(input.is_tensor, "the input '{}' is no tensor: sequences, maps and optional values are not supported", input.name);
+    check(input.is_tensor, "the input '{}' is no tensor: sequences, maps and optional values are not supported",
+          input.name);
     define(input.name, Slot{frame.define(input.name)}, scope);
     frame.graph.tensors.push_back(info_of(input, unknown));
     out.program.inputs.push_back({.kind = ProgramInput::Kind::kUser, .name = std::string(input.name)});
   }
   frame.graph.input_count = frame.graph.names.size();
+  check(!model_.graph.outputs.empty(), "it gives no results");
   translate_nodes(model_.graph.nodes, scope);
   frame.graph.outputs = outputs_of(model_.graph, scope);
   out.program.outputs.resize(frame.graph.outputs.size());
   out.program.graph = std::move(frame.graph);
-  out.program.exporter = format("{} {}", model_.producer.empty() ? "unknown" : model_.producer, model_.producer_version);
+  out.program.exporter =
+      format("{} {}", model_.producer.empty() ? "unknown" : model_.producer, model_.producer_version);
   out.tensors = stored_.take();
   return out;
 }
