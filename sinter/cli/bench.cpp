@@ -11,6 +11,7 @@
 #include "sinter/base/progress.h"
 #include "sinter/base/thread_pool.h"
 #include "sinter/cli/bench_check.h"
+#include "sinter/cli/exported.h"
 #include "sinter/models/models.h"
 #include "sinter/models/parts/attention.h"
 #include "sinter/ops/creation.h"
@@ -108,17 +109,25 @@ void run_bench(const BenchOptions& options) {
     chart.open(options.svg);
     check(bool(chart), "bench: '{}' cannot be written", options.svg);
   }
-  auto model = load(options);
   BenchReport report;
   report.model = options.model.empty() ? options.config : options.model;
-  report.dtype = to_string(model->parameters().at(0).dtype());
-  report.device = to_string(model->parameters().at(0).device());
   report.attention = options.attention;
   report.threads = num_threads();
-  report.parameters = model->parameter_count();
-  report.ceilings = runtime::ceilings_of(model->parameters().at(0).device()).text();
+  std::shared_ptr<models::Model> model;
+  if (!is_exported(options.model)) {
+    model = load(options);
+    report.dtype = to_string(model->parameters().at(0).dtype());
+    report.device = to_string(model->parameters().at(0).device());
+    report.parameters = model->parameter_count();
+  } else {
+    report.device = options.device;
+  }
+  report.ceilings = runtime::ceilings_of(parse_device(report.device)).text();
   ClockWatch clocks;
-  measure(options, model, report);
+  if (model)
+    measure(options, model, report);
+  else
+    bench_exported(options, report);
   if (auto slowdown = clocks.slowdown()) report.warnings.push_back(*slowdown);
   fill_speedups(report);
   std::cout << (options.json ? bench_json(report) : bench_text(report));
@@ -133,7 +142,8 @@ void run_bench(const BenchOptions& options) {
 void add_bench(CLI::App& app, BenchOptions& o) {
   auto* bench = app.add_subcommand("bench", "Time a model in several modes, eager against compiled");
   auto* source = bench->add_option_group("model");
-  source->add_option("--model", o.model, "Folder of a checkpoint, or a hub id in the local Hugging Face cache");
+  source->add_option("--model", o.model, "Folder of a checkpoint, a hub id in the local Hugging Face cache, or a file of torch.export.save "
+                     "(.pt2) or ONNX (.onnx)");
   source->add_option("--config", o.config,
                      "Sizes of a well-known model, with random weights: " + known_configurations());
   source->require_option(1);

@@ -121,6 +121,9 @@ BenchRow measure_forward(const std::shared_ptr<models::Model>& model, const std:
                          int64_t prompt, const BenchOptions& options, const Advance& advance,
                          const std::function<void(const Tensor& result)>& check_result);
 
+// Measures an exported program on inputs of the sizes that it tells, once in each mode: rows as those of a forward pass.
+void bench_exported(const BenchOptions& options, BenchReport& report);
+
 // Requests of drawn lengths that come in bursts of drawn sizes, the same for every mode; a burst comes when the one
 // before is done. There is no warm-up: what a service pays at first shows. All tokens are checked at the end.
 WorkloadRow measure_workload(const std::shared_ptr<models::CausalLM>& model, const std::string& mode,

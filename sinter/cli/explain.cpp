@@ -17,7 +17,6 @@
 #include "sinter/cli/stages.h"
 #include "sinter/engine/profile.h"
 #include "sinter/engine/report.h"
-#include "sinter/interop/exported.h"
 
 namespace sinter::cli {
 
@@ -61,9 +60,8 @@ Explanation explain_forward(const std::shared_ptr<models::Model>& model, const F
 
 Explanation explain_exported(const Flags& flags) {
   flags.set_threads();
-  ExportedModel model = load_exported(flags.model);
   const Device device = parse_device(flags.device);
-  if (!device.is_cpu()) model->to(device);
+  ExportedModel model = load_exported_model(flags.model, device);
   TensorList inputs = model->example_inputs();
   for (auto& input : inputs) input = input.to(device);
   NoGradGuard no_grad;

@@ -1,4 +1,4 @@
-// `sinter info FILE.pt2`: an exported program, also one that calls what Sinter has not.
+// `sinter info FILE.pt2` and FILE.onnx: an exported program, also one that calls what Sinter has not.
 #include "sinter/cli/exported.h"
 
 #include <iostream>
@@ -7,25 +7,29 @@
 
 #include "sinter/base/table.h"
 #include "sinter/engine/report.h"
-#include "sinter/interop/archive.h"
+#include "sinter/interop/imported.h"
 #include "sinter/interop/runner.h"
 
 namespace sinter::cli {
 
 using interop::ProgramInput;
 
-bool is_exported(const std::string& model) { return model.ends_with(".pt2"); }
+bool is_exported(const std::string& model) { return model.ends_with(".pt2") || model.ends_with(".onnx"); }
+
+ExportedModel load_exported_model(const std::string& path, Device device) {
+  ExportedModel model(std::make_shared<ExportedModelImpl>(interop::read_program_file(path)));
+  if (!device.is_cpu()) model->to(device);
+  return model;
+}
 
 void print_exported_info(const std::string& path, bool json) {
-  interop::Archive archive(path);
-  const interop::ExportedProgram program = archive.program();
-  int64_t parameters = 0, tensors = 0, bytes = 0;
-  for (auto& input : program.inputs) {
-    if (input.kind == ProgramInput::Kind::kUser || input.kind == ProgramInput::Kind::kPlain) continue;
-    const Tensor tensor = archive.tensor(input.name).tensor;
-    if (input.kind == ProgramInput::Kind::kParameter) parameters += tensor.numel().to_int();
+  const interop::ImportedProgram imported = interop::read_program_file(path);
+  const interop::ExportedProgram& program = imported.program;
+  int64_t parameters = 0, bytes = 0;
+  const size_t tensors = imported.tensors.size();
+  for (auto& [kind, name, persistent, requires_grad, tensor] : imported.tensors) {
+    if (kind == ProgramInput::Kind::kParameter) parameters += tensor.numel().to_int();
     bytes += tensor.nbytes().to_int();
-    ++tensors;
   }
   const std::vector<std::string> inputs = interop::describe_inputs(program);
   const auto functions = interop::called_functions(program.graph);

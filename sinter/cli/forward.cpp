@@ -10,7 +10,6 @@
 #include "sinter/cli/commands.h"
 #include "sinter/cli/exported.h"
 #include "sinter/cli/model_options.h"
-#include "sinter/interop/exported.h"
 #include "sinter/io/safetensors.h"
 
 namespace sinter::cli {
@@ -29,13 +28,12 @@ void write(NamedTensors outputs, const std::string& path) {
   save_safetensors(path, outputs);
 }
 
-// A program of torch.export.save: inputs by its own names, results by their numbers.
+// An exported program: inputs by its own names, results by their numbers.
 void run_exported(const Flags& flags) {
   check(flags.dtype.empty(), "'{}' has the dtypes it was exported with; leave out --dtype", flags.model);
   flags.set_threads();
-  ExportedModel model = load_exported(flags.model);
   const Device device = parse_device(flags.device);
-  if (!device.is_cpu()) model->to(device);
+  ExportedModel model = load_exported_model(flags.model, device);
   const SafeTensorsFile given(flags.inputs);
   TensorList inputs;
   for (auto& name : model->input_names()) {
@@ -89,8 +87,8 @@ void add_forward(CLI::App& app) {
       "Language models and encoders read input_ids [batch, tokens] and, if it is there, attention_mask; image models\n"
       "pixel_values [batch, channels, height, width]. They give logits or last_hidden_state. Floating-point inputs "
       "are\n"
-      "converted to the model's element type. A program of torch.export.save (--model FILE.pt2) takes its inputs by\n"
-      "the names that `sinter info FILE.pt2` shows, and gives output.0, output.1, ...");
+      "converted to the model's element type. A program of torch.export.save (--model FILE.pt2) or an ONNX\n"
+      "model (FILE.onnx) takes its inputs by the names that `sinter info FILE` shows, and gives output.0, output.1, ...");
   command->callback([flags] { run_forward(*flags); });
 }
 

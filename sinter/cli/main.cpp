@@ -70,7 +70,7 @@ void add_show(CLI::App& app, cli::ShowOptions& options, std::string& dtype) {
 
 void add_info(CLI::App& app, std::string& model, bool& json) {
   auto* info = app.add_subcommand("info", "Show the machine as Sinter sees it, or what a checkpoint needs");
-  info->add_option("DIR", model, "A checkpoint's folder, a hub id in the local Hugging Face cache, or a file of torch.export.save");
+  info->add_option("DIR", model, "A checkpoint's folder, a hub id in the local Hugging Face cache, or a file of torch.export.save (.pt2) or ONNX (.onnx)");
   info->add_flag("--json", json, "Print JSON instead of a table");
   info->footer(
       "Examples:\n"

@@ -7,6 +7,7 @@
 #include "sinter/interop/archive.h"
 #include "sinter/interop/convert.h"
 #include "sinter/interop/imported.h"
+#include "sinter/interop/onnx/load.h"
 #include "sinter/interop/runner.h"
 #include "sinter/ops/creation.h"
 
@@ -217,7 +218,9 @@ std::string ExportedModelImpl::extra_repr() const {
   return out;
 }
 
-ExportedModel load_exported(const std::string& path) {
+namespace interop {
+
+ImportedProgram read_exported(const std::string& path) {
   Archive archive(path);
   ImportedProgram out{.file = path, .program = archive.program(), .tensors = {}};
   for (auto& input : out.program.inputs) {
@@ -227,7 +230,17 @@ ExportedModel load_exported(const std::string& path) {
     Archive::Stored stored = archive.tensor(input.name);
     out.tensors.push_back({input.kind, input.name, input.persistent, stored.requires_grad, stored.tensor});
   }
-  return ExportedModel(std::make_shared<ExportedModelImpl>(std::move(out)));
+  return out;
+}
+
+ImportedProgram read_program_file(const std::string& path) {
+  return path.ends_with(".onnx") ? onnx::read_file(path) : read_exported(path);
+}
+
+}  // namespace interop
+
+ExportedModel load_exported(const std::string& path) {
+  return ExportedModel(std::make_shared<ExportedModelImpl>(read_exported(path)));
 }
 
 }  // namespace sinter

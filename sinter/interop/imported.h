@@ -23,4 +23,9 @@ struct ImportedProgram {
   std::vector<ImportedTensor> tensors;
 };
 
+// Reads a file of either format, by the end of its name: .onnx, else .pt2. Functions that Sinter has not are no Error here.
+ImportedProgram read_program_file(const std::string& path);
+// The same of torch.export.save alone.
+ImportedProgram read_exported(const std::string& path);
+
 }  // namespace sinter::interop
