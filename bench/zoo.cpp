@@ -1,5 +1,5 @@
-// A program of torch.export.save beside what PyTorch recorded of it: bench/peers/zoo.py asks for one model after another.
-// Usage: zoo MODEL.pt2 RECORDED.safetensors [--gradients]
+// A program of torch.export.save, or an ONNX model, beside what PyTorch recorded of it: bench/peers/zoo.py asks for one after another.
+// Usage: zoo MODEL.pt2|MODEL.onnx RECORDED.safetensors [--gradients]
 // RECORDED has input.I and output.I, and with gradients grad.NAME of every parameter for the sum of the weighted results that
 // zoo.py takes. Prints a line of JSON for each stage as it is done, so that what was reached is known where a stage ends the
 // process: imported, eager, compiled, gradients, each with its seconds and "off", the largest distance of a result from
@@ -11,6 +11,7 @@
 
 #include "bench/support/report.h"
 #include "sinter/interop/exported.h"
+#include "sinter/interop/onnx.h"
 #include "sinter/sinter.h"
 
 using namespace sinter;
@@ -54,6 +55,8 @@ double worst_of(const TensorList& have, const TensorList& want) {
   }
   return worst;
 }
+
+ExportedModel load_program(const std::string& path) { return path.ends_with(".onnx") ? load_onnx(path) : load_exported(path); }
 
 // Runs a stage and prints what came of it; whether it went well.
 bool stage(const char* name, const std::function<void(Json& out)>& run) {
@@ -104,16 +107,16 @@ void check_gradients(const ExportedModel& model, const SafeTensorsFile& recorded
 int main(int argc, char** argv) {
   const bool gradients = argc == 4 && std::string(argv[3]) == "--gradients";
   if (argc != 3 && !gradients) {
-    std::fprintf(stderr, "usage: zoo MODEL.pt2 RECORDED.safetensors [--gradients]\n");
+    std::fprintf(stderr, "usage: zoo MODEL.pt2|MODEL.onnx RECORDED.safetensors [--gradients]\n");
     return 2;
   }
   SafeTensorsFile recorded(argv[2]);
   const TensorList wanted = numbered(recorded, "output.");
   ExportedModel model = nullptr;
-  if (!stage("imported", [&](Json&) { model = load_exported(argv[1]); })) return 1;
+  if (!stage("imported", [&](Json&) { model = load_program(argv[1]); })) return 1;
   // A program may write to its buffers and its inputs: each stage has its own.
   auto fresh = [&] {
-    model = load_exported(argv[1]);
+    model = load_program(argv[1]);
     return numbered(recorded, "input.");
   };
   stage("eager", [&](Json& out) {

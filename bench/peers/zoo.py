@@ -3,11 +3,14 @@
 
   bench/peers/zoo.py --models ZOO.py --python INTERPRETER --out results.json [--only TEXT] [--every 4] [--decomposed] [--gradients]
 
+With --onnx they go through torch.onnx.export and load_onnx instead, which needs onnxscript.
+
 ZOO.py has a dictionary ZOO of names to functions that give (module, inputs). Every model is exported and run in processes of its
 own with limits of time and memory, on seeded weights and inputs. Results are kept as they come, and a run begins where the last one
 ended. A result is right within 1e-3 of its norm. Models that draw random numbers are told apart by two runs in PyTorch.
 """
 import argparse
+import contextlib
 import importlib.util
 import json
 import os
@@ -60,6 +63,20 @@ def flat_tensors(out):
     return [t if isinstance(t, torch.Tensor) else torch.tensor(t) for t in leaves if t is not None and not isinstance(t, str)]
 
 
+def export_onnx(model, inputs, path):
+    """Writes the model and gives the number of its nodes."""
+    import torch
+    with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
+        program = torch.onnx.export(model, tuple(inputs), dynamo=True, verbose=False)
+        program.save(path)
+    graph = program.model_proto.graph
+    stored = {tensor.name for tensor in graph.initializer}
+    kept = [value for value in graph.input if value.name not in stored]
+    if len(kept) != len(inputs):
+        raise RuntimeError(f"{len(kept)} of {len(inputs)} inputs are left")
+    return len(graph.node)
+
+
 def export_one(options):
     """Builds and exports a model, and records its results: lines of JSON, as bench/zoo.cpp prints them."""
     import logging
@@ -90,11 +107,15 @@ def export_one(options):
     tensors = {f"input.{i}": t for i, t in enumerate(inputs)} | {f"output.{i}": t for i, t in enumerate(first)}
     start = time.time()
     with torch.no_grad():
-        program = torch.export.export(model, tuple(fresh()))
-        if options.decomposed:
-            program = program.run_decompositions()
-    torch.export.save(program, f"{options.folder}/model.pt2")
-    tell(stage="exported", seconds=time.time() - start, nodes=len(program.graph.nodes), draws=draws)
+        if options.onnx:
+            nodes = export_onnx(model, fresh(), f"{options.folder}/model.onnx")
+        else:
+            program = torch.export.export(model, tuple(fresh()))
+            if options.decomposed:
+                program = program.run_decompositions()
+            torch.export.save(program, f"{options.folder}/model.pt2")
+            nodes = len(program.graph.nodes)
+    tell(stage="exported", seconds=time.time() - start, nodes=nodes, draws=draws)
     if options.gradients:
         out = flat_tensors(model(*fresh()))
         loss = sum((t * torch.arange(t.numel()).float().cos().view(t.shape)).sum() for t in out
@@ -127,14 +148,14 @@ def limited(command, seconds, memory, environment):
 def measure(name, options):
     record = {}
     with tempfile.TemporaryDirectory(dir=options.scratch) as folder:
-        flags = [flag for flag in ("decomposed", "gradients") if getattr(options, flag)]
+        flags = [flag for flag in ("decomposed", "gradients", "onnx") if getattr(options, flag)]
         export = [options.python, __file__, "--models", options.models, "--one", name, "--folder", folder, *[f"--{f}" for f in flags]]
         quiet = {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
         lines, why = limited(export, options.seconds, 64 << 30, quiet)
         record.update({line.pop("stage"): line for line in lines})
         if why or "recorded" not in record:
             return {**record, "export failed": why}
-        run = [str(ZOO_BENCH), f"{folder}/model.pt2", f"{folder}/recorded.safetensors"]
+        run = [str(ZOO_BENCH), f"{folder}/model.{'onnx' if options.onnx else 'pt2'}", f"{folder}/recorded.safetensors"]
         lines, why = limited(run + (["--gradients"] if options.gradients else []), options.seconds, 64 << 30,
                              {"SINTER_NUM_THREADS": str(options.threads)})
         record.update({line.pop("stage"): line for line in lines})
@@ -175,6 +196,7 @@ def main():
     parser.add_argument("--every", type=int, default=1, help="one of so many models")
     parser.add_argument("--again", action="store_true", help="also models that were not right")
     parser.add_argument("--decomposed", action="store_true")
+    parser.add_argument("--onnx", action="store_true")
     parser.add_argument("--gradients", action="store_true")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--seconds", type=int, default=300, help="for each process")
