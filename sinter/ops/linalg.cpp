@@ -81,10 +81,7 @@ std::tuple<Tensor, Tensor, Tensor> lu_factor_ex(const TensorArg& A, bool pivot, 
 }
 std::tuple<Tensor, Tensor, Tensor> lu(const TensorArg& A, bool pivot) {
   auto f = lu_as("linalg.lu", A, pivot, "");
-  Dim m = f.lu.size(-2), n = f.lu.size(-1), k = min(m, n);
-  Tensor rows = eye(m, f.lu.options()).expand(batch_with(f.lu.sizes(), {m, m}));
-  Tensor lower = f.lu.narrow(-1, 0, k).tril(-1) + eye(m, k, f.lu.options());
-  return {factor::permuted(rows, f.pivots, false), lower, f.lu.narrow(-2, 0, k).triu()};
+  return lu_unpack(f.lu, f.pivots);
 }
 
 std::tuple<Tensor, Tensor> eigh(const TensorArg& A, std::string_view UPLO) {
@@ -260,6 +257,28 @@ Tensor tensorsolve(const TensorArg& A, const TensorArg& B, const std::optional<I
 }
 
 }  // namespace linalg
+
+std::tuple<Tensor, Tensor, Tensor> lu_unpack(const TensorArg& LU, const TensorArg& pivots, bool unpack_data, bool unpack_pivots) {
+  UserPosition here(LU.where());
+  Tensor lu = matrix_operand("lu_unpack", LU), swaps = tensor_operand("lu_unpack", pivots);
+  Dim m = lu.size(-2), n = lu.size(-1), k = min(m, n);
+  check(swaps.dim() == lu.dim() - 1 && swaps.size(-1) == k, "lu_unpack: pivots {} do not fit matrices {}", swaps.sizes(), lu.sizes());
+  Tensor permutation, lower, upper;
+  if (unpack_pivots) {
+    Tensor rows = eye(m, lu.options()).expand(batch_with(lu.sizes(), {m, m}));
+    permutation = factor::permuted(rows, swaps, false);
+  }
+  if (unpack_data) {
+    lower = lu.narrow(-1, 0, k).tril(-1) + eye(m, k, lu.options());
+    upper = lu.narrow(-2, 0, k).triu();
+  }
+  return {permutation, lower, upper};
+}
+Tensor lu_solve(const TensorArg& B, const TensorArg& LU, const TensorArg& pivots) { return linalg::lu_solve(LU, pivots, B); }
+Tensor frobenius_norm(const TensorArg& x, const IntList& dim, bool keepdim) {
+  return linalg::vector_norm(x, 2, dim.empty() ? std::nullopt : std::optional(dim), keepdim);
+}
+Tensor nuclear_norm(const TensorArg& A, bool keepdim) { return linalg::matrix_norm(A, "nuc", {-2, -1}, keepdim); }
 
 // --- older names
 

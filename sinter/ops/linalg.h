@@ -1,7 +1,7 @@
 #pragma once
 // Dense linear algebra on the matrices in the last two dimensions, batched over those before, and distances. Matrices are f32
 // or f64; those of solve, inv, det and slogdet may be complex. LAPACK (libopenblas0-pthread) is used where it is installed;
-// tensors of a GPU are factored on the host.
+// tensors of an NVIDIA GPU are factored by cuSOLVER, many small matrices on the host.
 #include <optional>
 #include <string_view>
 #include <tuple>
@@ -184,7 +184,45 @@ inline Tensor linalg_vecdot(const TensorArg& a, const TensorArg& b, int64_t dim 
   return linalg::vecdot(a, b, dim);
 }  // no method
 
+inline std::tuple<Tensor, Tensor> linalg_solve_ex(const TensorArg& A, const TensorArg& B, bool left = true,
+                                                  bool check_errors = false) {
+  return linalg::solve_ex(A, B, left, check_errors);
+}  // no method
+inline std::tuple<Tensor, Tensor> linalg_inv_ex(const TensorArg& A, bool check_errors = false) {
+  return linalg::inv_ex(A, check_errors);
+}  // no method
+inline std::tuple<Tensor, Tensor> linalg_cholesky_ex(const TensorArg& A, bool upper = false, bool check_errors = false) {
+  return linalg::cholesky_ex(A, upper, check_errors);
+}  // no method
+inline std::tuple<Tensor, Tensor, Tensor> linalg_lu_factor_ex(const TensorArg& A, bool pivot = true, bool check_errors = false) {
+  return linalg::lu_factor_ex(A, pivot, check_errors);
+}  // no method
+inline Tensor linalg_lu_solve(const TensorArg& LU, const TensorArg& pivots, const TensorArg& B, bool left = true,
+                              bool adjoint = false) {
+  return linalg::lu_solve(LU, pivots, B, left, adjoint);
+}  // no method
+inline Tensor linalg_householder_product(const TensorArg& A, const TensorArg& tau) {
+  return linalg::householder_product(A, tau);
+}  // no method
+inline Tensor linalg_tensorsolve(const TensorArg& A, const TensorArg& B, const std::optional<IntList>& dims = {}) {
+  return linalg::tensorsolve(A, B, dims);
+}  // no method
+inline Tensor linalg_vander(const TensorArg& x, std::optional<int64_t> N = {}) { return linalg::vander(x, N); }  // no method
+inline Tensor linalg_diagonal(const TensorArg& A, int64_t offset = 0, int64_t dim1 = -2, int64_t dim2 = -1) {
+  return linalg::diagonal(A, offset, dim1, dim2);
+}  // no method
+
 // --- PyTorch's older names of the same
+
+// P, L and U of the factors in one matrix; undefined what is not to be unpacked.
+std::tuple<Tensor, Tensor, Tensor> lu_unpack(const TensorArg& LU, const TensorArg& pivots, bool unpack_data = true,
+                                             bool unpack_pivots = true);  // no method
+// X of A X = B from the factors of A.
+Tensor lu_solve(const TensorArg& B, const TensorArg& LU, const TensorArg& pivots);  // no method
+// The root of the sum of squares of all elements, or of those along these dimensions.
+Tensor frobenius_norm(const TensorArg& x, const IntList& dim = {}, bool keepdim = false);  // no method
+// The sum of the singular values.
+Tensor nuclear_norm(const TensorArg& A, bool keepdim = false);  // no method
 Tensor inverse(const TensorArg& A);
 Tensor det(const TensorArg& A);
 std::tuple<Tensor, Tensor> slogdet(const TensorArg& A);

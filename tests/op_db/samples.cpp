@@ -40,7 +40,11 @@ Tensor recorded_tensor(const SafeTensorsFile& file, const json& meta) {
   int64_t span = 1;
   for (size_t d = 0; d < sizes.size(); ++d) span = sizes[d] == 0 || span == 0 ? 0 : span + (sizes[d] - 1) * strides[d];
   const auto at = meta.at("at").get<int64_t>();
-  return file.tensor(meta.at("dtype").get<std::string>()).slice(0, at, at + span).clone().as_strided(sizes, strides);
+  const auto dtype = meta.at("dtype").get<std::string>();
+  Tensor memory = file.tensor(dtype).slice(0, at, at + span).clone();
+  // Complex numbers are recorded as pairs.
+  if (dtype == "c64" || dtype == "c128") memory = view_as_complex(memory);
+  return memory.as_strided(sizes, strides);
 }
 
 TensorList recorded_tensors(const SafeTensorsFile& file, const json& metas) {
@@ -62,6 +66,7 @@ std::string difference_between(const Tensor& got, const Tensor& want, double sca
   if (!got.defined()) return "nothing instead of a tensor";
   if (got.dtype() != want.dtype()) return format("{} instead of {}", got.dtype(), want.dtype());
   if (!(got.sizes() == want.sizes())) return format("shape {} instead of {}", got.sizes(), want.sizes());
+  if (is_complex(want.dtype())) return difference_between(view_as_real(got.detach()), view_as_real(want), scale);
   const Array a = to_array(got.detach()), b = to_array(want);
   for (size_t i = 0; i < b.i.size(); ++i)
     if (a.i[i] != b.i[i]) return format("{} instead of {} at {}", a.i[i], b.i[i], i);

@@ -90,6 +90,16 @@ std::span<const Function> complex_functions() {
       {"fft_irfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor", along_many<fft::irfftn>},
       {"fft_fftshift(Tensor self, int[1]? dim=None) -> Tensor", fft::fftshift},
       {"fft_ifftshift(Tensor self, int[1]? dim=None) -> Tensor", fft::ifftshift},
+      {"fft_hfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor", along_two<fft::hfft2>},
+      {"fft_ihfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor", along_two<fft::ihfft2>},
+      {"fft_hfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor", along_many<fft::hfftn>},
+      {"fft_ihfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor", along_many<fft::ihfftn>},
+      {"stft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool "
+       "normalized=False, bool? onesided=None, bool? return_complex=None, bool? align_to_window=None) -> Tensor",
+       [](In x, Int n_fft, MaybeInt hop, MaybeInt length, const std::optional<Tensor>& window, bool normalized,
+          std::optional<bool> onesided, std::optional<bool> return_complex, Unset) {
+         return stft(x, n_fft, hop, length, window, false, "constant", normalized, onesided, return_complex);
+       }},
       {"stft.center(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool "
        "center=True, str pad_mode=\"reflect\", bool normalized=False, bool? onesided=None, bool? return_complex=None, bool? "
        "align_to_window=None) -> Tensor",

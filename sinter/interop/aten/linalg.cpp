@@ -81,6 +81,9 @@ std::span<const Function> linalg_functions() {
        [](In A, In B, bool left, bool check_errors) { return linalg::solve_ex(A, B, left, check_errors); }},
       {"lu_solve(Tensor self, Tensor LU_data, Tensor LU_pivots) -> Tensor",
        [](In B, In LU, In pivots) { return linalg::lu_solve(LU, pivots, B); }},
+      {"lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) -> (Tensor P, Tensor L, "
+       "Tensor U)",
+       [](In LU, In pivots, bool data, bool swaps) { return lu_unpack(LU, pivots, data, swaps); }},
       {"_lu_with_info(Tensor self, bool pivot=True, bool check_errors=True) -> (Tensor LU, Tensor pivots, Tensor info)",
        [](In A, bool pivot, bool check_errors) { return linalg::lu_factor_ex(A, pivot, check_errors); }},
       {"linalg_lstsq(Tensor self, Tensor b, float? rcond=None, *, str? driver=None) -> (Tensor solution, Tensor "
