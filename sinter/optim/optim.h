@@ -30,6 +30,7 @@ class SGD final : public GroupedOptimizer<SGDOptions> {
   explicit SGD(std::vector<Group> groups);
   SGD(const std::vector<OptimizerParamGroup>& groups, const SGDOptions& defaults) : SGD(typed(groups, defaults)) {}
   void step() override;
+  using Optimizer::step;
 
  private:
   void check_options();
@@ -75,6 +76,7 @@ class AdamBase : public GroupedOptimizer<Options> {
   AdamBase(const std::vector<OptimizerParamGroup>& groups, const Options& defaults = {})
       : AdamBase(GroupedOptimizer<Options>::typed(groups, defaults)) {}
   void step() override;
+  using Optimizer::step;
 
  private:
   void check_options();
@@ -105,6 +107,7 @@ class NAdam final : public GroupedOptimizer<NAdamOptions> {
   explicit NAdam(std::vector<Group> groups);
   NAdam(const std::vector<OptimizerParamGroup>& groups, const NAdamOptions& defaults) : NAdam(typed(groups, defaults)) {}
   void step() override;
+  using Optimizer::step;
 
  private:
   void check_options();
@@ -130,6 +133,7 @@ class RAdam final : public GroupedOptimizer<RAdamOptions> {
   explicit RAdam(std::vector<Group> groups);
   RAdam(const std::vector<OptimizerParamGroup>& groups, const RAdamOptions& defaults) : RAdam(typed(groups, defaults)) {}
   void step() override;
+  using Optimizer::step;
 
  private:
   void check_options();
@@ -157,6 +161,7 @@ class RMSprop final : public GroupedOptimizer<RMSpropOptions> {
   explicit RMSprop(std::vector<Group> groups);
   RMSprop(const std::vector<OptimizerParamGroup>& groups, const RMSpropOptions& defaults) : RMSprop(typed(groups, defaults)) {}
   void step() override;
+  using Optimizer::step;
 
  private:
   void check_options();
@@ -181,6 +186,7 @@ class Adagrad final : public GroupedOptimizer<AdagradOptions> {
   explicit Adagrad(std::vector<Group> groups);
   Adagrad(const std::vector<OptimizerParamGroup>& groups, const AdagradOptions& defaults) : Adagrad(typed(groups, defaults)) {}
   void step() override;
+  using Optimizer::step;
 
  private:
   void check_options();
@@ -204,6 +210,7 @@ class Adadelta final : public GroupedOptimizer<AdadeltaOptions> {
   explicit Adadelta(std::vector<Group> groups);
   Adadelta(const std::vector<OptimizerParamGroup>& groups, const AdadeltaOptions& defaults) : Adadelta(typed(groups, defaults)) {}
   void step() override;
+  using Optimizer::step;
 
  private:
   void check_options();
@@ -230,6 +237,7 @@ class Adafactor final : public GroupedOptimizer<AdafactorOptions> {
   explicit Adafactor(std::vector<Group> groups);
   Adafactor(const std::vector<OptimizerParamGroup>& groups, const AdafactorOptions& defaults) : Adafactor(typed(groups, defaults)) {}
   void step() override;
+  using Optimizer::step;
 
  private:
   void check_options();
@@ -255,6 +263,7 @@ class Lion final : public GroupedOptimizer<LionOptions> {
   explicit Lion(std::vector<Group> groups);
   Lion(const std::vector<OptimizerParamGroup>& groups, const LionOptions& defaults) : Lion(typed(groups, defaults)) {}
   void step() override;
+  using Optimizer::step;
 
  private:
   void check_options();
@@ -288,6 +297,7 @@ class Muon final : public GroupedOptimizer<MuonOptions> {
   explicit Muon(std::vector<Group> groups);
   Muon(const std::vector<OptimizerParamGroup>& groups, const MuonOptions& defaults) : Muon(typed(groups, defaults)) {}
   void step() override;
+  using Optimizer::step;
 
  private:
   void check_options();

@@ -103,6 +103,19 @@ void Optimizer::zero_grad(bool set_to_none) {
   for (size_t g = 0; g < num_groups(); ++g) autograd::zero_grad(params(g), set_to_none);
 }
 
+Tensor Optimizer::step(const std::function<Tensor()>& closure) {
+  EnableGradGuard with_gradients;
+  Tensor loss = closure();
+  step();
+  return loss;
+}
+
+TensorList Optimizer::parameters() const {
+  TensorList all;
+  for (size_t g = 0; g < num_groups(); ++g) all.insert(all.end(), params(g).begin(), params(g).end());
+  return all;
+}
+
 void Optimizer::set_lr(double lr) {
   for (size_t g = 0; g < num_groups(); ++g) set_lr(g, lr);
 }

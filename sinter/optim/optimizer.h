@@ -79,11 +79,16 @@ class Optimizer {
   Optimizer(const Optimizer&) = delete;
 
   virtual void step() = 0;
+  // Calls what zeroes gradients, computes a loss and lets its gradients flow, then takes the step; gives the loss.
+  Tensor step(const std::function<Tensor()>& closure);
   // Makes what the optimiser remembers of each parameter that requires a gradient, as it is before the first step. A step
   // makes what is missing by itself: this is to have the memory, or its lack, at once. What is there stays.
   virtual void init_state() = 0;
   void zero_grad(bool set_to_none = true);
 
+  // Of all groups, one after the other; and how many there are.
+  TensorList parameters() const;
+  size_t size() const { return parameters().size(); }
   virtual size_t num_groups() const = 0;
   virtual const TensorList& params(size_t group) const = 0;
   virtual double lr(size_t group = 0) const = 0;

@@ -221,6 +221,18 @@ TEST_F(FunctionIdioms, Linalg) {
   IDIOM(torch::addmv(w, x, v));
   IDIOM(torch::addr(x, w, v));
   IDIOM(v.addr(v, v));
+  IDIOM(torch::linalg_tensorsolve(torch::eye(4).reshape({4, 2, 2}), v));
+  IDIOM(torch::linalg_householder_product(x.t(), w));
+  IDIOM(torch::linalg_diagonal(m));
+  IDIOM(torch::linalg_vander(v));
+  IDIOM(torch::linalg_cholesky_ex(s));
+  IDIOM(torch::linalg_inv_ex(m));
+  IDIOM(torch::linalg_solve_ex(m, v));
+  IDIOM(torch::linalg_lu_factor_ex(m));
+  IDIOM(torch::lu_unpack(std::get<0>(torch::linalg_lu_factor(m)), std::get<1>(torch::linalg_lu_factor(m))));
+  IDIOM(torch::lu_solve(x.t(), std::get<0>(torch::linalg_lu_factor(m)), std::get<1>(torch::linalg_lu_factor(m))));
+  IDIOM(torch::frobenius_norm(x, {0, 1}));
+  IDIOM(torch::nuclear_norm(x));
 }
 
 TEST_F(FunctionIdioms, Shapes) {

@@ -262,6 +262,22 @@ TEST_F(StatementIdioms, All) {
     return t.defined();
   });
   IDIOM_DO({
+    torch::Tensor t = x.clone().requires_grad_();
+    torch::optim::SGD optimizer({t}, torch::optim::SGDOptions(0.1));
+    auto closure = [&]() {
+      optimizer.zero_grad();
+      auto loss = t.pow(2).sum();
+      loss.backward();
+      return loss;
+    };
+    torch::Tensor loss = optimizer.step(closure);
+    return std::make_tuple(t.detach(), loss.detach());
+  });
+  IDIOM_DO({
+    torch::optim::Adam optimizer({x.clone().requires_grad_(), y.clone().requires_grad_()}, 1e-3);
+    return optimizer.parameters().size();
+  });
+  IDIOM_DO({
     torch::nn::Linear net(4, 3);
     filled(net);
     auto copy = std::dynamic_pointer_cast<torch::nn::LinearImpl>(net->clone());
