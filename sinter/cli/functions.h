@@ -30,6 +30,9 @@ std::string_view comment_of(const PublicFunction& function);
 // Those of a name, with or without its namespace.
 std::vector<const PublicFunction*> functions_named(std::string_view name);
 
+// A line that calls it, of sinter/cli/examples.inc; empty where there is none.
+std::string_view example_of(std::string_view name);
+
 // Writes a page for each header, and an index: docs/reference of the tree.
 void write_reference(const std::string& folder);
 

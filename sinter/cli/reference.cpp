@@ -85,6 +85,15 @@ std::string facts_of(const std::string& name, const Group& group) {
   return out;
 }
 
+struct Example {
+  std::string_view name, text;
+};
+constexpr Example kExamples[] = {
+#define EXAMPLE(name, ...) {#name, #__VA_ARGS__},
+#include "sinter/cli/examples.inc"
+#undef EXAMPLE
+};
+
 std::string text_of(const Group& group, std::set<std::string>& anchors) {
   auto names = names_of(group);
   std::string out;
@@ -94,6 +103,13 @@ std::string text_of(const Group& group, std::set<std::string>& anchors) {
   if (auto comment = comment_of(*group[0]); !comment.empty()) out += escaped(comment) + "\n\n";
   out += "```cpp\n";
   for (auto* f : group) out += std::string(f->signature) + ";\n";
+  bool first = true;
+  for (auto& name : names) {
+    std::string_view example = example_of(name);
+    if (example.empty()) continue;
+    out += (first ? "\n" : "") + std::string(example) + ";\n";
+    first = false;
+  }
   out += "```\n\n";
   // Names of which the same is known share a line.
   std::vector<std::pair<std::string, std::vector<std::string>>> facts;
@@ -146,6 +162,11 @@ std::string index_page() {
       "Made from the public headers by `make reference`. A `TensorArg` is a tensor or a number, a `Dim` a size that may be\n"
       "symbolic. Where a function is a method, its first parameter is the tensor: `softmax(x, -1)`, `x.softmax(-1)`; in place\n"
       "means `x.relu_()`. Operators are those of C++, with `/` and `%` as in PyTorch. `sinter ops NAME` prints an entry.\n\n"
+      "Below the declarations stand examples, which the tests compile and run. In them `x` and `y` are [3, 4], `p` the same of\n"
+      "positive numbers, `u` of numbers between 0 and 1, `n` of integers, `k` of positions below 3, `z` of complex numbers, `mask`\n"
+      "and `other` of truth values; `v` is [4], `w` [3], `m` [4, 4], `s` [4, 4] and positive-definite, `b` [2, 3, 4], `c` [2, 4, 5],\n"
+      "`rows` and `labels` positions; `sequence`, `image` and `volume` are batches with channels, `weight`, `table`, `maps`,\n"
+      "`signal` and `directions` what their functions take.\n\n"
       "Pages: ";
   bool first = true;
   std::map<std::string, const PublicFunction*> by_name;
@@ -170,6 +191,12 @@ void write(const std::filesystem::path& path, const std::string& text) {
 }
 
 }  // namespace
+
+std::string_view example_of(std::string_view name) {
+  for (auto& example : kExamples)
+    if (example.name == name) return example.text;
+  return {};
+}
 
 void write_reference(const std::string& folder) {
   std::filesystem::create_directories(folder);
