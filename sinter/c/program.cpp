@@ -68,29 +68,73 @@ SinterValue tensor_result(const Tensor& tensor, const TensorList& inputs, const 
 
 // --- a graph whose inputs are all its caller's
 
-// What is compiled: known by its text alone, in every process.
-struct CallGraph {
-  std::shared_ptr<const GraphFunction> graph;
-  int64_t state = 0;
-  GraphFunction::Results operator()(const TensorList& tensors, const std::vector<Dim>& integers,
-                                    const std::vector<Scalar>& reals) const {
-    return graph->run(tensors, integers, reals);
+using GraphResults = GraphFunction::Results;
+
+// A call of a graph. It knows how many results there will be, so that the store may have the program.
+class GraphCall final : public capture::Invocation {
+ public:
+  GraphCall(const GraphFunction& graph, const TensorList& tensors, const std::vector<Dim>& integers,
+            const std::vector<Scalar>& reals)
+      : graph_(graph), tensors_(tensors), integers_(integers), reals_(reals) {
+    capture::detail::Flatten flatten(*this);
+    capture::detail::walk(flatten, tensors_);
+    capture::detail::walk(flatten, integers_);
+    capture::detail::walk(flatten, reals_);
   }
-  SINTER_FIELDS(state)
+
+  void describe(capture::LeafVisitor& visitor) override {
+    auto copy = std::tuple{tensors_, integers_, reals_};
+    visit(copy, visitor);
+  }
+  std::shared_ptr<capture::ResultBox> invoke(capture::LeafVisitor& replace) override {
+    auto copy = std::tuple{tensors_, integers_, reals_};
+    visit(copy, replace);
+    return std::make_shared<capture::ResultOf<GraphResults>>(std::apply(
+        [&](auto& tensors, auto& integers, auto& reals) { return graph_.run(tensors, integers, reals); }, copy));
+  }
+  std::shared_ptr<capture::ResultBox> blank_result() const override {
+    GraphResults blank;
+    for (auto& output : graph_.outputs()) {
+      if (output.input >= 0) continue;
+      if (output.holds == Holds::kTensor) blank.tensors.emplace_back();
+      if (output.holds == Holds::kInteger) blank.integers.emplace_back();
+      if (output.holds == Holds::kReal) blank.reals.emplace_back();
+    }
+    return std::make_shared<capture::ResultOf<GraphResults>>(std::move(blank));
+  }
+  const char* type_name() const override { return "graph"; }
+
+ private:
+  template <class Arguments>
+  static void visit(Arguments& arguments, capture::LeafVisitor& visitor) {
+    capture::detail::Forward forward{visitor};
+    size_t i = 0;
+    std::apply(
+        [&](auto&... argument) {
+          ((visitor.enter("argument " + std::to_string(i++)), capture::detail::walk(forward, argument), visitor.leave()), ...);
+        },
+        arguments);
+  }
+
+  const GraphFunction& graph_;
+  const TensorList& tensors_;
+  const std::vector<Dim>& integers_;
+  const std::vector<Scalar>& reals_;
 };
 
-auto compile_graph(std::shared_ptr<const GraphFunction> graph, std::string_view json, CompileOptions options) {
+// Known by its text alone, in every process.
+std::shared_ptr<capture::Function> compile_graph(std::string_view json, CompileOptions options) {
   options.name = "graph";
   options.fingerprint = [text = hash_hex(json)] {
     return std::make_shared<const capture::Fingerprint>(capture::Fingerprint{text, {}, {}});
   };
-  return compile(CallGraph{std::move(graph)}, options);
+  return capture::Function::make(std::move(options), "");
 }
 
 class GraphProgram final : public SinterProgram {
  public:
   GraphProgram(std::string_view json, CompileOptions options)
-      : graph_(std::make_shared<const GraphFunction>(json, "the graph")), run_(compile_graph(graph_, json, std::move(options))) {}
+      : graph_(std::make_shared<const GraphFunction>(json, "the graph")), run_(compile_graph(json, std::move(options))) {}
 
   size_t input_count() const override { return graph_->inputs().size(); }
   size_t result_count() const override { return graph_->outputs().size(); }
@@ -105,6 +149,7 @@ class GraphProgram final : public SinterProgram {
     std::vector<int> places;              // of the tensors among the inputs
     std::vector<dlpack::DLTensor> lent;  // what the tensors were made of
   };
+  GraphResults called(const Arguments& given) const;
   void fill(Arguments& out, std::span<const SinterValue> inputs, bool is_example) const;
   // Arguments of an earlier call that is over, or new ones; they come back when the call ends.
   std::shared_ptr<Arguments> lease();
@@ -112,7 +157,7 @@ class GraphProgram final : public SinterProgram {
   std::shared_ptr<const GraphFunction> graph_;
   std::mutex mutex_;
   std::vector<std::unique_ptr<Arguments>> idle_;  // guarded by it
-  decltype(compile_graph({}, {}, {})) run_;
+  std::shared_ptr<capture::Function> run_;
 };
 
 void GraphProgram::fill(Arguments& out, std::span<const SinterValue> inputs, bool is_example) const {
@@ -169,7 +214,21 @@ void GraphProgram::prepare(std::span<const SinterValue> inputs) {
   Arguments given;
   fill(given, inputs, true);
   NoGradGuard no_grad;
-  warmup(run_, std::tuple{given.tensors, given.integers, given.reals});
+  GraphCall call(*graph_, given.tensors, given.integers, given.reals);
+  capture::Warmup warmup(run_->name());
+  warmup.add([&](auto& work) { run_->prepare(call, work); });
+  warmup.run();
+}
+
+GraphResults GraphProgram::called(const Arguments& given) const {
+  GraphCall call(*graph_, given.tensors, given.integers, given.reals);
+  capture::Results found;
+  if (!run_->call(call, found)) return graph_->run(given.tensors, given.integers, given.reals);
+  auto* box = static_cast<const capture::ResultBox*>(found.prototype.get());
+  GraphResults out = static_cast<const capture::ResultOf<GraphResults>*>(box)->value;
+  capture::detail::Fill fill(found);
+  capture::detail::walk<capture::Role::kResult>(fill, out);
+  return out;
 }
 
 void GraphProgram::run(std::span<const SinterValue> inputs, std::span<SinterValue> results) {
@@ -177,7 +236,7 @@ void GraphProgram::run(std::span<const SinterValue> inputs, std::span<SinterValu
   Arguments& given = *lease;
   fill(given, inputs, false);
   NoGradGuard no_grad;
-  GraphFunction::Results computed = run_(given.tensors, given.integers, given.reals);
+  GraphResults computed = called(given);
   size_t tensor = 0, integer = 0, real = 0;
   for (size_t i = 0; i < results.size(); ++i) {
     auto& output = graph_->outputs()[i];
