@@ -85,15 +85,6 @@ std::string facts_of(const std::string& name, const Group& group) {
   return out;
 }
 
-struct Example {
-  std::string_view name, text;
-};
-constexpr Example kExamples[] = {
-#define EXAMPLE(name, ...) {#name, #__VA_ARGS__},
-#include "sinter/cli/examples.inc"
-#undef EXAMPLE
-};
-
 std::string text_of(const Group& group, std::set<std::string>& anchors) {
   auto names = names_of(group);
   std::string out;
@@ -191,12 +182,6 @@ void write(const std::filesystem::path& path, const std::string& text) {
 }
 
 }  // namespace
-
-std::string_view example_of(std::string_view name) {
-  for (auto& example : kExamples)
-    if (example.name == name) return example.text;
-  return {};
-}
 
 void write_reference(const std::string& folder) {
   std::filesystem::create_directories(folder);
