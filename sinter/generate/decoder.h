@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "sinter/capture/compiler.h"
-#include "sinter/generate/options.h"
+#include "sinter/generate/text_generator.h"
 #include "sinter/generate/sampling.h"
 #include "sinter/models/models.h"
 

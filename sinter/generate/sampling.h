@@ -4,7 +4,7 @@
 #include <optional>
 #include <span>
 
-#include "sinter/generate/options.h"
+#include "sinter/generate/text_generator.h"
 #include "sinter/tensor/tensor.h"
 
 namespace sinter {

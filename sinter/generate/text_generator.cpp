@@ -7,8 +7,8 @@
 
 #include "sinter/base/error.h"
 #include "sinter/base/stage_times.h"
+#include "sinter/engine/device/late_read.h"
 #include "sinter/generate/decoder.h"
-#include "sinter/generate/late_read.h"
 #include "sinter/generate/stops.h"
 
 namespace sinter {

@@ -1,4 +1,4 @@
-#include "sinter/generate/late_read.h"
+#include "sinter/engine/device/late_read.h"
 
 #include "sinter/base/error.h"
 #include "sinter/ops/creation.h"
