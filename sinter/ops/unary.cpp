@@ -267,12 +267,15 @@ Tensor Tensor::to(const TensorOptions& options, bool non_blocking, bool copy, Wh
 const Tensor& Tensor::copy_(const TensorArg& source, bool non_blocking) const {
   UserPosition here(source.where());
   if (source.is_scalar() || source.dim() == 0) return fill_(source);
-  const Tensor from = to_device(source, device(), non_blocking);
+  Tensor from = to_device(source, device(), non_blocking);
   const Shape sizes = this->sizes();
   check(from.dim() <= dim(), "copy_: a source of shape {} does not fit a tensor of shape {}", from.sizes(), sizes);
   for (int64_t d = 1; d <= from.dim(); ++d)
     check(from.size(-d).same_as(1) || from.size(-d) == size(-d) || from.size(-d) == 1,
           "copy_: a source of shape {} does not fit a tensor of shape {}", from.sizes(), sizes);
+  // What was written over keeps its history, and gets a gradient of zero: a captured program has to show it.
+  if (Tracer::current() && requires_grad() && !from.requires_grad())
+    from = sinter::where(full({}, false, TensorOptions(kBool).device(device())), *this, from.to(dtype()));
   const TensorArg operand(from.sizes().same_as(sizes) ? from : from.expand(sizes), source.where());
   call_op_into(op_of<ToCopy>, {&operand, 1}, ToCopyAttrs{dtype()}, *this, source.where());
   return *this;

@@ -582,5 +582,27 @@ TEST(FuzzRegressions, AGradientOfMaximaMayHaveOtherWordsForItsSizes) {
   }
 }
 
+// Eagerly a value with a history that is drawn over keeps it, with a gradient of zero.
+TEST(FuzzRegressions, WhatIsWrittenOverKeepsItsHistory) {
+  auto f = [](const Tensor& x, const Tensor& y) {
+    x.lerp_(y, 0.5);
+    x.bernoulli_(0.5);
+    return y * 2;
+  };
+  auto compiled = compile(f);
+  for (int i = 0; i < 3; ++i) {
+    Tensor v = ramp({4}), w = ramp({4}), y = ramp({4}).requires_grad_();
+    manual_seed(uint64_t(i));
+    f(v, y);
+    manual_seed(uint64_t(i));
+    compiled(w, y);
+    EXPECT_TRUE(v.requires_grad());
+    EXPECT_TRUE(w.requires_grad());
+    expect_same(w.detach(), v.detach());
+    w.sum().backward();
+    expect_same(y.grad(), zeros({4}));
+  }
+}
+
 }  // namespace
 }  // namespace sinter
