@@ -5,6 +5,7 @@
 
 #include "sinter/autograd/autograd.h"
 #include "sinter/base/thread_pool.h"
+#include "sinter/capture/compiler.h"
 #include "sinter/engine/cpu/engine.h"
 #include "sinter/engine/executable.h"
 #include "sinter/engine/device/make_step.h"
@@ -299,6 +300,20 @@ TEST(EagerConvolution, IndicesOutsideOfTheirWindows) {
   };
   for (DType dtype : {kFloat32, kFloat64, kBFloat16})
     compare(f, {numbers({2, 3, 4, 7}).to(dtype), randint(-3, 70, {2, 3, 4, 7})}, 1e-2);
+}
+
+// Weights in other orders, laid out at each launch since they change.
+TEST(CompiledConvolution, WeightsOfAnyOrder) {
+  auto f = [](const TensorList& x) { return TensorList{relu(conv2d(x[0], x[1], {}, 1, 1))}; };
+  Tensor image = numbers({2, 6, 9, 8});
+  const std::vector<Tensor> weights = {numbers({5, 3, 3, 6}).permute({0, 3, 1, 2}), numbers({6, 5, 3, 3}).transpose(0, 1),
+                                       numbers({5, 6, 3, 3}).transpose(2, 3), numbers({5, 6, 3, 6}).slice(3, 0, 6, 2),
+                                       numbers({3, 3, 6, 5}).permute({3, 2, 0, 1})};
+  for (auto& weight : weights) {
+    auto compiled = compile([f](const Tensor& x, const Tensor& w) { return f({x, w})[0]; });
+    auto want = by_the_referee(f, {image, weight});
+    for (int i = 0; i < 2; ++i) expect_close(compiled(image, weight), want[0], 1e-4);
+  }
 }
 
 }  // namespace

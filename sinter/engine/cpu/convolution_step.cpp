@@ -76,14 +76,48 @@ class CpuConvolutionStep final : public CompiledStep {
   std::string tuning_key() const override { return Attrs(attrs_).text(); }
 
  private:
+  // A weight that training changes is laid out at every launch.
   void copy_row_major(const char* weight, char* to) const {
-    const IntList &sizes = geometries_[1]->sizes, &strides = geometries_[1]->strides;
-    int64_t size = item_size(geometries_[1]->dtype), count = geometries_[1]->numel;
-    for (int64_t i = 0; i < count; ++i) {
-      int64_t left = i, from = 0;
-      for (size_t d = sizes.size(); d-- > 0; left /= sizes[d]) from += left % sizes[d] * strides[d];
-      std::memcpy(to + i * size, weight + from * size, size_t(size));
+    const TensorImpl& geometry = *geometries_[1];
+    const size_t item = size_t(item_size(geometry.dtype));
+    // Dimensions that lie behind each other in memory are one.
+    IntList sizes, strides;
+    for (size_t d = 0; d < geometry.sizes.size(); ++d) {
+      const int64_t size = geometry.sizes[d], stride = geometry.strides[d];
+      if (size == 1) continue;
+      if (!sizes.empty() && strides.back() == size * stride) {
+        sizes.back() *= size;
+        strides.back() = stride;
+      } else {
+        sizes.push_back(size);
+        strides.push_back(stride);
+      }
     }
+    if (sizes.empty()) return void(std::memcpy(to, weight, item));
+    const int64_t below = geometry.numel / sizes[0];
+    parallel_for(0, sizes[0], std::max<int64_t>(1, kPieceElements / below), [&](int64_t begin, int64_t end) {
+      char* at = to + begin * below * int64_t(item);
+      for (int64_t i = begin; i < end; ++i) copy_lines(weight + i * strides[0] * int64_t(item), at, sizes, strides, 1, item);
+    });
+  }
+
+  // The dimensions from `d` on, and `to` behind them.
+  static void copy_lines(const char* from, char*& to, const IntList& sizes, const IntList& strides, size_t d, size_t item) {
+    if (d == sizes.size() || (d + 1 == sizes.size() && strides[d] == 1)) {
+      const size_t bytes = (d == sizes.size() ? 1 : size_t(sizes[d])) * item;
+      std::memcpy(to, from, bytes);
+      to += bytes;
+      return;
+    }
+    const int64_t step = strides[d] * int64_t(item);
+    if (d + 1 < sizes.size()) {
+      for (int64_t i = 0; i < sizes[d]; ++i) copy_lines(from + i * step, to, sizes, strides, d + 1, item);
+      return;
+    }
+    auto copy = [&](auto zero) {
+      for (int64_t i = 0; i < sizes[d]; ++i, to += sizeof zero) std::memcpy(to, from + i * step, sizeof zero);
+    };
+    item == 2 ? copy(uint16_t(0)) : item == 4 ? copy(uint32_t(0)) : copy(uint64_t(0));
   }
 
   ConvolutionAttrs attrs_;
