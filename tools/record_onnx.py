@@ -38,14 +38,24 @@ class Norms(nn.Module):
         return self.fc(torch.relu(self.norm(x)))
 
 
+def forget_origin(part):
+    """Drops what the exporter noted of where nodes come from: paths of the machine, in the bodies of branches and loops too."""
+    part.ClearField("metadata_props")
+    for node in part.node:
+        node.ClearField("metadata_props")
+        for attribute in node.attribute:
+            for body in [attribute.g] if attribute.HasField("g") else attribute.graphs:
+                forget_origin(body)
+
+
 def record(name, model, inputs, second=None, shapes=None, gradients=True, outside=False):
     path = f"{FOLDER}/{name}.onnx"
     program = torch.onnx.export(model, tuple(inputs), dynamic_shapes=shapes, dynamo=True, verbose=False)
     proto = program.model_proto
     proto.graph.ClearField("value_info")
     proto.ClearField("metadata_props")
-    for node in [*proto.graph.node, *(n for f in proto.functions for n in f.node)]:
-        node.ClearField("metadata_props")
+    for part in [proto.graph, *proto.functions]:
+        forget_origin(part)
     if outside:
         onnx.save_model(proto, path, save_as_external_data=True, location=f"{name}.bin", size_threshold=0)
     else:

@@ -8,23 +8,7 @@
 
 #include "sinter/base/error.h"
 #include "sinter/io/safetensors.h"
-#include "sinter/tensor/buffer.h"
-
-// What other folders define for tensors: plain memory serves here, and nothing converts.
-namespace sinter {
-
-Allocator& allocator_for(Device) {
-  struct Plain : Allocator {
-    void* allocate(size_t bytes) override { return std::aligned_alloc(64, (bytes + 64) / 64 * 64); }
-    void release(void* data, size_t) noexcept override { std::free(data); }
-  };
-  static Plain plain;
-  return plain;
-}
-
-Tensor Tensor::to(DType, Where) const { std::abort(); }
-
-}  // namespace sinter
+#include "tests/fuzz/readers/plain_tensors.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const int file = memfd_create("fuzz.safetensors", 0);
