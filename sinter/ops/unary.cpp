@@ -274,7 +274,7 @@ const Tensor& Tensor::copy_(const TensorArg& source, bool non_blocking) const {
     check(from.size(-d).same_as(1) || from.size(-d) == size(-d) || from.size(-d) == 1,
           "copy_: a source of shape {} does not fit a tensor of shape {}", from.sizes(), sizes);
   // What was written over keeps its history, and gets a gradient of zero: a captured program has to show it.
-  if (Tracer::current() && requires_grad() && !from.requires_grad())
+  if (Tracer::current() && requires_grad() && !is_leaf() && !from.requires_grad())
     from = sinter::where(full({}, false, TensorOptions(kBool).device(device())), *this, from.to(dtype()));
   const TensorArg operand(from.sizes().same_as(sizes) ? from : from.expand(sizes), source.where());
   call_op_into(op_of<ToCopy>, {&operand, 1}, ToCopyAttrs{dtype()}, *this, source.where());
