@@ -22,10 +22,11 @@ constexpr const char* kDialect = R"(
 #define __launch_bounds__(...)
 #define __grid_constant__
 struct Index {
-  unsigned x, y;
+  unsigned x, y, z;
 };
 struct Host {
   Index thread, block, blocks;
+  unsigned threads;
   void (*wait)(bool whole_block);
   unsigned short (*encode_bf16)(float);
   unsigned short (*encode_f16)(float);
@@ -46,8 +47,18 @@ float fmaxf(float, float);
 #define blockIdx sinter_host->block
 #define gridDim sinter_host->blocks
 inline void __syncthreads() { sinter_host->wait(true); }
+inline void __syncwarp() { sinter_host->wait(false); }
+inline void __threadfence() {}
+inline unsigned atomicInc(unsigned* at, unsigned last) {
+  const unsigned was = *at;
+  *at = was >= last ? 0 : was + 1;
+  return was;
+}
 struct alignas(16) float4 {
   float x, y, z, w;
+};
+struct alignas(8) uint2 {
+  unsigned x, y;
 };
 struct alignas(16) uint4 {
   unsigned x, y, z, w;
@@ -58,6 +69,7 @@ inline int __clz(unsigned x) { return x ? __builtin_clz(x) : 32; }
 inline float __uint_as_float(unsigned x) { return __builtin_bit_cast(float, x); }
 
 namespace host {
+inline bool votes[1024];
 // What each lane shows the others of its warp, in turns of two: nobody is two turns ahead of another.
 inline unsigned shown[2][32][32][6], turns[1024];
 using Lanes = const unsigned (&)[32][6];
@@ -116,6 +128,15 @@ inline Lanes addresses(const void* row) {
 inline unsigned half_of(unsigned word, int which) { return which ? word >> 16 : word & 0xffff; }
 }  // namespace host
 
+inline bool __syncthreads_or(bool vote) {
+  host::votes[threadIdx.x] = vote;
+  __syncthreads();
+  bool any = false;
+  for (unsigned t = 0; t < sinter_host->threads; ++t) any |= host::votes[t];
+  __syncthreads();
+  return any;
+}
+
 template <class T>
 T __shfl_xor_sync(unsigned, T x, int distance) {
   const unsigned words[1] = {__builtin_bit_cast(unsigned, x)};
@@ -134,6 +155,9 @@ struct Half;
 alignas(16) inline unsigned char attention_shared[232448];
 inline void launch_dependents() {}
 inline void wait_for_previous() {}
+inline void prefetch(const void*) {}
+template <class T>
+T load_shared_by_all(const T* p) { return *p; }
 inline void copy16(void* to, const void* from, bool valid) { host::copy(to, from, 16, valid); }
 inline void copy4(void* to, const void* from, bool valid) { host::copy(to, from, 4, valid); }
 inline void commit_copies() { ++host::groups[threadIdx.x]; }
@@ -206,10 +230,11 @@ extern "C" bool host_wrote(unsigned from) {
 )";
 
 struct Index {
-  unsigned x = 0, y = 0;
+  unsigned x = 0, y = 0, z = 0;
 };
 struct Host {
   Index thread, block, blocks;
+  unsigned threads = 0;
   void (*wait)(bool whole_block);
   uint16_t (*encode_bf16)(float);
   uint16_t (*encode_f16)(float);
@@ -330,7 +355,7 @@ AttentionOnHost::AttentionOnHost(std::span<const CudaSource> sources) {
 std::string AttentionOnHost::run(size_t kernel, const CudaGrid& grid, std::span<const std::byte> params,
                                  Order order) const {
   Host host{};
-  host.blocks = {grid.blocks[0], grid.blocks[1]};
+  host.blocks = {grid.blocks[0], grid.blocks[1], grid.blocks[2]};
   host.encode_bf16 = [](float x) { return float_to_bfloat16(x); };
   host.encode_f16 = [](float x) { return float_to_float16(x); };
   host.decode_f16 = [](uint16_t x) { return float16_to_float(x); };
@@ -338,14 +363,16 @@ std::string AttentionOnHost::run(size_t kernel, const CudaGrid& grid, std::span<
   *static_cast<Host**>(code_->symbol("sinter_host")) = &host;
   const auto reset = code_->function<void (*)()>("host_reset");
   const auto wrote = code_->function<bool (*)(unsigned)>("host_wrote");
-  for (unsigned y = 0; y < grid.blocks[1]; ++y)
-    for (unsigned x = 0; x < grid.blocks[0]; ++x) {
-      host.block = {x, y};
-      reset();
-      std::string problem = Block(host, grid.threads[0], entries_[kernel], params.data()).run();
-      if (problem.empty() && wrote(grid.shared_bytes)) problem = "more shared memory is used than the launch gives";
-      if (!problem.empty()) return format("block {}, {}: {}", x, y, problem);
-    }
+  host.threads = grid.threads[0];
+  for (unsigned z = 0; z < grid.blocks[2]; ++z)
+    for (unsigned y = 0; y < grid.blocks[1]; ++y)
+      for (unsigned x = 0; x < grid.blocks[0]; ++x) {
+        host.block = {x, y, z};
+        reset();
+        std::string problem = Block(host, grid.threads[0], entries_[kernel], params.data()).run();
+        if (problem.empty() && wrote(grid.shared_bytes)) problem = "more shared memory is used than the launch gives";
+        if (!problem.empty()) return format("block {}, {}, {}: {}", x, y, z, problem);
+      }
   return {};
 }
 

@@ -152,10 +152,6 @@ void expect_sums(const GradientProblem& x, HostRows& out, const std::vector<floa
   }
 }
 
-#include "sinter/runtime/cuda/attention/cuda_attention_dropout_params.embed"
-// Behind what it holds.
-#include "sinter/runtime/cuda/attention/cuda_attention_params.embed"
-
 using AttentionOnHostTest = sinter::testing::WithoutThreadSanitizer;
 
 // The forward kernels, with the logarithms of their sums.
@@ -177,27 +173,11 @@ TEST_F(AttentionOnHostTest, GivesTheLogarithmsOfItsSums) {
     const CudaAttentionBackward b = x.shape();
     HostRows out(c, dtype, c.heads, c.queries, c.value_size);
     std::vector<float> lse(x.lse.size(), NAN);
-    const auto sources = cuda_attention_sources(forward_of(b, out, out.data(), lse.data()), device);
-    Params q{};
-    q.query = x.query.data(), q.key = x.key.data(), q.value = x.value.data(), q.mask = x.mask.data();
-    q.out = out.data(), q.lse = lse.data();
-    q.query_batch = b.query.batch_stride, q.query_head = b.query.head_stride, q.query_row = b.query.row_stride;
-    q.key_batch = b.key.batch_stride, q.key_head = b.key.head_stride, q.key_row = b.key.row_stride;
-    q.value_batch = b.value.batch_stride, q.value_head = b.value.head_stride, q.value_row = b.value.row_stride;
-    q.mask_batch = b.mask.batch_stride, q.mask_head = b.mask.head_stride;
-    q.mask_row = b.mask.row_stride, q.mask_key = b.mask.key_stride;
-    q.out_batch = x.out.operand.batch_stride, q.out_head = x.out.operand.head_stride, q.out_row = x.out.operand.row_stride;
-    q.heads = int(c.heads), q.queries = int(c.queries), q.keys = int(c.keys), q.group = int(b.group);
-    q.size = int(c.size), q.value_size = int(c.value_size), q.scale = x.scale;
-    q.dropout = {x.dropout.threshold, x.dropout.factor, x.dropout.seed, x.dropout.offset};
-    const bool groups = sources[0].name.find("groups2") != std::string::npos;
-    const unsigned rows = dtype == kFloat32 ? 32 : 64;
-    const CudaGrid grid{.blocks = {unsigned(c.batch * c.heads), (unsigned(c.queries) + rows - 1) / rows, 1},
-                        .threads = {groups ? 256u : 128u, 1, 1},
-                        .shared_bytes = unsigned(sources[0].shared_bytes)};
-    EXPECT_EQ(
-        AttentionOnHost(sources).run(0, grid, std::as_bytes(std::span(&q, 1)), AttentionOnHost::Order::kLateCopies),
-        "");
+    CudaAttention p = forward_of(b, out, out.data(), lse.data());
+    p.query.data = x.query.data(), p.key.data = x.key.data(), p.value.data = x.value.data(), p.mask.data = x.mask.data();
+    const CudaAttentionLaunch launch = cuda_attention_launch(p, device);
+    const AttentionOnHost kernel(cuda_attention_sources(p, device));
+    EXPECT_EQ(kernel.run(0, launch.grid, launch.params, AttentionOnHost::Order::kLateCopies), "");
     expect_sums(x, out, lse);
   }
 }

@@ -17,6 +17,8 @@
 #include "sinter/runtime/cuda/graph.h"
 #include "sinter/runtime/cuda/memory.h"
 #include "sinter/runtime/cuda/stream.h"
+#include "tests/runtime/attention_on_host.h"
+#include "tests/support/without_thread_sanitizer.h"
 
 namespace sinter::runtime {
 namespace {
@@ -99,17 +101,12 @@ TEST(CudaAttention, TextsCompileForEveryArchitecture) {
 TEST(CudaAttention, ChoosesItsKernelByTheShape) {
   const auto kernel = [](const Case& c, DType dtype, int major = 8) { return source_of(c, dtype, major).name; };
   const Case step{1, 32, 8, 1, 1024, 64, 64, false, kShown, false};
-  EXPECT_EQ(kernel(step, kBFloat16), "attention_decode_bf16_64_rows4_same_mask_bool");
+  EXPECT_EQ(kernel(step, kBFloat16), "attention_stream_bf16_64_rows4_same_mask_bool");
+  EXPECT_EQ(kernel(step, kFloat32), "attention_decode_f32_64_rows4_same_mask_bool");
   EXPECT_EQ(kernel({1, 8, 8, 200, 200, 64, 64, true}, kFloat32), "attention_plain_f32_64_causal");
   // Two groups of warps while there are few blocks.
   EXPECT_EQ(kernel({1, 8, 8, 200, 200, 64, 64, true}, kFloat16), "attention_prefill_f16_64_rows64_groups2_causal");
   EXPECT_EQ(kernel({1, 32, 8, 4096, 4096, 64, 64, true}, kFloat16), "attention_prefill_f16_64_rows64_causal");
-  // Clusters, with fewer rows a block where multiprocessors would be idle; not for very many keys or heads.
-  EXPECT_EQ(kernel(step, kBFloat16, 9), "attention_cluster_bf16_64_rows2_eager_same_mask_bool");
-  EXPECT_EQ(kernel({4, 32, 8, 1, 1024, 64, 64, false, kShown, false}, kBFloat16, 9),
-            "attention_cluster_bf16_64_rows4_same_mask_bool");
-  EXPECT_EQ(kernel({1, 32, 8, 1, 100000, 64, 64}, kBFloat16, 9), "attention_decode_bf16_64_rows4");
-  EXPECT_EQ(kernel({64, 32, 8, 1, 1024, 64, 64}, kBFloat16, 9), "attention_decode_bf16_64_rows4");
   // Whose weights are dropped: training, where few queries are rare.
   CudaAttention dropped = shape_of(step, kBFloat16);
   dropped.dropout.set_probability(0.1);
@@ -150,12 +147,9 @@ TEST(CudaAttention, TakesWhatItHasKernelsFor) {
 }
 
 TEST(CudaAttention, OnlyFewQueriesOnManyKeysWantAWorkspace) {
-  const auto bytes = [](const Case& c, int major = 8) {
-    return cuda_attention_workspace(shape_of(c, kBFloat16), device_of(major));
-  };
-  // Eight heads of 16 splits of four rows: values, maximum and sum.
+  const auto bytes = [](const Case& c) { return cuda_attention_workspace(shape_of(c, kBFloat16), device_of(8)); };
+  // Eight heads of 16 splits, which have as many tiles each, of four rows: values, maximum and sum.
   EXPECT_EQ(bytes({1, 32, 8, 1, 1024, 64, 64}), kCudaAttentionCounters + 8 * 16 * 4 * (64 + 2) * 4);
-  EXPECT_EQ(bytes({1, 32, 8, 1, 1024, 64, 64}, 9), 0);  // a cluster
   EXPECT_EQ(bytes({1, 32, 8, 1, 40, 64, 64}), 0);
   EXPECT_EQ(bytes({1, 32, 8, 4, 1024, 64, 64, true}), 0);  // causality leaves four keys
   EXPECT_EQ(bytes({512, 32, 8, 1, 1024, 64, 64}), 0);      // there are blocks enough
@@ -261,7 +255,66 @@ double relative_error(const Tensor& got, const Tensor& want) {
 // The weights of 16-bit types are rounded on the tensor cores.
 double tolerance(DType dtype) { return dtype == kFloat32 ? 3e-6 : dtype == kBFloat16 ? 8e-3 : 1e-3; }
 
-class GpuAttention : public testing::Test {
+// The kernels of few queries, on the CPU: what waits for what, and which element belongs where, does not depend on a GPU.
+class DecodingOnHost : public sinter::testing::WithoutThreadSanitizer {
+ protected:
+  static Tensor run(const Operands& x, AttentionOnHost::Order order, int multiprocessors) {
+    CudaDeviceInfo device = device_of(8);
+    device.multiprocessors = multiprocessors;
+    Tensor out = x.empty_result();
+    CudaAttention p = shape_of(x.c, x.dtype);
+    p.query.data = x.query.data_ptr(), p.key.data = x.key.data_ptr(), p.value.data = x.value.data_ptr();
+    p.out = out.data_ptr();
+    if (x.mask.defined()) p.mask.data = x.mask.data_ptr();
+    // NaN, but for the counters.
+    std::vector<unsigned char> workspace(size_t(cuda_attention_workspace(p, device)), 0xff);
+    if (!workspace.empty()) std::fill_n(workspace.begin(), kCudaAttentionCounters, 0);
+    p.workspace = workspace.data();
+    const CudaAttentionLaunch launch = cuda_attention_launch(p, device);
+    const auto sources = cuda_attention_sources(p, device);
+    EXPECT_NE(sources[0].name.find(x.dtype == kFloat32 ? "decode" : "stream"), std::string::npos) << sources[0].name;
+    EXPECT_EQ(AttentionOnHost(sources).run(0, launch.grid, launch.params, order), "") << x.c;
+    for (size_t i = 0; i < std::min(workspace.size(), size_t(kCudaAttentionCounters)); ++i) EXPECT_EQ(workspace[i], 0) << x.c;
+    return out;
+  }
+  static void compare(const Case& c, DType dtype = kBFloat16, int multiprocessors = 4) {
+    Operands x(c, dtype);
+    for (auto order : {AttentionOnHost::Order::kLateCopies, AttentionOnHost::Order::kEarlyCopies})
+      EXPECT_LT(relative_error(run(x, order, multiprocessors), x.on_cpu()), tolerance(dtype)) << c;
+  }
+};
+
+TEST_F(DecodingOnHost, KeysAreSplitOrNot) {
+  compare({1, 8, 2, 1, 700, 64, 64, false, kShown, false});
+  compare({2, 8, 4, 1, 200, 64, 64, false, kShown, false}, kFloat16);
+  compare({1, 3, 3, 1, 333, 32, 24}, kBFloat16, 132);
+  compare({1, 8, 2, 1, 700, 64, 64, false, kShown, false}, kFloat32);
+}
+TEST_F(DecodingOnHost, EverySize) {
+  compare({1, 2, 1, 2, 90, 128, 128, true});
+  compare({1, 2, 1, 1, 77, 40, 256}, kFloat16);
+  compare({1, 20, 1, 2, 50, 64, 32});  // two blocks for the rows of a head
+}
+TEST_F(DecodingOnHost, EveryMask) {
+  for (AttentionMaskType mask : kMasks) compare({2, 4, 2, 3, 140, 32, 32, false, mask, true});
+  compare({1, 6, 2, 3, 140, 32, 32, true, kShown, false});
+  compare({1, 2, 2, 1, 99, 32, 32, false, kShown, false});  // a mask at no multiple of 16 bytes
+}
+TEST_F(DecodingOnHost, WhatIsHiddenDoesNotCount) {
+  Operands x({2, 4, 2, 1, 400, 32, 32, false, kShown, false}, kBFloat16);
+  x.mask = (arange(400) <= 260).logical_and(arange(400).ne(17)).view({1, 1, 1, 400}).expand({2, 1, 1, 400}).contiguous();
+  const Tensor want = run(x, AttentionOnHost::Order::kEarlyCopies, 4);
+  EXPECT_LT(relative_error(want, x.on_cpu()), tolerance(kBFloat16));
+  for (Tensor* t : {&x.key, &x.value}) {
+    t->slice(1, 261).fill_(std::nan(""));
+    t->slice(1, 17, 18).fill_(std::nan(""));
+  }
+  EXPECT_EQ(relative_error(run(x, AttentionOnHost::Order::kEarlyCopies, 4), want), 0);
+  x.mask.fill_(false);
+  EXPECT_EQ(run(x, AttentionOnHost::Order::kLateCopies, 4).to(kFloat32).abs().amax().item<float>(), 0);
+}
+
+class GpuAttention : public ::testing::Test {
  protected:
   void SetUp() override {
     if (!cuda_is_available()) GTEST_SKIP() << cuda_problem();
@@ -320,7 +373,7 @@ TEST_F(GpuAttention, FewQueriesCausalGroupedAndMasked) {
   compare({1, 20, 1, 8, 200, 64, 64}, {kFloat32, kBFloat16});
 }
 
-// More than is read before the mask is known, and more than one round of a cluster.
+// More than is read before the mask is known.
 TEST_F(GpuAttention, FewQueriesOnTooManyKeysToReadInVain) {
   compare({4, 32, 8, 1, 1100, 64, 64, false, kShown, false}, {kBFloat16});
   compare({4, 16, 8, 2, 700, 128, 128, false, kShown}, {kFloat16});

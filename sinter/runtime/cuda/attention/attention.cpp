@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
+#include <span>
 #include <utility>
 
 #include "sinter/base/error.h"
@@ -24,25 +25,23 @@ constexpr int64_t kBlocksPerProcessor = 4;  // enough to keep a multiprocessor w
 constexpr int64_t kThreads = 128;         // of the kernels that do not say otherwise
 constexpr int64_t kLargestSize = 256;
 constexpr int64_t kPlainRows = 32, kPlainKeys = 32;
-// Clusters: the largest size that every device has; more rounds of keys than these are better split over all blocks.
-constexpr int64_t kClusterBlocks = 8, kClusterThreads = 256, kMostRounds = 8;
-constexpr int64_t kClustersPerProcessor = 2;  // blocks of clusters; where there are more, splits use the device as well
-constexpr int64_t kEagerBytes = 4 << 20;  // of keys and values that are read before it is known which of them count
+constexpr int64_t kStreamBytes = 76 << 10;  // of a block's shared memory
+constexpr int64_t kStreamsPerProcessor = 2;
+constexpr int64_t kEagerBytes = 5 << 20;  // of keys and values that are read before it is known which of them count
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t round_up(int64_t a, int64_t b) { return ceil_div(a, b) * b; }
 
-enum class Kind : uint8_t { kDecode, kCluster, kPrefill, kPlain };
+enum class Kind : uint8_t { kDecode, kStream, kPrefill, kPlain };
 
 // One kernel among all: what its text depends on.
 struct Kernel {
   Kind kind;
   DType dtype;
   int size, value_size;  // as the kernel's registers and shared memory hold them
-  int rows;              // queries that a block takes together; decode: and heads
+  int rows;              // queries that a block takes together; decode and stream: and heads
   int groups, keys;      // prefill: groups of warps and keys that each takes at a time
-  bool same_mask;        // decode: the rows have one row of the mask in common
-  bool eager;            // cluster: keys are read before the mask
+  bool same_mask;        // decode and stream: the rows have one row of the mask in common
   int mask;
   bool causal, lse, dropout;
 
@@ -66,13 +65,17 @@ struct DecodeLayout {
   }
 };
 
-struct ClusterLayout {
-  int64_t round, bytes;
+struct StreamLayout {
+  static constexpr int64_t kKeys = 16;
+  int64_t warps, stages, tile, state, bytes;
 
-  explicit ClusterLayout(const Kernel& k) {
-    const int64_t groups = kClusterThreads / (k.size / 8);
-    round = kClusterBlocks * groups * rows_ahead(k);
-    bytes = groups * state_of(k) * 4 + ceil_div(k.rows * k.size / 4, kClusterBlocks) * kClusterBlocks * 24;
+  // As much on its way as three blocks of a multiprocessor have room for, and one of the smallest devices.
+  explicit StreamLayout(const Kernel& k) : warps(k.size <= 128 ? 4 : 2) {
+    const int64_t stage = 2 * 2 * kKeys * (k.size + 8) + kKeys;
+    stages = std::min<int64_t>(kStreamBytes / (warps * stage), 4);
+    tile = warps * kKeys;
+    state = state_of(k);
+    bytes = std::max(warps * stages * stage, warps * state * 4) + 16;
   }
 };
 
@@ -80,21 +83,6 @@ int64_t seen_keys(const CudaAttention& p) { return p.causal ? std::min(p.keys, p
 // What has keys of its own in a step of decoding.
 int64_t units_of(const CudaAttention& p, const Kernel& k) {
   return p.batch * (p.heads / p.group) * ceil_div(p.group * p.queries, k.rows);
-}
-
-// The kernel with clusters, if it suits this step of decoding.
-void choose_cluster(Kernel& kernel, const CudaAttention& p, const CudaDeviceInfo& device) {
-  if (device.major < 9) return;
-  Kernel k = kernel;
-  // Rather read keys twice than leave multiprocessors idle: what is shared comes from the cache.
-  while (k.rows > 1 && k.size <= 64 && 2 * units_of(p, k) * kClusterBlocks <= device.multiprocessors) k.rows /= 2;
-  const int64_t round = ClusterLayout(k).round, keys = seen_keys(p), blocks = units_of(p, k) * kClusterBlocks;
-  if (keys > kMostRounds * round || blocks > kClustersPerProcessor * device.multiprocessors) return;
-  k.kind = Kind::kCluster;
-  const int64_t row = (p.size + p.value_size) * item_size(p.dtype);
-  k.eager = p.mask.type != AttentionMaskType::kBool ||
-            p.batch * (p.heads / p.group) * std::min(keys, round) * row <= kEagerBytes;
-  kernel = k;
 }
 
 Kernel kernel_of(const CudaAttention& p, const CudaDeviceInfo& device) {
@@ -105,15 +93,14 @@ Kernel kernel_of(const CudaAttention& p, const CudaDeviceInfo& device) {
                        has_whole_vectors(p.key, item, p.indirect & kIndirectKey) &&
                        has_whole_vectors(p.value, item, p.indirect & kIndirectValue) &&
                        has_whole_vectors(out, item, p.indirect & kIndirectOut);
-  Kernel k{Kind::kPlain, p.dtype, 0, 0, 0, 0, 0, false, false, int(p.mask.type), p.causal,
-           p.lse != nullptr, p.dropout.is_on()};
+  Kernel k{Kind::kPlain, p.dtype, 0, 0, 0, 0, 0, false, int(p.mask.type), p.causal, p.lse != nullptr, p.dropout.is_on()};
   if (vectors && p.queries <= kDecodeQueries && !k.lse && !k.dropout) {
-    k.kind = Kind::kDecode;
+    const bool streams = p.dtype != kFloat32;
+    k.kind = streams ? Kind::kStream : Kind::kDecode;
     k.size = k.value_size = rounded_size(std::max(p.size, p.value_size), {32, 64, 128, 256});
-    k.rows = rounded_size(std::min<int64_t>(p.group * p.queries, 8), {1, 2, 4, 8});
+    k.rows = rounded_size(std::min<int64_t>(p.group * p.queries, streams ? 16 : 8), {1, 2, 4, 8, 16});
     k.same_mask = p.mask.type == AttentionMaskType::kNone || ((p.mask.head_stride == 0 || p.group == 1) &&
                                                               (p.mask.row_stride == 0 || p.queries == 1));
-    choose_cluster(k, p, device);
   } else if (vectors && p.dtype != kFloat32) {
     k.kind = Kind::kPrefill;
     k.size = rounded_size(p.size, {32, 64, 96, 128, 192, 256});
@@ -146,10 +133,12 @@ struct Splits {
   int64_t row_blocks, units, count, keys;
 
   Splits(const CudaAttention& p, const Kernel& k, int multiprocessors) {
-    const int64_t tile = DecodeLayout(k).tile, visible = seen_keys(p);
+    const bool streams = k.kind == Kind::kStream;
+    const int64_t tile = streams ? StreamLayout(k).tile : DecodeLayout(k).tile, visible = seen_keys(p);
     row_blocks = ceil_div(p.group * p.queries, k.rows);
     units = units_of(p, k);
-    const int64_t most = std::clamp<int64_t>(kBlocksPerProcessor * multiprocessors / units, 1, kMostSplits);
+    const int64_t blocks = (streams ? kStreamsPerProcessor : kBlocksPerProcessor) * multiprocessors;
+    const int64_t most = std::clamp<int64_t>(blocks / units, 1, kMostSplits);
     keys = round_up(ceil_div(visible, std::min(most, ceil_div(visible, tile))), tile);
     count = ceil_div(visible, keys);
     // More units than counters are enough blocks without splits.
@@ -159,27 +148,38 @@ struct Splits {
     }
   }
   int64_t bytes(const Kernel& k) const {
-    return count == 1 ? 0 : kCudaAttentionCounters + units * count * DecodeLayout(k).state * 4;
+    return count == 1 ? 0 : kCudaAttentionCounters + units * count * state_of(k) * 4;
+  }
+  // Stages of a stream that are filled before the mask is known.
+  int64_t eager(const CudaAttention& p, const Kernel& k) const {
+    const StreamLayout layout(k);
+    if (p.mask.type != AttentionMaskType::kBool) return layout.stages;
+    return std::min(layout.stages, kEagerBytes / (units * count * layout.tile * (p.size + p.value_size) * item_size(p.dtype)));
   }
 };
 
+bool has_splits(const Kernel& k) { return k.kind == Kind::kDecode || k.kind == Kind::kStream; }
+
 int64_t threads_of(const Kernel& k) {
-  return k.kind == Kind::kCluster ? kClusterThreads : k.kind == Kind::kPrefill ? k.rows * 2 * k.groups : kThreads;
+  switch (k.kind) {
+    case Kind::kStream: return 32 * StreamLayout(k).warps;
+    case Kind::kPrefill: return k.rows * 2 * k.groups;
+    default: return kThreads;
+  }
 }
 
 // Blocks of 256 threads that a multiprocessor is to hold at a time: where two get by with the registers, they must.
 int least_blocks(const Kernel& k) {
-  return (k.kind == Kind::kPrefill && k.groups == 2) || (k.kind == Kind::kCluster && k.rows * k.size <= 128) ? 2 : 1;
+  return k.kind == Kind::kPrefill && k.groups == 2 ? 2 : 1;
 }
 
 std::string kernel_name(const Kernel& k) {
-  static const char* const kinds[] = {"decode", "cluster", "prefill", "plain"};
+  static const char* const kinds[] = {"decode", "stream", "prefill", "plain"};
   std::string name = format("attention_{}_{}", kinds[int(k.kind)], attention_suffix(k.dtype));
   if (k.size != 0 && k.size != k.value_size) name += format("_{}", k.size);
   name += format("_{}", k.value_size);
   if (k.rows != 0) name += format("_rows{}", k.rows);
   if (k.groups > 1) name += format("_groups{}", k.groups);
-  if (k.eager) name += "_eager";
   if (k.same_mask && k.mask != 0) name += "_same";
   return name + attention_suffix(k.mask, k.causal) + (k.lse ? "_lse" : "") + (k.dropout ? "_dropout" : "");
 }
@@ -191,17 +191,20 @@ CudaSource source_of(const Kernel& k) {
   std::string call, bounds = format("__launch_bounds__({}, {})", threads_of(k), least_blocks(k));
   switch (k.kind) {
     case Kind::kDecode:
+      add("JOIN", embedded::cuda_attention_join);
       add("DECODE", embedded::cuda_attention_decode);
       call = format("decode<{}, {}, {}, {}", attention_type(k.dtype), k.size, k.rows, k.same_mask ? "true" : "false");
       source.shared_bytes = int(DecodeLayout(k).bytes);
       break;
-    case Kind::kCluster:
-      add("CLUSTER", embedded::cuda_attention_cluster);
-      bounds += format(" __cluster_dims__({}, 1, 1)", kClusterBlocks);
-      call = format("cluster<{}, {}, {}, {}, {}, {}, {}", attention_type(k.dtype), k.size, k.rows, kClusterBlocks,
-                    kClusterThreads, k.same_mask ? "true" : "false", k.eager ? "true" : "false");
-      source.shared_bytes = int(ClusterLayout(k).bytes);
+    case Kind::kStream: {
+      const StreamLayout layout(k);
+      add("JOIN", embedded::cuda_attention_join);
+      add("STREAM", embedded::cuda_attention_stream);
+      call = format("stream<{}, {}, {}, {}, {}, {}", attention_type(k.dtype), k.size, k.rows, layout.warps, layout.stages,
+                    k.same_mask ? "true" : "false");
+      source.shared_bytes = int(layout.bytes);
       break;
+    }
     case Kind::kPrefill:
       add("PREFILL", embedded::cuda_attention_prefill);
       call = format("prefill<{}, {}, {}, {}, {}, {}", attention_type(k.dtype), k.size, k.value_size, k.rows, k.groups,
@@ -269,7 +272,7 @@ bool takes_cuda_attention(const CudaAttention& p) {
 
 int64_t cuda_attention_workspace(const CudaAttention& problem, const CudaDeviceInfo& device) {
   const Kernel k = kernel_of(problem, device);
-  return k.kind == Kind::kDecode ? Splits(problem, k, device.multiprocessors).bytes(k) : 0;
+  return has_splits(k) ? Splits(problem, k, device.multiprocessors).bytes(k) : 0;
 }
 
 std::vector<CudaSource> cuda_attention_sources(const CudaAttention& problem, const CudaDeviceInfo& device) {
@@ -288,39 +291,45 @@ void cuda_attention(int device, const CudaAttention& problem) {
   cuda_attention(device, problem, function_of(kernel_of(problem, cuda_device_info(device)), device));
 }
 
-void cuda_attention(int device, const CudaAttention& problem, const CudaFunction& function) {
-  const Kernel kernel = kernel_of(problem, cuda_device_info(device));
+CudaAttentionLaunch cuda_attention_launch(const CudaAttention& problem, const CudaDeviceInfo& device) {
+  const Kernel kernel = kernel_of(problem, device);
+  CudaAttentionLaunch out;
+  CudaGrid& grid = out.grid;
   Params params = params_of(problem);
-  CudaGrid grid{.threads = {unsigned(threads_of(kernel)), 1, 1}, .overlaps_previous = problem.overlaps_previous};
+  grid = {.threads = {unsigned(threads_of(kernel)), 1, 1}, .overlaps_previous = problem.overlaps_previous};
   grid.blocks[0] = unsigned(problem.batch * problem.heads);
   switch (kernel.kind) {
-    case Kind::kDecode: {
-      const Splits splits(problem, kernel, cuda_device_info(device).multiprocessors);
+    case Kind::kDecode:
+    case Kind::kStream: {
+      const Splits splits(problem, kernel, device.multiprocessors);
       SINTER_INTERNAL_ASSERT(splits.count == 1 || problem.workspace, "attention: {} splits want a workspace",
                              splits.count);
       params.splits = int(splits.count), params.split_keys = int(splits.keys);
       grid.blocks[0] = unsigned(splits.count);
       grid.blocks[1] = unsigned(problem.heads / problem.group * splits.row_blocks);
       grid.blocks[2] = unsigned(problem.batch);
-      grid.shared_bytes = unsigned(DecodeLayout(kernel).bytes);
+      const bool streams = kernel.kind == Kind::kStream;
+      if (streams) params.eager = int(splits.eager(problem, kernel));
+      grid.shared_bytes = unsigned(streams ? StreamLayout(kernel).bytes : DecodeLayout(kernel).bytes);
       break;
     }
-    case Kind::kCluster:
-      grid.blocks[0] = unsigned(kClusterBlocks);
-      grid.blocks[1] = unsigned(units_of(problem, kernel) / problem.batch);
-      grid.blocks[2] = unsigned(problem.batch);
-      grid.shared_bytes = unsigned(ClusterLayout(kernel).bytes);
-      break;
     case Kind::kPrefill:
       grid.blocks[1] = unsigned(ceil_div(problem.queries, kernel.rows));
       grid.shared_bytes = unsigned(prefill_bytes(kernel));
       break;
     case Kind::kPlain:
       grid.blocks[1] = unsigned(ceil_div(problem.queries, kPlainRows));
-      grid.shared_bytes = unsigned(plain_bytes(problem.size, kernel.value_size));
+      grid.shared_bytes = unsigned(plain_bytes(kLargestSize, kernel.value_size));
       break;
   }
-  cuda_launch(function, device, grid, &params, sizeof params);
+  const auto bytes = std::as_bytes(std::span(&params, 1));
+  out.params.assign(bytes.begin(), bytes.end());
+  return out;
+}
+
+void cuda_attention(int device, const CudaAttention& problem, const CudaFunction& function) {
+  const CudaAttentionLaunch launch = cuda_attention_launch(problem, cuda_device_info(device));
+  cuda_launch(function, device, launch.grid, launch.params.data(), launch.params.size());
 }
 
 }  // namespace sinter::runtime

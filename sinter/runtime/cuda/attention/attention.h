@@ -2,11 +2,11 @@
 // softmax(scale * Q.K^T + mask).V on the GPU, the counterpart of runtime/cpu/attention: the same problem, the same
 // meaning of causality and of masks, zeros for a row to which a mask leaves no key. The scores never lie in memory.
 //
-// Four kernels. Few queries (a step of decoding) on not too many keys, where there are clusters of blocks (sm_90): one
-// cluster for the keys of a head. Few queries else: the keys are split over the multiprocessors and joined in the same
-// launch, and splits that a bool mask hides cost a look at the mask. Many queries of bf16 or f16: tensor cores, the
-// weights rounded to the type of the values. All else, f32 above all: f32 arithmetic throughout. Sums are f32 always.
-// For training the last two, which serve any number of queries, also give the logarithm of each row's sum, and drop weights.
+// Four kernels. Few queries (a step of decoding): the keys are split over the multiprocessors and joined in the same launch;
+// bf16 and f16 stream through shared memory to the tensor cores, f32 is computed as it is. Many queries of bf16 or f16: tensor
+// cores, too. There weights are rounded to the type of the values. All else, f32 above all: f32 arithmetic
+// throughout. Sums are f32 always. For training the last two, which serve any number of queries, also give the logarithm of each row's sum, and drop weights.
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -72,5 +72,12 @@ void prepare_cuda_attention(int device, const CudaAttention& problem);
 // given what load_cuda made of the source above.
 void cuda_attention(int device, const CudaAttention& problem);
 void cuda_attention(int device, const CudaAttention& problem, const CudaFunction& function);
+
+// What that launch is.
+struct CudaAttentionLaunch {
+  CudaGrid grid;
+  std::vector<std::byte> params;
+};
+CudaAttentionLaunch cuda_attention_launch(const CudaAttention& problem, const CudaDeviceInfo& device);
 
 }  // namespace sinter::runtime
