@@ -96,6 +96,9 @@ TEST(CudaAttention, TextsCompileForEveryArchitecture) {
     }
     EXPECT_FALSE(compile_cuda(program, "attention", architecture).empty()) << architecture;
   }
+  const std::string two = source_of({8, 32, 8, 512, 512, 64, 64, true}, kBFloat16, 9).text +
+                          source_of({8, 32, 8, 512, 512, 128, 128}, kFloat16, 9).text;
+  EXPECT_FALSE(compile_cuda(two, "attention", "sm_90a").empty());
 }
 
 TEST(CudaAttention, ChoosesItsKernelByTheShape) {
@@ -107,6 +110,8 @@ TEST(CudaAttention, ChoosesItsKernelByTheShape) {
   // Two groups of warps while there are few blocks.
   EXPECT_EQ(kernel({1, 8, 8, 200, 200, 64, 64, true}, kFloat16), "attention_prefill_f16_64_rows64_groups2_causal");
   EXPECT_EQ(kernel({1, 32, 8, 4096, 4096, 64, 64, true}, kFloat16), "attention_prefill_f16_64_rows64_causal");
+  EXPECT_EQ(kernel({1, 32, 8, 4096, 4096, 64, 64, true}, kFloat16, 9), "attention_hopper_f16_64_causal");
+  EXPECT_EQ(kernel({1, 8, 8, 200, 200, 64, 64, true}, kFloat16, 9), "attention_prefill_f16_64_rows64_groups2_causal");
   // Whose weights are dropped: training, where few queries are rare.
   CudaAttention dropped = shape_of(step, kBFloat16);
   dropped.dropout.set_probability(0.1);
@@ -340,6 +345,17 @@ TEST_F(GpuAttention, ManyQueriesCausalAndGrouped) {
   compare({1, 4, 4, 200, 65, 128, 128, true});
   compare({2, 4, 1, 9, 64, 32, 32});
   compare({1, 1, 1, 64, 1, 64, 64});
+}
+
+// Enough of them for whole warpgroups, where there are such.
+TEST_F(GpuAttention, ManyQueriesOfManyHeads) {
+  for (int64_t size : {64, 128}) {
+    compare({4, 16, 4, 300, 300, size, size, true}, {kBFloat16, kFloat16});
+    compare({4, 16, 16, 257, 511, size, size}, {kBFloat16, kFloat16});
+    compare({4, 32, 8, 129, 50, size, size, true}, {kBFloat16});
+    compare({4, 32, 8, 100, 1000, size, size, true}, {kFloat16});
+    compare({1, 32, 8, 1100, 1100, size, size, true}, {kBFloat16});
+  }
 }
 
 TEST_F(GpuAttention, ManyQueriesWithEveryMask) {

@@ -97,6 +97,7 @@ class TileWriter {
   std::string run() {
     // Programs hold several such kernels.
     text_ = "#ifndef SINTER_TILE\n#define SINTER_TILE\n" + std::string(embedded::tile) + "#endif\n";
+    if (tuning_.hopper) once("SINTER_HOPPER", embedded::hopper);
     once(tuning_.hopper ? "SINTER_TILE_HOPPER" : "SINTER_TILE_MMA",
          tuning_.hopper ? embedded::tile_hopper : embedded::tile_mma);
     if (spec_.image) once("SINTER_TILE_IMAGE", embedded::tile_image);

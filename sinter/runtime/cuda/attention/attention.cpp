@@ -25,6 +25,7 @@ constexpr int64_t kBlocksPerProcessor = 4;  // enough to keep a multiprocessor w
 constexpr int64_t kThreads = 128;         // of the kernels that do not say otherwise
 constexpr int64_t kLargestSize = 256;
 constexpr int64_t kPlainRows = 32, kPlainKeys = 32;
+constexpr int64_t kHopperRows = 128;        // queries, and keys, of a tile
 constexpr int64_t kStreamBytes = 76 << 10;  // of a block's shared memory
 constexpr int64_t kStreamsPerProcessor = 2;
 constexpr int64_t kEagerBytes = 5 << 20;  // of keys and values that are read before it is known which of them count
@@ -32,7 +33,7 @@ constexpr int64_t kEagerBytes = 5 << 20;  // of keys and values that are read be
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t round_up(int64_t a, int64_t b) { return ceil_div(a, b) * b; }
 
-enum class Kind : uint8_t { kDecode, kStream, kPrefill, kPlain };
+enum class Kind : uint8_t { kDecode, kStream, kHopper, kPrefill, kPlain };
 
 // One kernel among all: what its text depends on.
 struct Kernel {
@@ -85,6 +86,14 @@ int64_t units_of(const CudaAttention& p, const Kernel& k) {
   return p.batch * (p.heads / p.group) * ceil_div(p.group * p.queries, k.rows);
 }
 
+// Whether whole warpgroups are to multiply: rows are whole blocks of theirs, and there are tiles for half of the device.
+bool suits_hopper(const CudaAttention& p, const CudaDeviceInfo& device) {
+  if (device.major != 9 || p.dtype == kFloat32 || p.mask.type != AttentionMaskType::kNone || p.dropout.is_on()) return false;
+  if ((p.size != 64 && p.size != 128) || p.value_size != p.size || !(p.scale > 0)) return false;
+  return 2 * p.batch * p.heads * ceil_div(p.queries, kHopperRows) >= device.multiprocessors;
+}
+int64_t hopper_bytes(const Kernel& k) { return kHopperRows * k.size * 2 * 5 + 128; }
+
 Kernel kernel_of(const CudaAttention& p, const CudaDeviceInfo& device) {
   const int64_t item = item_size(p.dtype);
   const AttentionOperand out{p.out, p.out_batch_stride, p.out_head_stride, p.out_row_stride};
@@ -101,6 +110,9 @@ Kernel kernel_of(const CudaAttention& p, const CudaDeviceInfo& device) {
     k.rows = rounded_size(std::min<int64_t>(p.group * p.queries, streams ? 16 : 8), {1, 2, 4, 8, 16});
     k.same_mask = p.mask.type == AttentionMaskType::kNone || ((p.mask.head_stride == 0 || p.group == 1) &&
                                                               (p.mask.row_stride == 0 || p.queries == 1));
+  } else if (vectors && suits_hopper(p, device)) {
+    k.kind = Kind::kHopper;
+    k.size = k.value_size = int(p.size);
   } else if (vectors && p.dtype != kFloat32) {
     k.kind = Kind::kPrefill;
     k.size = rounded_size(p.size, {32, 64, 96, 128, 192, 256});
@@ -163,6 +175,7 @@ bool has_splits(const Kernel& k) { return k.kind == Kind::kDecode || k.kind == K
 int64_t threads_of(const Kernel& k) {
   switch (k.kind) {
     case Kind::kStream: return 32 * StreamLayout(k).warps;
+    case Kind::kHopper: return 384;
     case Kind::kPrefill: return k.rows * 2 * k.groups;
     default: return kThreads;
   }
@@ -174,7 +187,7 @@ int least_blocks(const Kernel& k) {
 }
 
 std::string kernel_name(const Kernel& k) {
-  static const char* const kinds[] = {"decode", "stream", "prefill", "plain"};
+  static const char* const kinds[] = {"decode", "stream", "hopper", "prefill", "plain"};
   std::string name = format("attention_{}_{}", kinds[int(k.kind)], attention_suffix(k.dtype));
   if (k.size != 0 && k.size != k.value_size) name += format("_{}", k.size);
   name += format("_{}", k.value_size);
@@ -205,6 +218,13 @@ CudaSource source_of(const Kernel& k) {
       source.shared_bytes = int(layout.bytes);
       break;
     }
+    case Kind::kHopper:
+      source.text += format("#ifndef SINTER_HOPPER\n#define SINTER_HOPPER\n{}#endif\n", embedded::hopper);
+      add_hopper_products(source.text, k.dtype, k.size);
+      add("HOPPER", embedded::cuda_attention_hopper);
+      call = format("hopper<{}, {}", attention_type(k.dtype), k.size);
+      source.shared_bytes = int(hopper_bytes(k));
+      break;
     case Kind::kPrefill:
       add("PREFILL", embedded::cuda_attention_prefill);
       call = format("prefill<{}, {}, {}, {}, {}, {}", attention_type(k.dtype), k.size, k.value_size, k.rows, k.groups,
@@ -219,8 +239,12 @@ CudaSource source_of(const Kernel& k) {
   }
   source.text += format("extern \"C\" __global__ void {} {}", bounds, source.name);
   source.text += "(const __grid_constant__ sinter_attention::Params p) {\n";
-  source.text += format("  sinter_attention::attention_{}, {}, {}", call, k.mask, k.causal ? "true" : "false");
-  if (k.lse || k.dropout) source.text += k.lse ? ", true" : ", false";
+  source.text += "  sinter_attention::attention_" + call;
+  if (k.kind != Kind::kHopper) source.text += format(", {}", k.mask);
+  source.text += k.causal ? ", true" : ", false";
+  if (k.kind == Kind::kHopper)
+    source.text += k.lse ? ", true" : ", false";
+  else if (k.lse || k.dropout) source.text += k.lse ? ", true" : ", false";
   source.text += k.dropout ? ", true>(p);\n" : ">(p);\n";
   source.text += "}\n";
   return source;
@@ -313,6 +337,12 @@ CudaAttentionLaunch cuda_attention_launch(const CudaAttention& problem, const Cu
       grid.shared_bytes = unsigned(streams ? StreamLayout(kernel).bytes : DecodeLayout(kernel).bytes);
       break;
     }
+    case Kind::kHopper:
+      params.splits = int(problem.batch);
+      grid.blocks[0] = unsigned(std::min<int64_t>(problem.batch * problem.heads * ceil_div(problem.queries, kHopperRows),
+                                                  device.multiprocessors));
+      grid.shared_bytes = unsigned(hopper_bytes(kernel));
+      break;
     case Kind::kPrefill:
       grid.blocks[1] = unsigned(ceil_div(problem.queries, kernel.rows));
       grid.shared_bytes = unsigned(prefill_bytes(kernel));

@@ -21,6 +21,8 @@ std::string attention_suffix(int mask, bool causal);
 
 // Adds texts to a program, in their namespace; those that it has already under that name are passed over.
 void add_attention_text(std::string& program, const char* name, std::initializer_list<const char*> texts);
+// What a kernel for Hopper asks of the tensor cores: scores of 64 queries with 128 keys, and values of these added by weights.
+void add_hopper_products(std::string& program, DType dtype, int size);
 // What every kernel needs.
 void add_attention_support(std::string& program);
 
