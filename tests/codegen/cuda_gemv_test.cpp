@@ -71,6 +71,7 @@ GemvSpec with_prologue(GemvSpec spec) {
   spec.prologue_slot = 10;
   spec.prologue_output = 2;
   spec.prologue_range = spec.m;
+  spec.prologue_stride = spec.k;
   return spec;
 }
 
@@ -82,6 +83,8 @@ std::vector<GemvSpec> specs() {
       product(kFloat16, 3, 777, {100}),
       with_gate(product(kBFloat16, 8, 4096, {1000, 1000})),
       product(kFloat16, 16, 14336, {4096}),
+      with_gate(product(kBFloat16, 32, 2048, {8192, 8192})),
+      product(kBFloat16, 64, 4096, {1000, 200, 64}),
       product(kFloat32, 16, 1000, {333, 77}),
       product(kBFloat16, 4, 1000, {700, 33}, false),
       with_gate(product(kFloat32, 1, 64, {2000, 2000}, false)),
@@ -98,22 +101,23 @@ std::vector<GemvSpec> specs() {
 
 TEST(CudaGemv, CompilesForEachArchitecture) {
   if (!runtime::nvrtc_problem().empty()) GTEST_SKIP() << runtime::nvrtc_problem();
-  std::string text = kAround + gemv_prelude() + kFunctions;
-  int count = 0;
-  for (auto& spec : specs()) {
-    auto all = gemv_candidates(spec, 132);
-    ASSERT_FALSE(all.empty());
-    // The default of all, and of the first the last: bulk copies.
-    for (auto& tuning : {all.front(), all.back()}) {
-      if (count > 1 && tuning == all.back()) continue;
-      GemvSpec tuned = spec;
-      tuned.tuning = tuning;
-      tuned.name = format("product{}", count++);
-      text += emit_gemv(tuned).text;
+  for (auto* architecture : {"sm_80", "sm_86", "sm_89", "sm_90"}) {
+    std::string text = kAround + gemv_prelude() + kFunctions;
+    int count = 0;
+    for (auto& spec : specs()) {
+      auto all = gemv_candidates(spec, {.clusters = architecture[3] == '9'});
+      ASSERT_FALSE(all.empty());
+      // The default of all, and of the first the last: bulk copies.
+      for (auto& tuning : {all.front(), all.back()}) {
+        if (count > 1 && tuning == all.back()) continue;
+        GemvSpec tuned = spec;
+        tuned.tuning = tuning;
+        tuned.name = format("product{}", count++);
+        text += emit_gemv(tuned).text;
+      }
     }
-  }
-  for (auto* architecture : {"sm_80", "sm_86", "sm_89", "sm_90"})
     EXPECT_FALSE(runtime::compile_cuda(text, "gemv", architecture).empty()) << architecture;
+  }
 }
 
 TEST(CudaGemv, Text) {
@@ -136,7 +140,7 @@ struct product_shape {
     units = 1, span = 1, depth = 2, steps = 1,
     barrier_at = 16384, partial_at = 16384, left_at = 16512
   };
-  static constexpr bool mma = false, resident = true, bulk = false;
+  static constexpr bool resident = true, bulk = false;
   struct Weights {
     const char* b0_;
     i64 s0_;
@@ -184,10 +188,11 @@ TEST(CudaGemv, Candidates) {
   for (auto& spec : specs()) {
     EXPECT_TRUE(gemv_fits(spec, 227 * 1024));
     std::set<std::string> seen;
-    for (auto& t : gemv_candidates(spec, 132)) {
+    for (auto& t : gemv_candidates(spec, {})) {
       EXPECT_TRUE(seen.insert(to_string(t)).second) << to_string(t);
       EXPECT_GE(t.blocks, 1);
       EXPECT_LE(t.warps, 16);
+      EXPECT_EQ(t.blocks % t.cluster, 0);
       EXPECT_EQ(t.warps % t.split_k, 0);
       EXPECT_GE(t.stages, 2);
       GemvSpec tuned = spec;
@@ -200,17 +205,20 @@ TEST(CudaGemv, Candidates) {
 // A decode step's default: all multiprocessors, the next kernel's weights beside this one's, each warp some of k.
 TEST(CudaGemv, DefaultOfADecodeStep) {
   GemvSpec spec = with_prologue(product(kBFloat16, 1, 2048, {2048, 512, 512}));
-  spec.tuning = gemv_candidates(spec, 132).front();
+  spec.tuning = gemv_candidates(spec, {}).front();
   EXPECT_EQ(to_string(spec.tuning), "132x8 split 8 rows 4 unroll 1 stages 6");
   EXPECT_LE(emit_gemv(spec).shared_bytes * 2, 227u * 1024);
   GemvSpec few = product(kBFloat16, 8, 4096, {4096});
-  EXPECT_TRUE(gemv_candidates(few, 132).front().tensor_cores);
+  EXPECT_TRUE(gemv_candidates(few, {}).front().tensor_cores);
   few.a = kFloat32;
-  EXPECT_FALSE(gemv_candidates(few, 132).front().tensor_cores);
+  EXPECT_FALSE(gemv_candidates(few, {}).front().tensor_cores);
 }
 
 TEST(CudaGemv, WhatDoesNotFit) {
-  EXPECT_FALSE(gemv_fits(product(kBFloat16, 17, 512, {64}), 227 * 1024));
+  EXPECT_TRUE(gemv_fits(product(kBFloat16, 64, 512, {64}), 227 * 1024));
+  EXPECT_FALSE(gemv_fits(product(kBFloat16, 65, 512, {64}), 227 * 1024));
+  EXPECT_FALSE(gemv_fits(product(kBFloat16, 17, 512, {64}, false), 227 * 1024));
+  EXPECT_FALSE(gemv_fits(product(kFloat32, 17, 512, {64}), 227 * 1024));
   EXPECT_FALSE(gemv_fits(product(kFloat64, 1, 512, {64}), 227 * 1024));
   EXPECT_FALSE(gemv_fits(product(kInt32, 1, 512, {64}), 227 * 1024));
   // 16 rows of 14336 numbers are more than a block's memory, but only where a prologue computes them.
@@ -268,6 +276,12 @@ void expect_product(const GemvSpec& spec, const runtime::CudaFunction& function,
 TEST(GpuGemv, AgreesWithTheHost) {
   if (!runtime::cuda_is_available()) GTEST_SKIP() << runtime::cuda_problem();
   std::vector<GemvSpec> all;
+  for (int m : {17, 24, 31, 33, 64}) {
+    all.push_back(product(kBFloat16, m, 512, {300, 70, 33}));
+    all.push_back(with_gate(product(kFloat16, m, 776, {150, 150})));
+    all.push_back(product(kFloat16, m, 333, {1000}));
+    all.push_back(product(kBFloat16, m, 8192, {64}));
+  }
   for (int m : {1, 2, 3, 8, 16}) {
     all.push_back(product(kBFloat16, m, 512, {300, 70, 33}));
     all.push_back(with_gate(product(kFloat16, m, 776, {150, 150})));
@@ -276,10 +290,12 @@ TEST(GpuGemv, AgreesWithTheHost) {
     all.push_back(product(kFloat16, m, 333, {100}));
     all.push_back(product(kBFloat16, m, 300, {333, 64}, false));
   }
+  auto& info = runtime::cuda_device_info(0);
+  const GemvDevice device{.multiprocessors = info.multiprocessors, .clusters = info.major >= 9};
   std::vector<GemvText> texts;
   std::vector<runtime::CudaSource> sources;
   for (size_t i = 0; i < all.size(); ++i) {
-    auto ways = gemv_candidates(all[i], runtime::cuda_device_info(0).multiprocessors);
+    auto ways = gemv_candidates(all[i], device);
     all[i].tuning = ways[i * 5 % ways.size()];
     all[i].name = format("product{}", i);
     texts.push_back(emit_gemv(all[i]));

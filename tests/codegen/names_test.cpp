@@ -238,7 +238,7 @@ TEST(Names, ProductsOfTheGpu) {
                               .c_stride = {.value = 512}});
       spec.prologue = "k_test_p";
       spec.parts[0].epilogue = "k_test_e";
-      spec.tuning = codegen::gemv_candidates(spec, 132)[0];
+      spec.tuning = codegen::gemv_candidates(spec, {})[0];
       std::string text = codegen::emit_gemv(spec).text;
       EXPECT_EQ(misplaced(text, skinny, "k_test"), "") << text;
     }

@@ -39,6 +39,17 @@ struct Matrix {
   bool is_dense() const { return column_stride == 1 || columns == 1 || row_stride == 1 || rows == 1; }
 };
 
+// Lays the rows of k elements that a row-major tensor consists of so far apart, where its dimensions end where they do. Gives
+// how far apart they are.
+int64_t spread_rows(TensorImpl& t, int64_t k, int64_t stride) {
+  for (size_t d = 0; d < t.sizes.size(); ++d)
+    if (t.strides[d] % k != 0 && t.strides[d] * t.sizes[d] > k) return k;
+  for (auto& s : t.strides)
+    if (s % k == 0) s = s / k * stride;
+  t.contiguous = false;
+  return stride;
+}
+
 bool is_streamable(DType dtype) { return dtype == kBFloat16 || dtype == kFloat16 || dtype == kFloat32; }
 
 const std::string& skinny_prelude() {
@@ -49,9 +60,10 @@ const std::string& skinny_prelude() {
 // Few rows: one kernel that reads each right operand once, computes the left one and finishes elements on the way.
 class SkinnyStep final : public CudaStep {
  public:
-  // Null where the kernel does not take these operands.
+  // Null where the kernel does not take these operands. `library` makes the other way to do it, for those who try both.
   static std::unique_ptr<SkinnyStep> make(const ContractionParts& read, std::span<const TensorImpl* const> inputs,
-                                          std::span<const TensorImpl* const> outputs, Device device) {
+                                          std::span<const TensorImpl* const> outputs, Device device,
+                                          std::function<std::shared_ptr<CudaStep>()> library) {
     if (read.batch != 1 || read.m > kSkinnyRows || read.m == 0 || read.k == 0) return nullptr;
     if (!is_streamable(read.left_dtype)) return nullptr;
     if (!read.prologue && Matrix(*inputs[size_t(read.left)]).column_stride != 1) return nullptr;
@@ -62,6 +74,7 @@ class SkinnyStep final : public CudaStep {
       if ((b.row_stride == 1) != (first.row_stride == 1)) return nullptr;
     }
     auto step = std::unique_ptr<SkinnyStep>(new SkinnyStep(device));
+    if (read.m > kRowsForTheLibrary) step->library_ = std::move(library);
     return step->build(read, inputs, outputs) ? std::move(step) : nullptr;
   }
 
@@ -79,10 +92,11 @@ class SkinnyStep final : public CudaStep {
 
   std::vector<std::shared_ptr<CompiledStep>> other_candidates() const override {
     std::vector<std::shared_ptr<CompiledStep>> out;
-    for (auto& tuning : codegen::gemv_candidates(spec_, runtime::cuda_device_info(device_.index()).multiprocessors)) {
+    for (auto& tuning : codegen::gemv_candidates(spec_, gemv_device())) {
       auto other = std::shared_ptr<SkinnyStep>(new SkinnyStep(*this));
       if (to_string(tuning) != candidate_ && other->write(tuning)) out.push_back(std::move(other));
     }
+    if (library_) out.push_back(library_());
     return out;
   }
 
@@ -94,6 +108,11 @@ class SkinnyStep final : public CudaStep {
   };
 
   explicit SkinnyStep(Device device) : CudaStep(device) { made_by_ = "gemv"; }
+
+  codegen::GemvDevice gemv_device() const {
+    auto& info = runtime::cuda_device_info(device_.index());
+    return {.multiprocessors = info.multiprocessors, .clusters = info.major >= 9};
+  }
 
   int add(Piece piece) {
     int first = slots_;
@@ -121,6 +140,7 @@ class SkinnyStep final : public CudaStep {
     std::string base = format("{}_{}", kernel_name(read.name).substr(0, 80), hash_hex(std::to_string(id)).substr(0, 12));
     if (read.prologue) {
       auto result = row_major_of(read.prologue->node->types[0]);
+      spec.prologue_stride = spread_rows(*result, read.k, codegen::gemv_prologue_stride(read.k));
       const TensorImpl* output = result.get();
       std::vector<const TensorImpl*> own;
       for (int at : read.prologue->operands) own.push_back(inputs[size_t(at)]);
@@ -166,8 +186,8 @@ class SkinnyStep final : public CudaStep {
     }
     spec.slots = slots_;
     if (slots_ > 128) return false;
-    auto& info = runtime::cuda_device_info(device_.index());
-    auto candidates = codegen::gemv_candidates(spec, info.multiprocessors);
+    if (!codegen::gemv_fits(spec, runtime::cuda_device_info(device_.index()).shared_bytes)) return false;
+    auto candidates = codegen::gemv_candidates(spec, gemv_device());
     if (candidates.empty()) return false;
     name_ = read.name;
     spec.name = base;
@@ -202,6 +222,10 @@ class SkinnyStep final : public CudaStep {
     return true;
   }
 
+  // From more rows on the library is as fast.
+  static constexpr int64_t kRowsForTheLibrary = 16;
+
+  std::function<std::shared_ptr<CudaStep>()> library_;
   codegen::GemvSpec spec_;
   std::string texts_;  // of prologue and epilogues
   std::vector<Piece> pieces_;
@@ -464,7 +488,6 @@ class LibraryStep final : public CudaStep {
 std::unique_ptr<CudaStep> make_product_step(const FusedAttrs& attrs, std::span<const TensorImpl* const> inputs,
                                             std::span<const TensorImpl* const> outputs, Device device) {
   auto read = std::make_shared<const ContractionParts>(read_contraction(attrs));
-  if (auto skinny = SkinnyStep::make(*read, inputs, outputs, device)) return skinny;
   // The other way to do it may be asked for when the caller's geometries are gone.
   struct Kept {
     std::shared_ptr<const ContractionParts> read;
@@ -484,6 +507,7 @@ std::unique_ptr<CudaStep> make_product_step(const FusedAttrs& attrs, std::span<c
   auto tiles = [kept, device]() -> std::shared_ptr<CudaStep> {
     return make_tile_step(*kept->read, kept->inputs, kept->outputs, device, true, nullptr);
   };
+  if (auto step = SkinnyStep::make(*read, inputs, outputs, device, library)) return step;
   if (auto step = make_tile_step(*read, inputs, outputs, device, false, library)) return step;
   return std::make_unique<LibraryStep>(*read, inputs, outputs, device, tiles);
 }
