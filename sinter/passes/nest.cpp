@@ -86,6 +86,7 @@ class Prologues {
       if (!is_reshaped(host->inputs[i].node)) continue;
       auto& shape = host->inputs[i].type().shape;
       if (shape.size() != 2 || !shape[0].is_number() || shape[0].number() > options_.prologue_rows) continue;
+      if (Dim count = shape.numel(); count.is_number() && count.number() > options_.prologue_elements) continue;
       if (host->inputs.size() + node->inputs.size() > options_.most_operands) continue;
       hosts_.insert(host);
       taken_.insert(node);
