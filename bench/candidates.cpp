@@ -11,6 +11,7 @@
 #include "sinter/base/thread_pool.h"
 #include "sinter/engine/device/make_step.h"
 #include "sinter/ops/contract.h"
+#include "sinter/ops/fused.h"
 #include "sinter/sinter.h"
 
 using namespace sinter;
@@ -25,6 +26,18 @@ struct Line {
   std::vector<TensorArg> inputs;
   Tensor out;
 };
+
+// A contraction by itself, as the fusion pass makes a kernel of it.
+FusedAttrs alone(const Op& op, const std::vector<Type>& types, const Attrs& attrs) {
+  Graph body;
+  std::vector<Value> inputs;
+  for (auto& type : types) inputs.push_back(body.add_input(type));
+  Value result = body.add(op, inputs, attrs).result();
+  body.set_outputs({result});
+  Shape domain = result.type().shape;
+  const FusedKind kind = attrs.empty() ? FusedKind::kProduct : FusedKind::kConvolution;
+  return {.kind = kind, .body = SubGraph(std::move(body)), .domain = std::move(domain)};
+}
 
 void print(const Line& line, double work, const Work* peer) {
   std::vector<const TensorImpl*> inputs;
