@@ -7,9 +7,11 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <limits>
+#include <sstream>
 #include <vector>
 
 #include "sinter/base/error.h"
@@ -25,7 +27,6 @@ namespace {
 constexpr int kKernelsVersion = 1;
 constexpr int kRounds = 12;              // of all candidates in turn; the best time of each counts
 constexpr double kSample = 100e-6;       // seconds of one sample: short candidates are repeated
-constexpr double kClearlyFaster = 0.97;  // of the default's time, to be preferred to it
 
 // How much slower than the best one a candidate leaves the race at; the first rounds may be disturbed.
 double clearly_slower(int round) { return round < 3 ? 2 : 1.3; }
@@ -64,23 +65,6 @@ std::string store_key(int threads) {
                             {"version", format("{} {}", SINTER_VERSION, kKernelsVersion)}});
 }
 
-// One line a choice: what was chosen from, a tab, the winner.
-std::string to_text(const std::map<std::string, std::string>& winners) {
-  std::string text;
-  for (auto& [choice, winner] : winners) text += choice + "\t" + winner + "\n";
-  return text;
-}
-
-std::map<std::string, std::string> parse(const std::string& text) {
-  std::map<std::string, std::string> winners;
-  for (size_t at = 0; at < text.size();) {
-    size_t end = std::min(text.find('\n', at), text.size()), tab = text.find('\t', at);
-    if (tab < end) winners[text.substr(at, tab - at)] = text.substr(tab + 1, end - tab - 1);
-    at = end + 1;
-  }
-  return winners;
-}
-
 struct Racer {
   double best = std::numeric_limits<double>::infinity();
   int repeats = 1;
@@ -90,6 +74,10 @@ struct Racer {
 // False when the candidate cannot run.
 bool sample(const Candidate& candidate, Racer& racer, bool must_run) {
   try {
+    if (candidate.timed) {
+      racer.best = std::min(racer.best, candidate.timed());
+      return true;
+    }
     double begin = work_clock();
     for (int i = 0; i < racer.repeats; ++i) candidate.run();
     racer.best = std::min(racer.best, (work_clock() - begin) / racer.repeats);
@@ -124,11 +112,11 @@ std::vector<Racer> race(std::span<const Candidate> candidates, double seconds) {
   return racers;
 }
 
-size_t winner_of(const std::vector<Racer>& racers) {
+size_t winner_of(const std::vector<Racer>& racers, double faster) {
   size_t best = 0;
   for (size_t i = 1; i < racers.size(); ++i)
     if (racers[i].best < racers[best].best) best = i;
-  return racers[best].best < kClearlyFaster * racers[0].best ? best : 0;
+  return racers[best].best < faster * racers[0].best ? best : 0;
 }
 
 }  // namespace
@@ -139,12 +127,40 @@ std::string Autotuner::path(int threads) const {
   return store_.directory().empty() ? "" : store_.path_of(store_key(threads));
 }
 
+// One line a choice: what was chosen from, a tab, the winner, a tab, the seconds of each candidate.
+std::string Autotuner::to_text(const Winners& winners) {
+  std::string text;
+  for (auto& [choice, winner] : winners) {
+    text += choice + "\t" + winner.name + "\t";
+    for (double seconds : winner.seconds) text += format("{} ", seconds);
+    text += "\n";
+  }
+  return text;
+}
+
+Autotuner::Winners Autotuner::parse(const std::string& text) {
+  Winners winners;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream fields(line);
+    std::string choice, times;
+    Winner winner;
+    std::getline(fields, choice, '\t');
+    std::getline(fields, winner.name, '\t');
+    std::getline(fields, times);
+    std::istringstream numbers(times);
+    for (std::string number; numbers >> number;) winner.seconds.push_back(std::strtod(number.c_str(), nullptr));
+    if (!winner.name.empty()) winners[choice] = winner;
+  }
+  return winners;
+}
+
 Autotuner::Winners Autotuner::read(int threads) const {
   auto text = store_.load(store_key(threads));
   return text ? parse(*text) : Winners();
 }
 
-void Autotuner::save(int threads, const std::string& choice, const std::string& winner) const {
+void Autotuner::save(int threads, const std::string& choice, const Winner& winner) const {
   // Processes that add winners at the same time take turns, so that none of them is lost.
   auto key = store_key(threads);
   auto lock = store_.lock(key);
@@ -153,41 +169,61 @@ void Autotuner::save(int threads, const std::string& choice, const std::string& 
   store_.save(key, to_text(all), format("winners of {} threads", threads));
 }
 
-size_t Autotuner::choose(std::string_view point, std::string_view key, std::span<const Candidate> candidates,
-                         double seconds) {
-  SINTER_INTERNAL_ASSERT(!candidates.empty(), "{} has no candidates", point);
-  if (candidates.size() == 1) return 0;
-  int threads = num_threads();
+namespace {
+
+std::string name_of_choice(std::string_view point, std::string_view key, std::span<const Candidate> candidates) {
   std::string choice = format("{} {} of", point, key);
   for (auto& candidate : candidates) choice += (&candidate == &candidates[0] ? " " : ", ") + candidate.name;
-  auto number_of = [&](const Winners& winners) -> int64_t {
-    auto it = winners.find(choice);
-    if (it == winners.end()) return -1;
-    for (size_t i = 0; i < candidates.size(); ++i)
-      if (candidates[i].name == it->second) return int64_t(i);
-    return -1;
-  };
+  return choice;
+}
 
-  std::lock_guard lock(mutex_);
-  auto& known = known_[threads];
-  if (int64_t found = number_of(known); found >= 0) {
-    ++stats_.from_memory;
-    return size_t(found);
-  }
+}  // namespace
+
+std::optional<std::pair<Chosen, bool>> Autotuner::recall(const std::string& choice, std::span<const Candidate> candidates) {
+  const int threads = num_threads();
+  auto find = [&](const Winners& winners) -> std::optional<Chosen> {
+    auto it = winners.find(choice);
+    if (it == winners.end()) return std::nullopt;
+    for (size_t i = 0; i < candidates.size(); ++i)
+      if (candidates[i].name == it->second.name) return Chosen{i, it->second.seconds};
+    return std::nullopt;
+  };
+  if (auto found = find(known_[threads])) return std::pair(*found, false);
   if (!on_disk_.contains(threads)) {
     on_disk_[threads] = read(threads);
     if (on_disk_[threads].empty()) store_.note_miss(store_key(threads), format("winners of {} threads", threads));
   }
-  if (int64_t found = number_of(on_disk_[threads]); found >= 0) {
-    ++stats_.from_disk;
-    known[choice] = candidates[size_t(found)].name;
-    log(LogTopic::kAutotune, "{} {}, {} threads: {} (remembered)", point, key, threads, candidates[size_t(found)].name);
-    return size_t(found);
+  if (auto found = find(on_disk_[threads])) return std::pair(*found, true);
+  return std::nullopt;
+}
+
+bool Autotuner::knows(std::string_view point, std::string_view key, std::span<const Candidate> candidates) {
+  std::lock_guard lock(mutex_);
+  return candidates.size() == 1 || recall(name_of_choice(point, key, candidates), candidates);
+}
+
+Chosen Autotuner::choose(std::string_view point, std::string_view key, std::span<const Candidate> candidates, double seconds,
+                         double faster) {
+  SINTER_INTERNAL_ASSERT(!candidates.empty(), "{} has no candidates", point);
+  if (candidates.size() == 1) return {};
+  const int threads = num_threads();
+  const std::string choice = name_of_choice(point, key, candidates);
+
+  std::lock_guard lock(mutex_);
+  auto& known = known_[threads];
+  if (auto found = recall(choice, candidates)) {
+    auto& [chosen, from_disk] = *found;
+    ++(from_disk ? stats_.from_disk : stats_.from_memory);
+    if (from_disk) {
+      known[choice] = on_disk_[threads][choice];
+      log(LogTopic::kAutotune, "{} {}, {} threads: {} (remembered)", point, key, threads, known[choice].name);
+    }
+    return chosen;
   }
 
   double begin = now();
   auto racers = race(candidates, seconds);
-  size_t winner = winner_of(racers);
+  size_t winner = winner_of(racers, faster);
   stats_.seconds += now() - begin;
   ++stats_.timed;
   if (log_enabled(LogTopic::kAutotune)) {
@@ -199,9 +235,11 @@ size_t Autotuner::choose(std::string_view point, std::string_view key, std::span
     }
     log(LogTopic::kAutotune, "{}", lines);
   }
-  known[choice] = candidates[winner].name;
-  save(threads, choice, candidates[winner].name);
-  return winner;
+  Chosen chosen{winner, {}};
+  for (auto& racer : racers) chosen.seconds.push_back(racer.best);
+  known[choice] = {candidates[winner].name, chosen.seconds};
+  save(threads, choice, known[choice]);
+  return chosen;
 }
 
 AutotuneStats Autotuner::stats() const {

@@ -9,9 +9,12 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "sinter/runtime/code_store.h"
 
@@ -21,6 +24,17 @@ namespace sinter {
 struct Candidate {
   std::string name;
   std::function<void()> run;
+  // Where the host's clock says little of it, as of what is queued on a device: runs it and gives the seconds of a run.
+  std::function<double()> timed = {};
+};
+
+// Of the default's time, what a candidate must stay below to be preferred to it.
+inline constexpr double kClearlyFaster = 0.97;
+
+// A choice, and what it was made by.
+struct Chosen {
+  size_t candidate = 0;
+  std::vector<double> seconds = {};  // of each candidate by the clock, infinite where it cannot run; empty: nothing was timed
 };
 
 struct AutotuneStats {
@@ -36,21 +50,32 @@ class Autotuner {
   // `directory` as for CodeStore: empty keeps nothing on disk.
   explicit Autotuner(std::string directory);
 
-  // The number of the candidate to use. The first one is the default: another one wins only when it is clearly faster. A
+  // The candidate to use. The first one is the default: another one wins only when it is clearly faster. A
   // candidate that throws is out of the race, unless it is the first, whose exception is passed on. About `seconds` are
   // spent at most, but each candidate runs at least twice; the first one alone takes none.
   // The set of candidates belongs to the key: with another set the clock decides anew.
-  size_t choose(std::string_view point, std::string_view key, std::span<const Candidate> candidates, double seconds);
+  Chosen choose(std::string_view point, std::string_view key, std::span<const Candidate> candidates, double seconds,
+                double faster = kClearlyFaster);
+  // Whether it would choose without running anything.
+  bool knows(std::string_view point, std::string_view key, std::span<const Candidate> candidates);
 
   AutotuneStats stats() const;
   // Where winners are kept for this machine and `threads` threads; empty when nothing is kept.
   std::string path(int threads) const;
 
  private:
-  using Winners = std::map<std::string, std::string>;  // by choice: the candidate's name
+  struct Winner {
+    std::string name;
+    std::vector<double> seconds;
+  };
+  using Winners = std::map<std::string, Winner>;  // by choice
 
+  static std::string to_text(const Winners& winners);
+  static Winners parse(const std::string& text);
   Winners read(int threads) const;
-  void save(int threads, const std::string& choice, const std::string& winner) const;
+  // Under the lock: what was chosen, and whether the disk alone knew it; nothing where the clock is to be asked.
+  std::optional<std::pair<Chosen, bool>> recall(const std::string& choice, std::span<const Candidate> candidates);
+  void save(int threads, const std::string& choice, const Winner& winner) const;
 
   const runtime::CodeStore store_;
   mutable std::mutex mutex_;  // guards what follows

@@ -17,6 +17,15 @@ struct KernelStages {
   bool operator==(const KernelStages&) const = default;
 };
 
+// One of the ways to run a step that tuning timed; the first is the default.
+struct TriedCandidate {
+  std::string name;
+  double seconds = 0;          // by itself; infinite: it cannot run
+  double program_seconds = 0;  // of the whole program with it; 0: not tried there
+
+  bool operator==(const TriedCandidate&) const = default;
+};
+
 struct KernelReport {
   std::string name;              // "exp_sum_div"; the op's where it stands alone
   std::vector<std::string> ops;  // what it computes, views left out
@@ -26,6 +35,8 @@ struct KernelReport {
   std::string where;  // the user's lines: "model.cpp:41-47"
   std::vector<std::string> operands, results;  // "bf16[32, 256]"; "number"
   std::string candidate;                       // what tuning chose in place of the default
+  std::vector<TriedCandidate> tried;           // empty: there is one way only, or nothing was tuned
+  bool is_chosen(const TriedCandidate& way) const { return candidate.empty() ? &way == &tried[0] : way.name == candidate; }
   std::vector<int> texts;                      // of its generated code, among the plan's; empty: it has none of its own
   Cost cost;
 };
@@ -51,6 +62,7 @@ struct PlanReport {
   int64_t live_bytes = 0;    // the largest live set: no arena can be smaller
   int64_t output_bytes = 0;  // results made fresh at each call
   int64_t loose_bytes = 0;   // temporaries outside the arena
+  double untuned_seconds = 0, tuned_seconds = 0;  // of the whole program, where tuning compared both; else 0
   int64_t working_bytes = 0; // inputs, outputs and arena together: decides from which cache the floors are told
 
   // The memory that a call needs beside its inputs.

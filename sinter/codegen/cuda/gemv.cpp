@@ -464,7 +464,7 @@ std::vector<GemvTuning> band_candidates(GemvSpec spec, const GemvDevice& device)
   std::stable_sort(rated.begin(), rated.end(), [](auto& x, auto& y) { return x.first < y.first; });
   std::vector<GemvTuning> out;
   for (auto& [cost, t] : rated)
-    if (out.size() < 10) out.push_back(t);
+    if (out.size() < 6) out.push_back(t);
   return out;
 }
 

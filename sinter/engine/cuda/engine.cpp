@@ -102,12 +102,12 @@ class CudaEngine final : public DeviceEngine {
   }
 
   // Timed by the device, which is held up meanwhile, so that it never waits for the host between two launches.
-  std::vector<double> time_each(size_t count, FunctionRef<void(size_t)> launch) const override {
+  std::vector<double> time_each(size_t count, FunctionRef<void(size_t)> launch, size_t launches) const override {
     begin_cuda_program();
     for (size_t i = 0; i < count; ++i) launch(i);  // whatever the first launch of a kernel needs
     std::deque<runtime::CudaEvent> events;
     auto mark = [&] { events.emplace_back(device_.index()).record(runtime::cuda_stream(device_.index())); };
-    hold_up_cuda(device_, 20e-6 * double(count));
+    hold_up_cuda(device_, 20e-6 * double(count * launches));
     begin_cuda_program();
     mark();
     for (size_t i = 0; i < count; ++i) {

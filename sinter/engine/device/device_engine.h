@@ -61,8 +61,10 @@ class DeviceEngine {
   virtual std::unique_ptr<Replay> make_replay(const std::string& /*program*/, std::vector<bool> /*moving*/) const {
     return nullptr;
   }
-  // Where launches are queued: how many seconds each of `count` takes on the device.
-  virtual std::vector<double> time_each(size_t /*count*/, FunctionRef<void(size_t)> /*launch*/) const { return {}; }
+  // Where launches are queued: how many seconds each of `count` takes on the device. Each is so many launches.
+  virtual std::vector<double> time_each(size_t /*count*/, FunctionRef<void(size_t)> /*launch*/, size_t /*launches*/ = 1) const {
+    return {};
+  }
 };
 
 // Of a device that there is here.

@@ -5,6 +5,7 @@
 
 #include "sinter/engine/executable.h"
 #include "sinter/engine/executable/pack.h"
+#include "sinter/engine/report.h"
 #include "sinter/engine/step/compiled_step.h"
 
 namespace sinter {
@@ -55,6 +56,7 @@ struct Step {
   std::string where = {};  // the user's line
   std::shared_ptr<const CompiledStep> code = {};  // kFused
   std::string candidate = {};                      // kFused: what tuning chose in place of the default
+  std::vector<TriedCandidate> tried = {};          // kFused: what it chose from
 };
 
 // How an output comes about once all steps have run.
@@ -86,6 +88,7 @@ struct Plan {
   int64_t arena_bytes = 0;
   int64_t live_bytes = 0;    // the largest sum of blocks of the arena in use at one step: no arena can be smaller
   int64_t copied_bytes = 0;  // moved by writes and copies in one call
+  double untuned_seconds = 0, tuned_seconds = 0;  // where tuning compared the whole program
 
   // One line a step.
   std::string text() const;

@@ -126,7 +126,7 @@ class HipEngine final : public DeviceEngine {
     runtime::hip_fill(memory, device_.index(), value, bytes);
   }
   // By the host's clock, with the device idle before and after each.
-  std::vector<double> time_each(size_t count, FunctionRef<void(size_t)> launch) const override {
+  std::vector<double> time_each(size_t count, FunctionRef<void(size_t)> launch, size_t) const override {
     for (size_t i = 0; i < count; ++i) launch(i);  // whatever the first launch of a kernel needs
     synchronize();
     std::vector<double> seconds;
