@@ -1,6 +1,7 @@
 #include "sinter/capture/plan_html.h"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "sinter/base/format.h"
@@ -223,6 +224,18 @@ std::string folded(const std::string& summary, const std::string& content, const
                 content);
 }
 
+// What tuning chose a kernel from.
+std::string tried_html(const KernelReport& kernel) {
+  std::string out;
+  for (auto& way : kernel.tried) {
+    std::string name = xml_escape(way.name);
+    out += (out.empty() ? "" : "<br>") + (kernel.is_chosen(way) ? "<b>" + name + "</b>" : name) + ": " +
+           (std::isfinite(way.seconds) ? seconds_text(way.seconds) : "cannot run");
+    if (way.program_seconds > 0) out += ", the program with it " + seconds_text(way.program_seconds);
+  }
+  return out;
+}
+
 // Once on a page; where it is needed again, a link.
 std::string PlanHtml::code_of(const KernelStages& text) {
   auto [place, fresh] = shown_.try_emplace({text.code, text.loops}, int(shown_.size()));
@@ -255,7 +268,7 @@ std::string PlanHtml::kernel_rows(const PlanReport& report) {
                         xml_escape(joined(kernel.operands)) + "</code></dd><dt>gives</dt><dd><code>" +
                         xml_escape(joined(kernel.results)) + "</code></dd>";
     if (!kernel.where.empty()) about += "<dt>lines</dt><dd>" + where_html(kernel.where) + "</dd>";
-    if (!kernel.candidate.empty()) about += "<dt>candidate</dt><dd>" + xml_escape(kernel.candidate) + ", chosen by tuning</dd>";
+    if (!kernel.tried.empty()) about += "<dt>candidates</dt><dd>" + tried_html(kernel) + "</dd>";
     about += format("<dt>runs as kernel</dt><dd>{}</dd>", runs_text(group.runs));
     about += format("<dt>one run</dt><dd>{} read, {} written, {}floor {}</dd>", bytes_text(double(kernel.cost.read)),
                     bytes_text(double(kernel.cost.written)),

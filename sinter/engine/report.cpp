@@ -1,6 +1,7 @@
 #include "sinter/engine/report.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -45,6 +46,7 @@ class Reader {
     }
     out.by = made_by(step);
     out.candidate = step.candidate;
+    out.tried = step.tried;
     for (auto* input : inputs) out.operands.push_back(input ? type_text(*input) : "number");
     for (auto* output : outputs) out.results.push_back(type_text(*output));
     if (step.kind == Step::Kind::kWrite) {
@@ -183,6 +185,8 @@ PlanReport report_of(const Plan& plan) {
     if (storage.kind == Storage::Kind::kLoose) out.loose_bytes += storage.block.bytes;
     if (storage.kind == Storage::Kind::kInput) inputs += storage.block.bytes;
   }
+  out.untuned_seconds = plan.untuned_seconds;
+  out.tuned_seconds = plan.tuned_seconds;
   out.working_bytes = inputs + out.output_bytes + out.loose_bytes + out.arena_bytes;
   return out;
 }
@@ -211,6 +215,31 @@ std::vector<int64_t> PlanReport::bytes_in_use(ValueReport::Place place) const {
   return out;
 }
 
+namespace {
+
+// Kernels of which tuning tried several candidates; equal ones once.
+std::string tuning_text(const PlanReport& report) {
+  std::string out;
+  std::vector<const KernelReport*> told;
+  for (auto& kernel : report.kernels) {
+    if (kernel.tried.empty()) continue;
+    if (std::any_of(told.begin(), told.end(), [&](auto* k) { return k->name == kernel.name && k->tried == kernel.tried; })) continue;
+    told.push_back(&kernel);
+    out += format("{}{}:", out.empty() ? "tuned: " : "       ", kernel.name);
+    for (auto& way : kernel.tried) {
+      out += format("\n         {} {}, {}", kernel.is_chosen(way) ? "->" : "  ", way.name,
+                    std::isfinite(way.seconds) ? seconds_text(way.seconds) : "cannot run");
+      if (way.program_seconds > 0) out += format(", the program with it {}", seconds_text(way.program_seconds));
+    }
+    out += "\n";
+  }
+  if (report.untuned_seconds > 0)
+    out += format("       the program by defaults {}, as tuned {}\n", seconds_text(report.untuned_seconds), seconds_text(report.tuned_seconds));
+  return out;
+}
+
+}  // namespace
+
 std::string PlanReport::text() const {
   Table table({"kernel", "ops", "by", "where", "read", "written", "MFLOP", "floor"});
   auto row = [&](const std::string& kernel, const std::string& ops, const std::string& by, const std::string& where,
@@ -229,10 +258,12 @@ std::string PlanReport::text() const {
   if (live_bytes > 0) out += format(" ({}x)", fixed(double(arena_bytes) / double(live_bytes), 2));
   out += format(", {} of results", bytes_text(double(output_bytes)));
   if (loose_bytes > 0) out += format(", {} outside the arena", bytes_text(double(loose_bytes)));
-  return out + format(": {} beside the inputs\n", bytes_text(double(peak_bytes())));
+  return out + format(": {} beside the inputs\n", bytes_text(double(peak_bytes()))) + tuning_text(*this);
 }
 
 std::string PlanReport::json() const {
+  // Null where nothing was timed.
+  auto time_json = [](double seconds) { return seconds > 0 && std::isfinite(seconds) ? nlohmann::json(seconds) : nlohmann::json(); };
   nlohmann::json list = nlohmann::json::array();
   auto costs = [](const Cost& cost, double floor) {
     return nlohmann::json{
@@ -240,6 +271,9 @@ std::string PlanReport::json() const {
   };
   for (auto& kernel : kernels) {
     auto entry = costs(kernel.cost, floor_seconds(kernel));
+    nlohmann::json tried = nlohmann::json::array();
+    for (auto& way : kernel.tried)
+      tried.push_back({{"name", way.name}, {"seconds", time_json(way.seconds)}, {"program_seconds", time_json(way.program_seconds)}});
     entry.update({{"name", kernel.name},
                   {"ops", kernel.ops},
                   {"by", kernel.by},
@@ -247,6 +281,7 @@ std::string PlanReport::json() const {
                   {"operands", kernel.operands},
                   {"results", kernel.results},
                   {"candidate", kernel.candidate},
+                  {"tried", tried},
                   {"texts", kernel.texts}});
     list.push_back(entry);
   }
@@ -267,6 +302,7 @@ std::string PlanReport::json() const {
                            {"peak_bytes", peak_bytes()},
                            {"values", lives}};
   return nlohmann::json{{"name", name},    {"device", to_string(device)},
+                        {"untuned_seconds", time_json(untuned_seconds)}, {"tuned_seconds", time_json(tuned_seconds)},
                         {"graph", graph},  {"kernels", list},
                         {"texts", code},   {"total", costs(total(), floor_seconds())},
                         {"memory", memory}}

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <ctime>
 #include <filesystem>
@@ -15,6 +17,7 @@
 #include "sinter/capture/compile.h"
 #include "sinter/engine/cpu/candidates.h"
 #include "sinter/engine/device/make_step.h"
+#include "sinter/engine/report.h"
 #include "sinter/ops/matmul.h"
 #include "sinter/ops/pointwise.h"
 #include "sinter/ops/view.h"
@@ -53,7 +56,7 @@ struct Race {
   int runs = 0;
   std::vector<Candidate> candidates{{"slow", [this] { ++runs, busy(400); }}, {"fast", [this] { ++runs, busy(100); }}};
   size_t choose(Autotuner& tuner, std::string_view key = "f32[2]") {
-    return tuner.choose("test", key, candidates, 0.1);
+    return tuner.choose("test", key, candidates, 0.1).candidate;
   }
 };
 
@@ -83,7 +86,7 @@ TEST(Autotune, a_slower_alternative_leaves_the_default) {
 TEST(Autotune, one_candidate_is_not_timed) {
   Autotuner tuner("");
   Candidate only{"only", [] { FAIL(); }};
-  EXPECT_EQ(tuner.choose("test", "", {&only, 1}, 1), 0u);
+  EXPECT_EQ(tuner.choose("test", "", {&only, 1}, 1).candidate, 0u);
   EXPECT_EQ(tuner.stats().timed, 0);
 }
 
@@ -160,7 +163,10 @@ TEST(Autotune, tuners_that_share_a_directory_lose_nothing) {
 TEST(Autotune, a_candidate_that_throws_is_out_of_the_race) {
   Autotuner tuner("");
   std::vector<Candidate> candidates{{"works", [] { busy(50); }}, {"throws", [] { throw Error("no"); }}};
-  EXPECT_EQ(tuner.choose("test", "a", candidates, 0.01), 0u);
+  Chosen chosen = tuner.choose("test", "a", candidates, 0.01);
+  EXPECT_EQ(chosen.candidate, 0u);
+  ASSERT_EQ(chosen.seconds.size(), 2u);
+  EXPECT_TRUE(std::isinf(chosen.seconds[1]));
   std::swap(candidates[0], candidates[1]);
   EXPECT_THROW(tuner.choose("test", "b", candidates, 0.01), Error);
 }
@@ -260,6 +266,41 @@ TEST_P(TunedProgram, computes_what_the_untuned_one_does) {
 
 INSTANTIATE_TEST_SUITE_P(Autotune, TunedProgram, ::testing::ValuesIn(kCases),
                          [](auto& info) { return std::string(info.param.name); });
+
+// Two products, so that what wins by itself is compared in the program as well.
+TEST(Autotune, reports_tell_what_was_tried) {
+  const char* text = R"(%0 = input : f32[33, 70] "x"
+    %1 = input : f32[70, 50] "w"
+    %2 = input : f32[50, 90] "v"
+    %3 = mm(%0, %1) : f32[33, 50]
+    %4 = relu(%3) : f32[33, 50]
+    %5 = mm(%4, %2) : f32[33, 90]
+    return %5)";
+  TensorList out(1);
+  auto report = [&](double seconds) {
+    auto program = make(text, seconds);
+    program->run(std::vector<TensorArg>{values({33, 70}), values({70, 50}, 1), values({50, 90}, 2)}, {}, out);
+    return program->report();
+  };
+  for (auto& kernel : report(0)->kernels) EXPECT_TRUE(kernel.tried.empty());
+  auto tuned = report(0.01);
+  if (runtime::best_cpu_isa() <= runtime::CpuIsa::kAvx2 && runtime::onednn_version().empty())
+    GTEST_SKIP() << "there is only one way to multiply on this machine";
+  bool in_place = false;
+  for (auto& kernel : tuned->kernels) {
+    ASSERT_GT(kernel.tried.size(), 1u) << kernel.name;
+    EXPECT_EQ(std::count_if(kernel.tried.begin(), kernel.tried.end(), [&](auto& way) { return kernel.is_chosen(way); }), 1);
+    EXPECT_GT(kernel.tried[0].seconds, 0);
+    for (auto& way : kernel.tried) {
+      EXPECT_NE(tuned->text().find(way.name), std::string::npos);
+      in_place |= way.program_seconds > 0;
+    }
+  }
+  // A default that is replaced has been beaten by itself, in the program, and together with the others.
+  for (auto& kernel : tuned->kernels)
+    if (!kernel.candidate.empty()) EXPECT_TRUE(in_place && tuned->tuned_seconds < tuned->untuned_seconds);
+  EXPECT_EQ(report(0.01)->kernels[0].tried, tuned->kernels[0].tried);  // as remembered
+}
 
 TEST(Autotune, every_candidate_of_a_product_gives_the_same) {
   Tensor a = values({40, 64}), b = values({64, 48}, 1), want = mm(a, b), got = empty({40, 48});
