@@ -68,7 +68,7 @@ struct Array {
 struct Case {
   ConvShape s;
   GemmType type = GemmType::f32;
-  bool channels_last = false, epilogue = false;
+  bool channels_last = false, epilogue = false, taps_first = false;
 };
 
 std::ostream& operator<<(std::ostream& out, const Case& c) {
@@ -77,7 +77,7 @@ std::ostream& operator<<(std::ostream& out, const Case& c) {
          << format("images {} groups {} channels {} filters {} in {} out {} kernel {} stride {} padding {} dilation {}",
                    c.s.images, c.s.groups, c.s.channels, c.s.filters, list(c.s.in), list(c.s.out), list(c.s.kernel),
                    list(c.s.stride), list(c.s.padding), list(c.s.dilation))
-         << format(" type {} channels_last {} epilogue {}", int(c.type), c.channels_last, c.epilogue);
+         << format(" type {} channels_last {} epilogue {} taps_first {}", int(c.type), c.channels_last, c.epilogue, c.taps_first);
 }
 
 int64_t volume(const int64_t* v) { return v[0] * v[1] * v[2]; }
@@ -154,8 +154,10 @@ void compare(const Case& c) {
   const ConvOperand xs = operand(x, ins, s.in, c.channels_last), gs = operand(g, outs, s.out, c.channels_last);
   std::vector<double> forward(size_t(s.images * outs * volume(s.out))), back(size_t(s.images * ins * volume(s.in))),
       weight(size_t(outs * s.channels * volume(s.kernel)));
+  const int64_t taps = volume(s.kernel);
   each_product(s, [&](int64_t n, int64_t group, int64_t o, int64_t channel, int64_t p, int64_t k, int64_t q) {
     const int64_t in = group * s.channels + channel, out = group * s.filters + o;
+    if (c.taps_first) k = (out * taps + k % taps) * s.channels + channel;
     const double xv = x[place(xs, s.in, n, in, q)], gv = g[place(gs, s.out, n, out, p)];
     forward[size_t((n * outs + out) * volume(s.out) + p)] += xv * w[k];
     back[size_t((n * ins + in) * volume(s.in) + q)] += gv * w[k];
@@ -165,13 +167,13 @@ void compare(const Case& c) {
   Case plain = c;
   plain.epilogue = false;
   for (CpuIsa isa : instruction_sets()) {
-    const ConvOptions options{c.epilogue ? &hook : nullptr, isa};
+    const ConvOptions options{c.epilogue ? &hook : nullptr, c.taps_first, isa};
     Array y(c.type, int64_t(forward.size())), dx(c.type, int64_t(back.size())), dw(c.type, int64_t(weight.size()));
     convolution(s, xs, w.data(), c.type, y.data(), c.type, options);
     expect_near(y, forward, volume(s.out), c, "forward");
     convolution_transposed(s, gs, w.data(), c.type, dx.data(), c.type, options);
     expect_near(dx, back, volume(s.in), c, "transposed");
-    convolution_weight_grad(s, xs, gs, dw.data(), c.type, {nullptr, isa});
+    convolution_weight_grad(s, xs, gs, dw.data(), c.type, {nullptr, c.taps_first, isa});
     expect_near(dw, weight, 1, plain, "weight gradient");
   }
 }
@@ -205,12 +207,14 @@ TEST(Convolution, FamiliarShapes) {
                         conv2d(40, 2, 5, 7, 4, 4, 3, 1, 1),   conv2d(33, 2, 5, 7, 7, 7, 3, 2, 1),
                         conv2d(8, 1, 20, 30, 3, 3, 1)};
   for (GemmType type : {GemmType::f32, GemmType::f64, GemmType::bf16, GemmType::f16})
-    for (Case c : cases) {
-      c.type = type;
-      c.epilogue = type != GemmType::f16;
-      compare(c);
-      if (HasFatalFailure()) return;
-    }
+    for (Case c : cases)
+      for (bool taps_first : {false, true}) {
+        c.type = type;
+        c.epilogue = type != GemmType::f16;
+        c.taps_first = taps_first;
+        compare(c);
+        if (HasFatalFailure()) return;
+      }
 }
 
 TEST(Convolution, RandomShapes) {
@@ -235,6 +239,7 @@ TEST(Convolution, RandomShapes) {
     c.type = GemmType(pick(0, 3));
     c.channels_last = pick(0, 1);
     c.epilogue = pick(0, 1);
+    c.taps_first = pick(0, 1);
     compare(c);
     if (HasFatalFailure()) return;
   }
@@ -258,9 +263,10 @@ TEST(Convolution, TheNumberOfThreadsChangesNoBit) {
       set_num_threads(threads);
       Array y(c.type, s.images * outs * volume(s.out)), dx(c.type, s.images * ins * volume(s.in)),
           dw(c.type, outs * s.channels * volume(s.kernel));
-      convolution(s, operand(x, ins, s.in, false), w.data(), c.type, y.data(), c.type);
-      convolution_transposed(s, operand(g, outs, s.out, false), w.data(), c.type, dx.data(), c.type);
-      convolution_weight_grad(s, operand(x, ins, s.in, false), operand(g, outs, s.out, false), dw.data(), c.type);
+      const ConvOptions options{.taps_first = s.stride[2] > 1 || s.images == 7};
+      convolution(s, operand(x, ins, s.in, false), w.data(), c.type, y.data(), c.type, options);
+      convolution_transposed(s, operand(g, outs, s.out, false), w.data(), c.type, dx.data(), c.type, options);
+      convolution_weight_grad(s, operand(x, ins, s.in, false), operand(g, outs, s.out, false), dw.data(), c.type, options);
       results[threads - 1] = {y, dx, dw};
     }
     for (size_t i = 0; i < 3; ++i) EXPECT_EQ(results[0][i].bytes, results[1][i].bytes) << i << " " << c;

@@ -5,6 +5,7 @@
 #include "sinter/engine/eager/gemm_operand.h"
 #include "sinter/engine/cpu/op_kernels.h"
 #include "sinter/runtime/cpu/conv/pool.h"
+#include "sinter/tensor/memory_format.h"
 
 namespace sinter::eager {
 
@@ -72,11 +73,24 @@ runtime::ConvOperand conv_operand(const TensorImpl& t) {
   return out;
 }
 
+bool is_taps_first(const IntList& sizes, const IntList& strides) {
+  IntList moved, steps;
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    if (d == 1) continue;
+    moved.push_back(sizes[d]);
+    steps.push_back(strides[d]);
+  }
+  moved.push_back(sizes[1]);
+  steps.push_back(strides[1]);
+  return has_format(moved, steps, MemoryFormat::kContiguous);
+}
+
 void run_convolution(const ConvolutionAttrs& attrs, const runtime::ConvShape& shape, const runtime::ConvOperand& x,
-                     const void* weight, runtime::GemmType weight_type, void* out, runtime::GemmType out_type,
+                     const void* weight, runtime::GemmType weight_type, bool taps_first, void* out, runtime::GemmType out_type,
                      const runtime::Epilogue* epilogue) {
   runtime::ConvOptions options;
   options.epilogue = epilogue;
+  options.taps_first = taps_first;
   auto* run = attrs.transposed ? runtime::convolution_transposed : runtime::convolution;
   run(shape, x, weight, weight_type, out, out_type, options);
 }
@@ -89,12 +103,14 @@ bool convolution(const Op& op, std::span<const TensorArg> inputs, const Attrs& a
   if (!type || inputs[1].tensor().impl().numel == 0) return false;
   auto& a = attrs.as<ConvolutionAttrs>();
   const Tensor& x = inputs[0].tensor();
-  Tensor w = inputs[1].tensor().contiguous(), out = result_of(op, inputs, attrs, given);
+  Tensor w = inputs[1].tensor(), out = result_of(op, inputs, attrs, given);
+  const bool taps_first = !w.is_contiguous() && is_taps_first(w.impl().sizes, w.impl().strides);
+  if (!taps_first) w = w.contiguous();
   if (out.impl().numel) {
     auto operand = conv_operand(x.impl());
     operand.data = data_of(x.impl());
     run_convolution(a, conv_shape(a, x.impl().sizes, w.impl().sizes, out.impl().sizes), operand, data_of(w.impl()),
-                    *type, data_of(out.impl()), *type);
+                    *type, taps_first, data_of(out.impl()), *type);
   }
   outputs = {std::move(out)};
   return true;
@@ -113,7 +129,7 @@ bool weight_grad(const Op& op, std::span<const TensorArg> inputs, const Attrs& a
   gs.data = data_of(grad);
   if (out.impl().numel)
     runtime::convolution_weight_grad(conv_shape(forward, x.sizes, out.impl().sizes, grad.sizes), xs, gs,
-                                     data_of(out.impl()), *type);
+                                     data_of(out.impl()), *type, {.taps_first = !out.is_contiguous()});
   outputs = {std::move(out)};
   return true;
 }

@@ -11,10 +11,11 @@ runtime::ConvShape conv_shape(const ConvolutionAttrs& attrs, const IntList& x, c
                               const IntList& out);
 // The geometry of a tensor of a type that GEMM cores take; without an address.
 runtime::ConvOperand conv_operand(const TensorImpl& t);
-// Runs either direction; `weight` and `out` are row-major.
+// Whether a weight lies without gaps, the channels of each tap side by side, as a channels-last one does.
+bool is_taps_first(const IntList& sizes, const IntList& strides);
+// Runs either direction; `weight` is row-major or taps first, `out` row-major.
 void run_convolution(const ConvolutionAttrs& attrs, const runtime::ConvShape& shape, const runtime::ConvOperand& x,
-                     const void* weight, runtime::GemmType weight_type, void* out, runtime::GemmType out_type,
+                     const void* weight, runtime::GemmType weight_type, bool taps_first, void* out, runtime::GemmType out_type,
                      const runtime::Epilogue* epilogue = nullptr);
-
 
 }  // namespace sinter::eager

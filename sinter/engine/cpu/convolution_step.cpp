@@ -40,6 +40,7 @@ class CpuConvolutionStep final : public CompiledStep {
     x_ = eager::conv_operand(x);
     operands_ = inputs.size() + outputs.size();
     weight_type_ = *eager::gemm_type(weight.dtype);
+    taps_first_ = !weight.contiguous && eager::is_taps_first(weight.sizes, weight.strides);
     out_type_ = *eager::gemm_type(result.dtype);
     for (auto* t : {&x, &weight, &result}) geometries_.push_back(make_intrusive<TensorImpl>(*t));
   }
@@ -50,10 +51,11 @@ class CpuConvolutionStep final : public CompiledStep {
 
   void launch(const StepArguments& arguments) const override;
 
-  // The cores read a weight row by row; one in another order (channels last, say) is laid out anew once.
+  // Our cores read a weight filter by filter, row-major or channels last; one in another order, or for a library, is laid out
+  // anew once.
   int64_t rearranged_bytes() const override {
     auto& weight = *geometries_[1];
-    return weight.contiguous ? 0 : weight.numel * item_size(weight.dtype);
+    return weight.contiguous || (taps_first_ && !by_) ? 0 : weight.numel * item_size(weight.dtype);
   }
   std::vector<int> rearranged_from() const override { return {weight_slot_}; }
   void rearrange(const StepArguments& arguments, void* to) const override {
@@ -126,7 +128,7 @@ class CpuConvolutionStep final : public CompiledStep {
   size_t operands_ = 0;
   runtime::GemmType weight_type_, out_type_;
   int x_slot_, weight_slot_, out_slot_;
-  bool empty_ = false;
+  bool empty_ = false, taps_first_ = false;
   CpuEpilogue epilogue_;
   std::vector<IntrusivePtr<TensorImpl>> geometries_;  // of the image, the weight and the result
   std::shared_ptr<const runtime::OnednnConvolutionKernel> by_;  // null: our own cores
@@ -161,7 +163,8 @@ void CpuConvolutionStep::launch(const StepArguments& arguments) const {
   }
   void* out = arguments.address(out_slot_);
   if (!by_) {
-    eager::run_convolution(attrs_, shape_, x, weight, weight_type_, out, out_type_, context.function ? &epilogue : nullptr);
+    eager::run_convolution(attrs_, shape_, x, weight, weight_type_, taps_first_, out, out_type_,
+                           context.function ? &epilogue : nullptr);
     return error.check();
   }
   by_->run(x.data, weight, out);

@@ -20,6 +20,7 @@ namespace {
 
 constexpr int64_t kFewFilters = 8;              // up to which a single channel is no matrix product
 constexpr int64_t kRows = 128;                  // of columns made together on the way back
+constexpr int64_t kLeastChannels = 16, kMostChannels = 64;  // of them, where a tap's channels lie side by side
 constexpr int64_t kColumnBytes = 384 * 1024;    // of these columns
 constexpr int64_t kMaxPanel = 32, kPiece = 32;  // elements of a panel; positions transposed together
 constexpr int64_t kPositions = 512;             // up to which images are multiplied together
@@ -70,7 +71,13 @@ struct Columns {
   const Plane& plane;
   const T* images;
   int64_t channels;
+  bool taps_first;
   Cores<T> cores;
+
+  GatherArgs<T> rows(int64_t first, int64_t count, std::span<const Segment> segments, int64_t cols, int64_t panel, T* to) const {
+    return {images, plane.size(), plane.taps.data(), int64_t(plane.taps.size()), channels, taps_first, first, count,
+            segments.data(), int64_t(segments.size()), cols, panel, to};
+  }
 
   // Positions [begin, begin + count) as runs within lines.
   int64_t segments(int64_t begin, int64_t count, Segment* out) const {
@@ -85,14 +92,13 @@ struct Columns {
   }
 };
 
-// Rows are channels and taps, columns positions.
+// Rows are channels and taps, in the order of the weight, columns positions.
 template <class T>
 void pack_positions(const void* context, int64_t row, int64_t rows, int64_t col, int64_t cols, void* dst) {
   auto& c = *static_cast<const Columns<T>*>(context);
   Segment segments[kMaxPanel];
   const int64_t made = c.segments(col, cols, segments);
-  c.cores.conv->gather({c.images, c.plane.size(), c.plane.taps.data(), int64_t(c.plane.taps.size()), row, rows,
-                        segments, made, cols, c.cores.gemm->panel, static_cast<T*>(dst)});
+  c.cores.conv->gather(c.rows(row, rows, {segments, size_t(made)}, cols, c.cores.gemm->panel, static_cast<T*>(dst)));
 }
 
 // Rows are positions, columns channels and taps: gathered the other way, then transposed.
@@ -105,8 +111,7 @@ void pack_taps(const void* context, int64_t row, int64_t rows, int64_t col, int6
     const int64_t positions = std::min(kPiece, rows - at);
     Segment segments[kPiece];
     const int64_t made = c.segments(row + at, positions, segments);
-    c.cores.conv->gather({c.images, c.plane.size(), c.plane.taps.data(), int64_t(c.plane.taps.size()), col, cols,
-                          segments, made, positions, kPiece, piece});
+    c.cores.conv->gather(c.rows(col, cols, {segments, size_t(made)}, positions, kPiece, piece));
     c.cores.gemm->pack_panel(piece, gemm_detail::kNative, 1, kPiece, positions, cols,
                              static_cast<T*>(dst) + at * panel);
   }
@@ -114,14 +119,14 @@ void pack_taps(const void* context, int64_t row, int64_t rows, int64_t col, int6
 
 template <class T>
 Columns<T> load_images(const Plane& plane, const Cores<T>& cores, const ConvOperand& x, int64_t image, int64_t images,
-                       int64_t channel, int64_t channels) {
+                       int64_t channel, int64_t channels, bool taps_first) {
   T* to = reserve<T>(thread_scratch().image, images * channels * plane.size());
   parallel_for(0, images * channels, std::max<int64_t>(1, 32768 / (plane.size() + 1)), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i)
       load_plane(plane, cores, plane_at(x, image + i / channels, channel + i % channels), x.type, x.strides + 2, T(0),
                  to + i * plane.size());
   });
-  return {plane, to, channels, cores};
+  return {plane, to, channels, taps_first, cores};
 }
 
 // One group of some images of a result x[images, channels, positions] as dense rows, a channel's positions image by image.
@@ -187,7 +192,7 @@ void convolve(const ConvShape& s, const ConvOperand& x, const void* weight, Gemm
       p.b = {plane_at(x, first, group * s.channels), x.strides[1], *stride, storage_of(x.type)};
       return multiply(p, threads, options.epilogue, row_of(0));
     }
-    const Columns<T> columns = load_images(plane, cores, x, first, images, group * s.channels, s.channels);
+    const Columns<T> columns = load_images(plane, cores, x, first, images, group * s.channels, s.channels, options.taps_first);
     const PanelMaker maker{pack_positions<T>, &columns};
     p.maker = &maker;
     if (images == 1) return multiply(p, threads, options.epilogue, row_of(0));
@@ -206,9 +211,10 @@ void convolve(const ConvShape& s, const ConvOperand& x, const void* weight, Gemm
   });
 }
 
-// The weight of the convolution that goes the way back: [groups * channels, filters, kernel], each window turned around.
+// The weight of the convolution that goes the way back: [groups * channels, filters, kernel], each window turned around, in
+// the order of the weight.
 template <class T>
-std::vector<T> turned_weight(const Cores<T>& cores, const ConvShape& s, const void* weight, GemmType type) {
+std::vector<T> turned_weight(const Cores<T>& cores, const ConvShape& s, const void* weight, GemmType type, bool taps_first) {
   constexpr int64_t kFilters = 16;  // whose windows are written one behind another
   const int64_t taps = taps_of(s), row = s.channels * taps;
   std::vector<T> out(size_t(s.groups * s.filters * row));
@@ -221,7 +227,13 @@ std::vector<T> turned_weight(const Cores<T>& cores, const ConvShape& s, const vo
       cores.gemm->load(element(weight, (group * s.filters + first) * row, type), storage_of(type), row, 1, filters, row,
                        rows.data(), row);
       for (int64_t c = 0; c < s.channels; ++c) {
-        T* to = out.data() + ((group * s.channels + c) * s.filters + first) * taps;
+        T* to = out.data() + (group * s.channels + c) * s.filters * taps;
+        if (taps_first) {
+          for (int64_t t = 0; t < taps; ++t)
+            for (int64_t f = 0; f < filters; ++f) to[t * s.filters + first + f] = rows[size_t(f * row + (taps - 1 - t) * s.channels + c)];
+          continue;
+        }
+        to += first * taps;
         for (int64_t f = 0; f < filters; ++f)
           for (int64_t t = 0; t < taps; ++t) *to++ = rows[size_t(f * row + (c + 1) * taps - 1 - t)];
       }
@@ -252,7 +264,7 @@ void convolve_back(const ConvShape& s, const ConvOperand& given, const void* wei
   const Batches batches(s);
   const bool together = batches.count < s.images, plain = is_plain(s) && !together;
   if (auto back = plain ? std::nullopt : way_back(s)) {
-    const std::vector<T> turned = turned_weight(cores, s, weight, weight_type);
+    const std::vector<T> turned = turned_weight(cores, s, weight, weight_type, options.taps_first);
     const GemmType type = sizeof(T) == 8 ? GemmType::f64 : GemmType::f32;
     return convolve<T>(*back, given, turned.data(), type, out, out_type, options);
   }
@@ -265,9 +277,9 @@ void convolve_back(const ConvShape& s, const ConvOperand& given, const void* wei
       join_images(cores, given, batches.begin(batch), batches.size(batch), 0, s.groups * s.filters, s.out,
                   dense.data() + batches.begin(batch) * s.groups * s.filters * from);
   }
-  // Channels c0 to c1 of a batch's columns, over positions [begin, begin + n).
-  const auto columns_of = [&](int64_t batch, int64_t group, int64_t c0, int64_t c1, int64_t begin, int64_t n) {
-    const int64_t row = group * s.filters * s.channels * taps + c0 * taps, first = batches.begin(batch);
+  // Rows of a batch's columns, which lie as a filter's weights do, over positions [begin, begin + n).
+  const auto columns_of = [&](int64_t batch, int64_t group, int64_t first_row, int64_t rows, int64_t begin, int64_t n) {
+    const int64_t row = group * s.filters * s.channels * taps + first_row, first = batches.begin(batch);
     View b{nullptr, given.strides[1], stride.value_or(1), storage_of(given.type)};
     if (dense.empty()) {
       b.data = plane_at(given, first, group * s.filters) + begin * *stride * size_of(given.type);
@@ -278,7 +290,7 @@ void convolve_back(const ConvShape& s, const ConvOperand& given, const void* wei
     }
     return Problem<T>{.core = cores.gemm,
                       .bf16 = nullptr,
-                      .m = (c1 - c0) * taps,
+                      .m = rows,
                       .n = n,
                       .k = s.filters,
                       .a = {element(weight, row, weight_type), 1, s.channels * taps, storage_of(weight_type)},
@@ -294,7 +306,7 @@ void convolve_back(const ConvShape& s, const ConvOperand& given, const void* wei
   };
   if (plain) {
     each_map(s.images * s.groups, [&](int64_t map, int threads) {
-      Problem<T> p = columns_of(map / s.groups, map % s.groups, 0, s.channels, 0, from);
+      Problem<T> p = columns_of(map / s.groups, map % s.groups, 0, s.channels, 0, from);  // a tap only
       p.c = element(out, map * s.channels * to, out_type);
       p.c_storage = storage_of(out_type);
       multiply(p, threads, options.epilogue, map * s.channels);
@@ -302,9 +314,25 @@ void convolve_back(const ConvShape& s, const ConvOperand& given, const void* wei
     return;
   }
   const Plane plane(s);
-  const int64_t most = std::clamp<int64_t>(ceil_div(kRows, taps), 1, s.channels), blocks = ceil_div(s.channels, most);
+  // Rows that are multiplied at a time: those of some channels, or, taps first, of a tap of more of them. How many decides
+  // nothing but the speed.
+  const bool by_taps = options.taps_first && taps > 1;
+  const int64_t share = s.channels * s.groups * batches.count / (2 * num_threads());
+  const int64_t wanted = by_taps ? std::clamp(share, kLeastChannels, kMostChannels) : ceil_div(kRows, taps);
+  const int64_t most = std::clamp<int64_t>(wanted, 1, s.channels), blocks = ceil_div(s.channels, most);
   const int64_t line_bytes = most * taps * width * int64_t(sizeof(T)), plane_lines = s.out[0] * s.out[1];
   const std::vector<T> ones(size_t(taps), T(1));
+  // What all blocks and taps of a batch multiply with, packed once where it is multiplied whole.
+  std::vector<std::vector<T>> packed(size_t(batches.count * s.groups));
+  if (by_taps && batches.size(0) * plane_lines * line_bytes <= kColumnBytes)
+    parallel_for(0, batches.count * s.groups, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t n = batches.size(i / s.groups) * from;
+        const View b = columns_of(i / s.groups, i % s.groups, 0, 1, 0, n).b;
+        packed[size_t(i)].resize(size_t(gemm_detail::packed_elements<T>(*cores.gemm, s.filters, n, b.storage)));
+        gemm_detail::pack_whole<T>(*cores.gemm, s.filters, n, b, packed[size_t(i)].data());
+      }
+    });
   parallel_for(0, batches.count * s.groups * blocks, 1, [&](int64_t begin, int64_t end) {
     const FlushDenormals flush;
     for (int64_t task = begin; task < end; ++task) {
@@ -318,16 +346,21 @@ void convolve_back(const ConvShape& s, const ConvOperand& given, const void* wei
       for (int64_t first = 0; first < lines; first += step) {
         const int64_t last = std::min(first + step, lines), n = (last - first) * width;
         T* columns = reserve<T>(thread_scratch().columns, channels * taps * n);
-        Problem<T> p = columns_of(batch, group, c0, c1, first * width, n);
-        p.c = columns;
-        multiply(p, 1);
+        const int64_t products = by_taps ? taps : 1, rows = channels * taps / products;
+        for (int64_t i = 0; i < products; ++i) {
+          Problem<T> p = columns_of(batch, group, by_taps ? i * s.channels + c0 : c0 * taps, rows, first * width, n);
+          if (auto& whole = packed[size_t(batch * s.groups + group)]; !whole.empty() && n == images * from) p.packed = whole.data();
+          p.c = columns + i * rows * n;
+          multiply(p, 1);
+        }
         for (int64_t row = 0; row < channels * taps; ++row) {
+          const int64_t channel = by_taps ? row % channels : row / taps, tap = by_taps ? row / channels : row % taps;
           for (int64_t line = first; line < last;) {
             const int64_t image = line / plane_lines, z = line % plane_lines / s.out[1], y = line % s.out[1],
                           run = std::min(s.out[1] - y, last - line);
-            cores.conv->spread({columns + row * n + (line - first) * width, width, &plane.taps[size_t(row % taps)],
+            cores.conv->spread({columns + row * n + (line - first) * width, width, &plane.taps[size_t(tap)],
                                 ones.data(), 1, run, width,
-                                planes + (image * channels + row / taps) * plane.size() + plane.window(z, y),
+                                planes + (image * channels + channel) * plane.size() + plane.window(z, y),
                                 s.stride[1] * plane.line()});
             line += run;
           }
@@ -384,7 +417,7 @@ void weight_gradient(const ConvShape& s, const ConvOperand& x, const ConvOperand
       multiply(p, threads);
       continue;
     }
-    const Columns<T> columns = load_images(plane, cores, x, first, images, group * s.channels, s.channels);
+    const Columns<T> columns = load_images(plane, cores, x, first, images, group * s.channels, s.channels, options.taps_first);
     const PanelMaker maker{pack_taps<T>, &columns};
     p.maker = &maker;
     multiply(p, threads);

@@ -29,6 +29,7 @@ struct ConvOperand {
 
 struct ConvOptions {
   const Epilogue* epilogue = nullptr;
+  bool taps_first = false;  // the weight is no row-major one: of a filter, the channels of a tap lie side by side (channels last)
   CpuIsa isa = best_cpu_isa();
 };
 

@@ -13,13 +13,15 @@ struct Segment {
   int64_t offset, count;
 };
 
-// Rows of a gathered panel: row k is channel k / taps, tap k % taps; its columns are the segments one after the other.
+// Rows of a gathered panel: row k is channel k / taps, tap k % taps, or, taps first, channel k % channels, tap k / channels;
+// its columns are the segments one after the other.
 template <class T>
 struct GatherArgs {
   const T* image;
   int64_t channel_stride;
   const int64_t* taps;  // offsets
-  int64_t tap_count;
+  int64_t tap_count, channels;
+  bool taps_first;
   int64_t first_row, rows;
   const Segment* segments;
   int64_t segment_count;

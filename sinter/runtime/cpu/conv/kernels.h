@@ -138,12 +138,16 @@ template <class T, int kBytes>
 void gather(const GatherArgs<T>& args) {
   using V = Vector<T, kBytes>;
   constexpr int L = V::kLanes;
-  int64_t tap = args.first_row % args.tap_count;
-  const T* channel = args.image + args.first_row / args.tap_count * args.channel_stride;
+  int64_t tap = args.taps_first ? args.first_row / args.channels : args.first_row % args.tap_count;
+  int64_t channel = args.taps_first ? args.first_row % args.channels : args.first_row / args.tap_count;
   T* dst = args.dst;
   for (int64_t row = 0; row < args.rows; ++row, dst += args.panel) {
-    const T* base = channel + args.taps[tap];
-    if (++tap == args.tap_count) tap = 0, channel += args.channel_stride;
+    const T* base = args.image + channel * args.channel_stride + args.taps[tap];
+    if (args.taps_first) {
+      if (++channel == args.channels) channel = 0, ++tap;
+    } else if (++tap == args.tap_count) {
+      tap = 0, ++channel;
+    }
     T* to = dst;
     if (row + 1 < args.rows) {
       // Whole vectors: what hangs over is overwritten by the next segment or row.
