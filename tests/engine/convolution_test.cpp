@@ -206,12 +206,16 @@ TEST(FusedConvolution, AWeightInAnotherOrderIsLaidOutAnew) {
   auto f = [](const TensorList& x) { return TensorList{relu(conv2d(x[0], x[1], {}, 1, 1))}; };
   Tensor x = numbers({2, 4, 7, 6}), weight = numbers({5, 4, 3, 3});
   Compiled rows = compile_group(f, {x, weight});
-  Compiled turned = compile_group(f, {x, weight.permute({0, 2, 3, 1}).contiguous().permute({0, 3, 1, 2})});
+  Compiled last = compile_group(f, {x, weight.contiguous(MemoryFormat::kChannelsLast)});
+  Compiled turned = compile_group(f, {x, weight.permute({1, 0, 2, 3}).contiguous().permute({1, 0, 2, 3})});
   EXPECT_EQ(rows.step->rearranged_bytes(), 0);
+  EXPECT_EQ(last.step->rearranged_bytes(), 0);  // is read as it lies
+  last.step->launch(last.arguments);
   ASSERT_EQ(turned.step->rearranged_bytes(), weight.numel() * 4);
   rows.step->launch(rows.arguments);
   turned.step->launch(turned.arguments);
   expect_close(turned.tensors.back(), to_array(rows.tensors.back()), 1e-6);
+  expect_close(last.tensors.back(), to_array(rows.tensors.back()), 1e-4);  // sums in another order
   std::vector<float> kept(size_t(weight.numel()));
   turned.step->rearrange(turned.arguments, kept.data());
   EXPECT_EQ(kept, weight.view({-1}).to_vector<float>());
@@ -300,6 +304,27 @@ TEST(EagerConvolution, IndicesOutsideOfTheirWindows) {
   };
   for (DType dtype : {kFloat32, kFloat64, kBFloat16})
     compare(f, {numbers({2, 3, 4, 7}).to(dtype), randint(-3, 70, {2, 3, 4, 7})}, 1e-2);
+}
+
+// So that an update reads weight, gradient and state side by side.
+TEST(CompiledConvolution, TheGradientOfAWeightLiesAsTheWeight) {
+  for (bool channels_last : {false, true}) {
+    Tensor x = numbers({2, 6, 9, 8}), grad = numbers({2, 5, 9, 8}), weight = numbers({5, 6, 3, 3});
+    if (channels_last) weight = weight.contiguous(MemoryFormat::kChannelsLast);
+    Graph graph = Graph::parse(R"(%0 = input : f32[2, 6, 9, 8] "x"
+      %1 = input : f32[2, 5, 9, 8] "grad"
+      %2 = input : f32[5, 6, 3, 3] "weight"
+      %3 = convolution_weight_grad(%0, %1) {stride=[1, 1], padding=[1, 1], dilation=[1, 1], groups=1, kernel=[3, 3]} : f32[5, 6, 3, 3]
+      %4 = mul(%3, %3) : f32[5, 6, 3, 3]
+      %5 = add(%2, %4) : f32[5, 6, 3, 3]
+      return %5)");
+    auto want = interpret(graph, std::vector<Array>{to_array(x), to_array(grad), to_array(weight)});
+    auto program = compile_program({.graph = std::move(graph), .symbols = {}, .writes = {}, .name = "test"});
+    TensorList out(1);
+    program->run(std::vector<TensorArg>{x, grad, weight}, {}, out);
+    expect_close(out[0], want[0], 1e-4);
+    EXPECT_EQ(out[0].strides(), weight.strides());
+  }
 }
 
 // Weights in other orders, laid out at each launch since they change.

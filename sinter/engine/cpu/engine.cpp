@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "sinter/engine/cpu/attention_step.h"
+#include "sinter/engine/cpu/convolution.h"
 #include "sinter/engine/cpu/convolution_step.h"
 #include "sinter/engine/cpu/nest_step.h"
 #include "sinter/engine/cpu/op_kernels.h"
@@ -47,8 +48,11 @@ class CpuEngine final : public DeviceEngine {
     }
   }
 
-  IntList result_strides(const Node&, const IntList& sizes, const TensorImpl*) const override {
-    return contiguous_strides(sizes);
+  IntList result_strides(const Node& node, const IntList& sizes, const TensorImpl*,
+                         FunctionRef<const TensorImpl*()> beside) const override {
+    // The gradient of a convolution's weight lies as the weight, or what else of its kind it is read with.
+    const TensorImpl* other = node.op == &convolution_weight_grad_op() ? beside() : nullptr;
+    return other && eager::is_taps_first(sizes, other->strides) ? other->strides : contiguous_strides(sizes);
   }
   void fill(void* memory, unsigned char value, size_t bytes) const override { std::memset(memory, value, bytes); }
 };

@@ -83,7 +83,8 @@ class CudaEngine final : public DeviceEngine {
     return make_cuda_step(attrs, inputs, outputs, device_);
   }
 
-  IntList result_strides(const Node& node, const IntList& sizes, const TensorImpl* x) const override {
+  IntList result_strides(const Node& node, const IntList& sizes, const TensorImpl* x,
+                         FunctionRef<const TensorImpl*()>) const override {
     if (is_convolution(*node.op) && has_cuda_convolution(*node.op, node.types[0].dtype, node.attrs))
       return format_strides("plan", sizes, cuda_convolution_format(node.types[0].dtype, sizes.size()));
     if (eager::gives_channels_last_pool(node, x))

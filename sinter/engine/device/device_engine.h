@@ -47,8 +47,10 @@ class DeviceEngine {
   virtual std::unique_ptr<CompiledStep> make_step(const FusedAttrs& attrs, std::span<const TensorImpl* const> inputs,
                                                   std::span<const TensorImpl* const> outputs) const = 0;
   // The strides of a fresh result of these sizes, row-major but where another order suits what usually follows: contractions
-  // choose theirs, others may keep that of `x`, their first operand.
-  virtual IntList result_strides(const Node& node, const IntList& sizes, const TensorImpl* x) const = 0;
+  // choose theirs, others may keep that of `x`, their first operand. `beside` finds an input of the program that is read
+  // together with the result and has its sizes (a parameter with its gradient, say), or null.
+  virtual IntList result_strides(const Node& node, const IntList& sizes, const TensorImpl* x,
+                                 FunctionRef<const TensorImpl*()> beside) const = 0;
 
   // --- running
   virtual void synchronize() const {}

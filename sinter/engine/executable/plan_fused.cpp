@@ -59,7 +59,7 @@ void Planner::add_fused_result(const Node& node, Step& step, int result, const F
   IntList sizes = node.types[size_t(result)].shape.numbers();
   // Rows of a GPU need not lie along memory: neighbours may be those of other rows.
   const bool follows = !attrs.inner || (engine_of(plan_->device).target().gpu && attrs.domain.numbers() == sizes);
-  IntList strides = by_template ? engine_of(plan_->device).result_strides(template_op_in(attrs), sizes, nullptr)
+  IntList strides = by_template ? engine_of(plan_->device).result_strides(template_op_in(attrs), sizes, nullptr, [] { return nullptr; })
                     : follows   ? eager::pointwise_strides(followed, sizes)
                                 : contiguous_strides(sizes);
   // What becomes the new value of an input lies as that does, if that has no gaps.

@@ -51,8 +51,8 @@ void Planner::add_kernel(const Node& node, Step& step) {
   step.kind = Step::Kind::kKernel;
   IntList sizes = node.types[0].shape.numbers();
   const TensorImpl* first = step.inputs.empty() || step.inputs[0].slot < 0 ? nullptr : &geometry(step.inputs[0].slot);
-  Tensor fresh = geometry_of(node.types[0].dtype, sizes, engine_of(plan_->device).result_strides(node, sizes, first),
-                             plan_->device);
+  IntList strides = engine_of(plan_->device).result_strides(node, sizes, first, [&] { return beside(node); });
+  Tensor fresh = geometry_of(node.types[0].dtype, sizes, strides, plan_->device);
   // A scatter may change its first operand instead of a copy; other kernels need operands that stay.
   int taken = node.op->kind == OpKind::kScatter ? step.inputs[0].slot : changed_input(node);
   if (taken >= 0) {
@@ -61,10 +61,22 @@ void Planner::add_kernel(const Node& node, Step& step) {
       return o.slot >= 0 && plan_->slots[size_t(o.slot)].storage == plan_->slots[size_t(taken)].storage;
     });
     auto& to = geometry(taken);
-    if (!apart || !to.contiguous || to.dtype != fresh.dtype() || to.sizes != sizes || !is_writable(taken, node.id))
+    const bool alike = to.strides == fresh.impl().strides || (to.contiguous && fresh.is_contiguous());
+    if (!apart || !alike || to.dtype != fresh.dtype() || to.sizes != sizes || !is_writable(taken, node.id))
       taken = -1;
   }
   finish(node, step, fresh, taken);
+}
+
+const TensorImpl* Planner::beside(const Node& node) const {
+  const IntList sizes = node.types[0].shape.numbers();
+  for (auto& reader : graph_.nodes()) {
+    if (std::none_of(reader.inputs.begin(), reader.inputs.end(), [&](const Value& v) { return v.node == &node; })) continue;
+    for (auto& v : reader.inputs)
+      if (v.node->op->kind == OpKind::kInput && operand(v).slot >= 0 && geometry(operand(v).slot).sizes == sizes)
+        return &geometry(operand(v).slot);
+  }
+  return nullptr;
 }
 
 void Planner::add_opaque(const Node& node, Step& step) {

@@ -76,6 +76,8 @@ class Planner {
   void add_scattered(const Node& node, Step& step, int result, const Graph& body, const Node& scatter,
                      const std::vector<size_t>& own, const std::vector<int>& readers, std::set<int>& taken_storages);
   bool same_place_apart_from_start(int slot, const TensorImpl& fresh) const;
+  // An input of the program that a kernel reads together with the node's result and that has its sizes; null without one.
+  const TensorImpl* beside(const Node& node) const;
 
   // --- what may be overwritten
   // The slot of the input in whose memory the node's only result belongs; -1 when there is none.

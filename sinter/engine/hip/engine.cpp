@@ -117,7 +117,7 @@ class HipEngine final : public DeviceEngine {
     return std::make_unique<HipStep>(emit_hip_step(attrs, inputs, outputs, device().target, device().multiprocessors),
                                      device());
   }
-  IntList result_strides(const Node&, const IntList& sizes, const TensorImpl*) const override {
+  IntList result_strides(const Node&, const IntList& sizes, const TensorImpl*, FunctionRef<const TensorImpl*()>) const override {
     return contiguous_strides(sizes);
   }
 
