@@ -92,7 +92,7 @@ TEST_P(GemmBf16, EveryWayEqualsThePlainLoop) {
 }
 
 TEST_P(GemmBf16, SeveralBlocksAlongK) {
-  for (int64_t m : {1, 6, 20, 180}) {
+  for (int64_t m : {1, 6, 8, 20, 63, 64, 180}) {
     for (int way = 0; way < 8; ++way) {
       Case t{m, 40, 2051 + m % 2};
       t.b_by_columns = way & 1;

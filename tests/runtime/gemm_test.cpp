@@ -255,7 +255,8 @@ TEST_P(GemmIsa, RandomOddSizes) {
 // Past every block size: several k blocks, several chunks of rows and columns, the streamed paths in earnest.
 TEST_P(GemmIsa, Blocks) {
   const int64_t sizes[][3] = {{130, 150, 1100}, {257, 70, 600}, {3, 300, 700},
-                              {8, 1100, 260},   {300, 2, 700},  {30, 560, 530}};
+                              {8, 1100, 260},   {300, 2, 700},  {30, 560, 530},
+                              {12, 80, 2100},   {32, 70, 1100}, {64, 90, 4200}};
   unsigned seed = 0;
   for (const auto& s : sizes) {
     for (int variant = 0; variant < 8; ++variant) {
@@ -332,7 +333,8 @@ TEST_P(GemmIsa, NanAndInfinityFlow) {
 TEST_P(GemmIsa, ThreadsDoNotChangeBits) {
   const int before = num_threads();
   const int64_t shapes[][3] = {{150, 200, 1100}, {1, 900, 1000}, {7, 900, 500},
-                               {900, 1, 500},    {64, 64, 64},   {40, 2000, 90}};
+                               {900, 1, 500},    {64, 64, 64},   {40, 2000, 90},
+                               {20, 300, 1500}};
   for (const auto& s : shapes) {
     const int64_t m = s[0], n = s[1], k = s[2];
     for (bool transposed : {false, true}) {

@@ -139,11 +139,8 @@ class Block {
           out[i] = reinterpret_cast<T*>(output_at(p, r0_, col));
         }
         const bool accumulate = block > 0 || p.accumulate;
-        if (dots && plan_.bf16)
-          dot_pairs(p, col, cols, out[i], stride, accumulate);
-        else if (dots)
-          core_.dot[p.b.storage][rows_ - 1]({k_, a_, args_.a_row_stride, element<T>(p.b, 0, col), p.b.col_stride,
-                                             out[i], stride, cols, p.alpha, accumulate});
+        if (dots)
+          dot_products(p, element<T>(p.b, block * plan_.depth, col), cols, out[i], stride, accumulate);
         else
           kernels(p, int64_t(i), block * plan_.depth, c0, c1, col, cols, width, out[i], accumulate);
       }
@@ -156,10 +153,24 @@ class Block {
     }
   }
 
-  void dot_pairs(const Problem<T>& p, int64_t col, int64_t cols, T* out, int64_t stride, bool accumulate) {
+  // Of a few rows at a time with the same columns of B.
+  void dot_products(const Problem<T>& p, const void* b, int64_t cols, T* out, int64_t stride, bool accumulate) {
+    const int64_t groups = ceil_div(rows_, int64_t(kMaxDotRows));
+    for (int64_t group = 0, row = 0; group < groups; ++group) {
+      const int64_t end = rows_ * (group + 1) / groups;
+      DotArgs<T> args{args_.k, a_ + row * args_.a_row_stride, args_.a_row_stride, b, p.b.col_stride, out + row * stride, stride,
+                      cols, p.alpha, accumulate};
+      if constexpr (sizeof(T) == 4)
+        if (plan_.bf16) args.b_col_stride /= 2;  // pairs
+      dot_kernel(p, end - row)(args);
+      row = end;
+    }
+  }
+
+  auto dot_kernel(const Problem<T>& p, int64_t rows) const {
     if constexpr (sizeof(T) == 4)
-      p.bf16->dot[rows_ - 1]({args_.k, a_, args_.a_row_stride, element<T>(p.b, 0, col), p.b.col_stride / 2, out, stride,
-                              cols, p.alpha, accumulate});
+      if (plan_.bf16) return p.bf16->dot[rows - 1];
+    return core_.dot[p.b.storage][rows - 1];
   }
 
   void kernels(const Problem<T>& p, int64_t i, int64_t p0, int64_t c0, int64_t c1, int64_t col, int64_t cols, int width,

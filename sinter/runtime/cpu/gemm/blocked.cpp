@@ -19,7 +19,11 @@ constexpr int64_t kRowBlock = 56;            // rows of a packed block of A: a q
 constexpr int64_t kFreshRows = 168;          // up to which each task packs its own panels of B
 constexpr int64_t kStagedCols = 512;         // columns of C held in compute type across k blocks
 constexpr int64_t kPackedBytes = 8ll << 20;  // of B packed at a time, to stay in L3
+// Up to so many rows, a few at a time, a B whose columns are contiguous is read where it lies by dot products: packing it
+// costs more than their slower kernels do, and the second few rows find it in L2.
+constexpr int64_t kDotRows = 32, kDotRowsPairs = 64;
 constexpr int64_t kDotCols = 64;             // columns of dot products between two epilogues
+constexpr int64_t kDotBytes = 32 << 10;      // of rows of A that dot products read at a time, to stay in L1
 constexpr int64_t kTiledRows = 16;           // from which tile registers are worth their set-up
 constexpr int64_t kMixedRows = 16;           // rows between two epilogues over parts of different plans
 
@@ -55,6 +59,19 @@ void orient(Problem<T>& p, bool has_epilogue) {
   if (p.m == 1) p.a.row_stride = 0;
 }
 
+// Tile registers multiply so fast that packing for them pays sooner.
+template <class T>
+int64_t most_dot_rows(const Problem<T>& p, bool both_bf16) {
+  return !both_bf16 ? kDotRows : p.bf16->tile ? kTiledRows : kDotRowsPairs;
+}
+
+// The k block of dot products: so deep that the rows of A that are multiplied at a time stay in L1.
+template <class T>
+int64_t dot_depth(const Problem<T>& p, bool bf16) {
+  const int64_t row = int64_t(bf16 ? sizeof(BFloat16) : sizeof(T)) * std::min<int64_t>(p.m, kMaxDotRows);
+  return p.k * row <= kDotBytes ? p.k : round_up(ceil_div(p.k, ceil_div(p.k * row, kDotBytes)), 64);
+}
+
 // Chooses the way, and with it where the kernels find B.
 template <class T>
 void make_plan(Problem<T>& p) {
@@ -67,12 +84,12 @@ void make_plan(Problem<T>& p) {
   plan.depth = block_depth<T>(p.k);
   p.source = {nullptr, kNative, 0, p.n, 0};
   const bool both_bf16 = p.bf16 && p.a.storage == kBFloat16 && p.b.storage == kBFloat16;
-  if (!p.packed && skinny && p.b.row_stride == 1 && (!rows_adjacent || p.n == 1) && p.k >= 2 * core.lanes) {
+  if (!p.packed && p.m <= most_dot_rows(p, both_bf16) && p.b.row_stride == 1 && (!rows_adjacent || p.n == 1) && p.k >= 2 * core.lanes) {
     plan.supply = Supply::kDots;
     // Pairs of B where they lie: none may be cut by the end of a column.
     plan.bf16 = both_bf16 && p.k % 2 == 0 && p.b.col_stride % 2 == 0;
     plan.direct_a = !plan.bf16;
-    plan.depth = p.k;
+    plan.depth = dot_depth(p, plan.bf16);
     plan.step = kDotCols;
     return;
   }
@@ -113,7 +130,7 @@ void make_plan(Problem<T>& p) {
 // contiguous and apart by no power of two, where they would share lines of L1 with each other and with B.
 template <class T>
 bool wants_rows(const Problem<T>& p) {
-  if (p.m > kSkinnyRows || p.plan.bf16) return false;
+  if ((p.m > kSkinnyRows && p.plan.supply != Supply::kDots) || p.plan.bf16) return false;
   const bool collides = p.m >= 4 && p.k >= 1024 && p.a.row_stride % 64 == 0;
   return p.a.storage != kNative || (p.plan.supply == Supply::kDots && ((p.a.col_stride != 1 && p.k > 1) || collides));
 }
