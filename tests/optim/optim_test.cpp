@@ -108,6 +108,24 @@ TEST(Optim, StateGoesOnFromACheckpoint) {
   EXPECT_THROW(b.load_state_dict({{"0.momentum_buffer", ones({3})}}), Error);
 }
 
+// A channels-last weight has its moments beside it, those of a checkpoint too.
+TEST(Optim, StateLiesAsItsParameter) {
+  Tensor weight = randn({4, 3, 2, 2}).contiguous(MemoryFormat::kChannelsLast).requires_grad_();
+  optim::Adam adam(TensorList{weight}, 0.1), other(TensorList{weight}, 0.1);
+  auto step = compile([&] {
+    adam.zero_grad();
+    weight.square().sum().backward();
+    adam.step();
+  });
+  step();
+  NamedTensors rows;
+  for (auto& [name, tensor] : adam.state_dict()) rows.emplace_back(name, tensor.contiguous());
+  other.load_state_dict(rows);
+  for (auto* optimizer : {&adam, &other})
+    for (auto& [name, tensor] : optimizer->state_dict())
+      if (name != "0.step") EXPECT_EQ(tensor.strides(), weight.strides()) << name;
+}
+
 TEST(Optim, MistakesAreNamed) {
   Problem problem;
   EXPECT_NE(error_of([&] { optim::SGD({problem.p, problem.p}, 0.1); }).find("given twice"), std::string::npos);
