@@ -1,5 +1,6 @@
 #pragma once
 // Feeding data to a model: #include <sinter/data.h>, beside <sinter/sinter.h>.
+#include "sinter/data/audio.h"
 #include "sinter/data/data_loader.h"
 #include "sinter/data/dataset.h"
 #include "sinter/data/example.h"
