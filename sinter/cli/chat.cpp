@@ -22,6 +22,8 @@ class Chat {
  public:
   explicit Chat(const Flags& flags)
       : model_(flags), system_(flags.system), templated_(tokenizer().has_chat_template()) {
+    check(!model_.reader, "chat: {} answers a text and knows no conversation; use `sinter generate`",
+          model_.generator->model()->config().architecture);
     if (!templated_) model_.options.stop_strings.push_back("\nUser:");
     reset();
   }

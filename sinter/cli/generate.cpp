@@ -33,10 +33,12 @@ void print_json(const Generation& result, const GenerateTimes& times, size_t pro
 void run_generate(const Flags& flags) {
   TextModel model(flags);
   auto prompt = flags.prompt_ids.empty() ? model.text_tokenizer().encode(flags.prompt) : flags.prompt_ids;
+  const size_t prompt_tokens = prompt.size();
+  prompt = model.begin(prompt);
   GenerateOptions options = model.options;
   if (flags.json) {
     auto result = model.generator->generate(prompt, options);
-    print_json(result, model.generator->times(), prompt.size());
+    print_json(result, model.generator->times(), prompt_tokens);
     return;
   }
   TextStream stream;
@@ -58,7 +60,8 @@ void run_generate(const Flags& flags) {
 
 void add_generate(CLI::App& app) {
   auto flags = std::make_shared<Flags>();
-  auto* command = app.add_subcommand("generate", "Continue a text with a language model");
+  auto* command =
+      app.add_subcommand("generate", "Continue a text with a language model, or answer it with an encoder-decoder");
   auto* prompt = command->add_option_group("prompt", "What to continue");
   prompt->add_option("--prompt", flags->prompt, "Text, which the checkpoint's tokenizer turns into tokens");
   prompt->add_option("--prompt-ids", flags->prompt_ids, "Tokens as numbers: 1,2,3")->delimiter(',');

@@ -27,11 +27,6 @@ struct CheckpointInfo {
   int64_t max_positions = 0;
 };
 
-// GPT-2 has names of its own for these.
-int64_t size_of(const ConfigFile& file, const char* name, const char* other, int64_t otherwise) {
-  return file.size(name, file.size(other, otherwise));
-}
-
 CheckpointInfo read_checkpoint(const std::string& folder) {
   ConfigFile file = ConfigFile::read((std::filesystem::path(folder) / "config.json").string());
   const models::Family& family = models::family_of(file);
@@ -40,7 +35,8 @@ CheckpointInfo read_checkpoint(const std::string& folder) {
   auto names = models::ModelConfig::named(file);
   info.architecture = names.architecture;
   info.model_type = family.model_type;
-  bool tied = file.boolean("tie_word_embeddings", false);
+  models::ModelConfig config;
+  if (family.config) config = family.config(file);
   CheckpointWeights weights(folder);
   info.files = weights.files().size();
   for (size_t i = 0; i < info.files; ++i) {
@@ -51,19 +47,14 @@ CheckpointInfo read_checkpoint(const std::string& folder) {
       ++info.tensors;
       bool ignored = std::any_of(family.ignored.begin(), family.ignored.end(),
                                  [&](const char* part) { return name.find(part) != std::string::npos; });
-      if (ignored || (tied && name.ends_with("lm_head.weight"))) continue;
+      if (ignored || (config.tie_embeddings && models::is_head(name))) continue;
       int64_t count = 1;
       for (auto& size : tensor.shape) count *= int64_t(size);
       info.parameters += count;
     }
   }
-  if (info.architecture.ends_with("ForCausalLM") || info.architecture.ends_with("LMHeadModel")) {
-    int64_t layers = size_of(file, "num_hidden_layers", "n_layer", 0),
-            hidden = size_of(file, "hidden_size", "n_embd", 0);
-    int64_t heads = size_of(file, "num_attention_heads", "n_head", 1);
-    info.cache_numbers = 2 * layers * file.size("num_key_value_heads", heads) * file.size("head_dim", hidden / heads);
-    info.max_positions = size_of(file, "max_position_embeddings", "n_positions", 0);
-  }
+  info.cache_numbers = 2 * config.layers * config.kv_heads * config.head_dim;
+  info.max_positions = config.max_positions;
   return info;
 }
 

@@ -153,7 +153,8 @@ TextModel::TextModel(const TextOptions& flags) {
   }
   folder = package ? flags.model : flags.folder();
   CheckpointFiles files = package ? package->files() : CheckpointFiles(folder);
-  options = flags.generate_options(GenerationConfig::read(files));
+  auto config = GenerationConfig::read(files);
+  options = flags.generate_options(config);
   if (package ? package->has_tokenizer() : fs::exists(fs::path(folder) / "tokenizer.json")) {
     tokenizer = package ? package->tokenizer() : Tokenizer::from_pretrained(folder);
     options.tokenizer = &*tokenizer;
@@ -168,7 +169,17 @@ TextModel::TextModel(const TextOptions& flags) {
   how.mode = flags.compile_mode();
   how.eager = flags.eager();
   how.cache_length = flags.cache_length;
-  generator = std::make_shared<TextGenerator>(models::causal_lm(flags.load()), how);
+  auto model = flags.load();
+  if (auto reads = std::dynamic_pointer_cast<models::EncoderDecoder>(model)) {
+    check(!flags.warmup, "{} compiles for what it has read; leave out --warmup", model->config().architecture);
+    check(config.decoder_start_token_id.has_value(), "'{}' does not say with which token a text begins", folder);
+    first_ids = {*config.decoder_start_token_id};
+    if (config.forced_bos_token_id) first_ids.push_back(*config.forced_bos_token_id);
+    reader.emplace(reads, how);
+    generator = std::make_shared<TextGenerator>(reads, how);
+    return;
+  }
+  generator = std::make_shared<TextGenerator>(models::causal_lm(model), how);
   if (flags.warmup) generator->warmup({.sampling = options.sampling});
 }
 
@@ -176,6 +187,12 @@ const Tokenizer& TextModel::text_tokenizer() const {
   check(tokenizer.has_value(), "'{}' has no tokenizer.json; `sinter generate --prompt-ids` takes ids instead of text",
         folder);
   return *tokenizer;
+}
+
+std::vector<int64_t> TextModel::begin(const std::vector<int64_t>& prompt) {
+  if (!reader) return prompt;
+  options.source = reader->read({prompt});
+  return first_ids;
 }
 
 std::string speed_line(int64_t tokens, const GenerateTimes& times) {

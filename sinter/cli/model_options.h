@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "sinter/generate/source_reader.h"
 #include "sinter/generate/text_generator.h"
 #include "sinter/io/tokenizer/tokenizer.h"
 #include "sinter/models/models.h"
@@ -60,11 +61,15 @@ struct TextModel {
 
   // The tokenizer; an Error where the checkpoint has none.
   const Tokenizer& text_tokenizer() const;
+  // What the new text begins with. An encoder-decoder has then read the prompt, as `options` say.
+  std::vector<int64_t> begin(const std::vector<int64_t>& prompt);
 
   std::string folder;
   std::optional<Tokenizer> tokenizer;  // none: the checkpoint has no tokenizer.json
   std::optional<Package> package;      // where the model is one
   std::shared_ptr<TextGenerator> generator;
+  std::optional<SourceReader> reader;  // of an encoder-decoder
+  std::vector<int64_t> first_ids;      // and what its texts begin with
   GenerateOptions options;
 };
 

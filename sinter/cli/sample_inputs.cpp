@@ -24,7 +24,13 @@ NamedTensors sample_inputs(const models::Model& model, const std::string& folder
     return {{"pixel_values", drawn ? randn(shape, weight.options()) : zeros(shape, weight.options())}};
   }
   auto options = TensorOptions(kInt64).device(weight.device());
-  return {{"input_ids", drawn ? randint(kFewIds, {batch, tokens}, options) : zeros({batch, tokens}, options)}};
+  Tensor ids = drawn ? randint(kFewIds, {batch, tokens}, options) : zeros({batch, tokens}, options);
+  if (!dynamic_cast<const models::EncoderDecoder*>(&model)) return {{"input_ids", ids}};
+  auto config = ConfigFile::read((std::filesystem::path(folder) / "config.json").string());
+  if (!config.contains("num_mel_bins")) return {{"input_ids", ids}, {"decoder_input_ids", ids}};
+  Shape shape{batch, config.size("num_mel_bins"), 2 * config.size("max_source_positions")};
+  Tensor features = drawn ? randn(shape, weight.options()) : zeros(shape, weight.options());
+  return {{"input_features", features}, {"decoder_input_ids", ids}};
 }
 
 }  // namespace sinter::cli

@@ -1,6 +1,7 @@
 #include "sinter/generate/decoder.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <set>
 #include <tuple>
@@ -23,6 +24,20 @@ Tensor draws_of(const SamplingOptions& sampling, int64_t batch, int64_t step) {
   if (SamplingShape::of(sampling).samples)
     for (int64_t r = 0; r < batch; ++r) values[size_t(r)] = sampling_draw(sampling.seed, r, step);
   return tensor(values);
+}
+
+// The tokens that must not come, where there are any.
+Tensor barred_tokens(const SamplingOptions& sampling, bool is_first, int64_t vocab) {
+  Tensor out = zeros({SamplingShape::of(sampling).suppresses ? vocab : 0}, kBool);
+  auto bar = [&](const std::vector<int64_t>& ids) {
+    for (int64_t id : ids) {
+      check(id >= 0 && id < vocab, "generate: the suppressed token {} does not exist; the model knows 0 to {}", id, vocab - 1);
+      out.data_ptr<bool>()[id] = true;
+    }
+  };
+  bar(sampling.suppress_ids);
+  if (is_first) bar(sampling.suppress_first_ids);
+  return out;
 }
 
 // Of prompts that are padded to `bucket` tokens. Written on the host: no op runs, so that no kernel is compiled for it.
@@ -49,6 +64,7 @@ StepInputs prefill_inputs(const std::vector<std::vector<int64_t>>& prompts, int6
   for (int64_t r = 0; penalty && r < batch; ++r)
     for (int64_t id : prompts[size_t(r)]) seen[r * vocab + id] = true;
   in.seen = in.seen.to(device);
+  in.barred = barred_tokens(sampling, /*is_first=*/true, vocab).to(device);
   return in;
 }
 
@@ -65,10 +81,11 @@ struct Decoder::Programs {
   // Tokens, and the positions of the step after.
   using Decode = std::function<std::tuple<Tensor, Tensor>(const StepInputs&, const models::KvCache&)>;
 
-  Programs(const std::shared_ptr<models::CausalLM>& model, const SamplingShape& shape,
+  Programs(const std::shared_ptr<models::TextDecoder>& model, const SamplingShape& shape,
            const GeneratorOptions& options) {
     auto token = [model, shape](const StepInputs& in, models::KvCache& cache) {
       Tensor logits = model->forward(in.ids, in.positions, {}, &cache, in.wanted).squeeze(1);
+      if (shape.suppresses) logits = where(in.barred, -std::numeric_limits<double>::infinity(), logits);
       Tensor seen = in.seen;
       Tensor token = sample(logits, shape, in.numbers, in.draws, seen);
       if (shape.penalty) seen.scatter_(1, token.unsqueeze(1), ones_like(token.unsqueeze(1)).to(kBool));
@@ -119,7 +136,7 @@ struct Decoder::Programs {
   capture::Function *prefill_function = nullptr, *decode_function = nullptr;  // owned by the above
 };
 
-Decoder::Decoder(std::shared_ptr<models::CausalLM> model, GeneratorOptions options)
+Decoder::Decoder(std::shared_ptr<models::TextDecoder> model, GeneratorOptions options)
     : model_(std::move(model)), options_(std::move(options)) {
   check(bool(model_), "TextGenerator: no model");
   int64_t most = model_->config().max_positions;
@@ -170,7 +187,8 @@ models::KvCache& Decoder::cache(int64_t batch) {
   return caches_[batch] = model_->make_cache(batch, cache_length_);
 }
 
-Tensor Decoder::begin(const std::vector<std::vector<int64_t>>& prompts, const SamplingOptions& sampling) {
+Tensor Decoder::begin(const std::vector<std::vector<int64_t>>& prompts, const SamplingOptions& sampling,
+                      const models::Source& source) {
   NoGradGuard no_grad;
   batch_ = int64_t(prompts.size());
   sampling_ = sampling;
@@ -182,6 +200,7 @@ Tensor Decoder::begin(const std::vector<std::vector<int64_t>>& prompts, const Sa
     even = even && lengths.back() == lengths[0];
   }
   models::KvCache& cache = this->cache(batch_);
+  cache.source = source;
   // Where the model is; on the CPU already, nothing is copied.
   const Device device = cache.keys[0].device();
   int64_t bucket = bucket_of(*std::max_element(lengths.begin(), lengths.end()));
@@ -189,6 +208,7 @@ Tensor Decoder::begin(const std::vector<std::vector<int64_t>>& prompts, const Sa
   Tensor tokens = programs(SamplingShape::of(sampling)).prefill(next_, cache);
 
   next_.ids = tokens.view({batch_, 1});
+  next_.barred = barred_tokens(sampling, /*is_first=*/false, model_->config().vocab_size).to(device);
   next_.wanted = tensor(std::vector<int64_t>(size_t(batch_), 0)).to(device);
   for (int64_t& length : lengths) length = std::min(length, cache_length_ - 1);
   if (even) lengths.resize(1);
@@ -222,7 +242,8 @@ void Decoder::warmup(const GeneratorWarmup& what) {
   capture::Warmup warmup("the model");
   for (int64_t batch : what.batch) {
     auto known = caches_.find(batch);
-    const models::KvCache cache = known != caches_.end() ? known->second : model_->make_cache(batch, cache_length_);
+    models::KvCache cache = known != caches_.end() ? known->second : model_->make_cache(batch, cache_length_);
+    cache.source = what.source;
     const Device device = cache.keys[0].device();
     const std::vector<std::vector<int64_t>> prompts(size_t(batch), {0});
     StepInputs in;

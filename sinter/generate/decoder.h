@@ -19,25 +19,27 @@ struct StepInputs {
   Tensor positions;             // [tokens], or [batch, tokens] where rows are of different lengths
   Tensor wanted;                // [batch]: the place in the row of ids whose successor is looked for
   Tensor numbers, draws, seen;  // of sample()
-  SINTER_FIELDS(ids, positions, wanted, numbers, draws, seen)
+  Tensor barred;                // bool [vocab]: tokens that must not come; empty where all may
+  SINTER_FIELDS(ids, positions, wanted, numbers, draws, seen, barred)
 };
 
 class Decoder {
  public:
-  Decoder(std::shared_ptr<models::CausalLM> model, GeneratorOptions options);
+  Decoder(std::shared_ptr<models::TextDecoder> model, GeneratorOptions options);
   ~Decoder();
 
   // An Error names the prompt that is empty, too long for the cache, or has an id that the model does not know.
   void check_prompts(const std::vector<std::vector<int64_t>>& prompts) const;
   // Begins one sequence a prompt, in place of those before. Gives the first new token of each, [batch].
-  Tensor begin(const std::vector<std::vector<int64_t>>& prompts, const SamplingOptions& sampling);
+  Tensor begin(const std::vector<std::vector<int64_t>>& prompts, const SamplingOptions& sampling,
+               const models::Source& source);
   // One more token of each sequence. Needs nothing from the host: where the device queues work it returns at once. A sequence
   // that fills its cache goes on in its last place.
   Tensor step();
 
   void warmup(const GeneratorWarmup& what);
 
-  const std::shared_ptr<models::CausalLM>& model() const { return model_; }
+  const std::shared_ptr<models::TextDecoder>& model() const { return model_; }
   // Of the batch under way.
   Device device() const { return next_.ids.device(); }
   int64_t cache_length() const { return cache_length_; }
@@ -54,7 +56,7 @@ class Decoder {
   Programs& programs(const SamplingShape& shape);
   models::KvCache& cache(int64_t batch);
 
-  std::shared_ptr<models::CausalLM> model_;
+  std::shared_ptr<models::TextDecoder> model_;
   GeneratorOptions options_;
   int64_t cache_length_;
   std::vector<int64_t> buckets_;

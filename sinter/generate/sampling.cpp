@@ -25,6 +25,7 @@ void SamplingOptions::check() const {
 SamplingShape SamplingShape::of(const SamplingOptions& options) {
   SamplingShape shape;
   shape.penalty = options.repetition_penalty != 1;
+  shape.suppresses = !options.suppress_ids.empty() || !options.suppress_first_ids.empty();
   shape.samples = options.samples();
   if (!shape.samples) return shape;
   shape.nucleus = options.top_p < 1;
@@ -38,7 +39,8 @@ constexpr int64_t kTemperature = 0, kTopP = 1, kMinP = 2, kPenalty = 3, kColumns
 }
 
 std::string SamplingShape::text() const {
-  return format("samples={} penalty={} nucleus={} min_p={} top_k={}", samples, penalty, nucleus, min_p, top_k);
+  return format("samples={} penalty={} nucleus={} min_p={} top_k={} suppresses={}", samples, penalty, nucleus, min_p,
+                top_k, suppresses);
 }
 
 Tensor sampling_numbers(const SamplingOptions& options, int64_t rows) {

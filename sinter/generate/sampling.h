@@ -11,7 +11,7 @@ namespace sinter {
 
 // Which of the filters a program has; the numbers reach it as tensors.
 struct SamplingShape {
-  bool samples = false, penalty = false, nucleus = false, min_p = false;
+  bool samples = false, penalty = false, nucleus = false, min_p = false, suppresses = false;
   int64_t top_k = 0;
   bool operator==(const SamplingShape&) const = default;
   static SamplingShape of(const SamplingOptions& options);

@@ -95,12 +95,12 @@ struct TextGenerator::Row {
   }
 };
 
-TextGenerator::TextGenerator(std::shared_ptr<models::CausalLM> model, GeneratorOptions options)
+TextGenerator::TextGenerator(std::shared_ptr<models::TextDecoder> model, GeneratorOptions options)
     : decoder_(std::make_unique<Decoder>(std::move(model), std::move(options))) {}
 TextGenerator::~TextGenerator() = default;
 
 void TextGenerator::warmup(const GeneratorWarmup& what) { decoder_->warmup(what); }
-const std::shared_ptr<models::CausalLM>& TextGenerator::model() const { return decoder_->model(); }
+const std::shared_ptr<models::TextDecoder>& TextGenerator::model() const { return decoder_->model(); }
 int64_t TextGenerator::cache_length() const { return decoder_->cache_length(); }
 const std::vector<int64_t>& TextGenerator::buckets() const { return decoder_->buckets(); }
 int64_t TextGenerator::cache_bytes() const { return decoder_->cache_bytes(); }
@@ -126,6 +126,9 @@ std::vector<Generation> TextGenerator::generate(const std::vector<std::vector<in
   check(options.tokenizer || (options.stop_strings.empty() && !options.on_text),
         "generate: stop strings and on_text need the tokenizer; set GenerateOptions::tokenizer");
   decoder_->check_prompts(prompts);
+  for (auto& keys : options.source.keys)
+    check(keys.size(0) == int64_t(prompts.size()), "generate: {} prompts for a source of {} rows", prompts.size(),
+          keys.size(0));
   times_ = {};
   std::vector<Row> rows;
   for (auto& prompt : prompts) rows.emplace_back(int64_t(prompt.size()), options);
@@ -142,7 +145,7 @@ void TextGenerator::run(std::vector<Row>& rows, const std::vector<std::vector<in
   const int64_t programs_before = prefill_programs() + decode_programs(), most = cache_length();
   auto begin = Clock::now();
   double compiling = stage_seconds_of_this_thread();
-  LateRead tokens(decoder_->begin(prompts, options.sampling));
+  LateRead tokens(decoder_->begin(prompts, options.sampling, options.source));
   times_.prefill_compile_s = stage_seconds_of_this_thread() - compiling;
   const bool queues = LateRead::pays(decoder_->device());
   std::optional<LateRead> next;

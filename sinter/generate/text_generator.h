@@ -1,5 +1,5 @@
 #pragma once
-// Text generation with a causal model.
+// Text generation with a causal model, or with an encoder-decoder that has read something (source_reader.h).
 //
 //   auto model = models::causal_lm(models::from_pretrained("path/to/checkpoint"));
 //   TextGenerator generator(model, {.mode = Mode::kReduceOverhead});
@@ -32,6 +32,8 @@ struct SamplingOptions {
   double top_p = 1;               // of the likeliest that together have this probability
   double min_p = 0;               // of those with at least this fraction of the likeliest one's probability
   uint64_t seed = 0;
+  std::vector<int64_t> suppress_ids = {};        // tokens that never come
+  std::vector<int64_t> suppress_first_ids = {};  // and those that do not come first
 
   bool samples() const { return temperature > 0; }
   // An Error names the option that is out of range.
@@ -54,6 +56,8 @@ struct GenerateOptions {
   // A sequence ends with the token that completes one of these; the text ends before it, the ids with that token. Special
   // tokens are no part of the text that is searched.
   std::vector<std::string> stop_strings = {};
+  // What an encoder-decoder has read, a row for each prompt. The prompts are then what its text begins with.
+  models::Source source = {};
   const Tokenizer* tokenizer = nullptr;  // makes the text; stop strings and on_text need it
   // Called for each new token of each row as soon as it is known; false ends the row.
   std::function<bool(int64_t row, int64_t id)> on_token = {};
@@ -67,6 +71,7 @@ struct GeneratorWarmup {
   std::vector<int64_t> batch = {1};
   std::vector<int64_t> lengths = {};  // of prompts; empty: all buckets
   SamplingOptions sampling = {};      // which filters are on; their numbers do not matter, top_k does
+  models::Source source = {};         // of an encoder-decoder, for all batches: its sizes matter
 };
 
 enum class Finish : uint8_t { kLength, kStopToken, kStopString, kCacheFull, kCaller };
@@ -95,7 +100,7 @@ struct GenerateTimes {
 
 class TextGenerator {
  public:
-  explicit TextGenerator(std::shared_ptr<models::CausalLM> model, GeneratorOptions options = {});
+  explicit TextGenerator(std::shared_ptr<models::TextDecoder> model, GeneratorOptions options = {});
   ~TextGenerator();
 
   // Prompts of one or more tokens each; an Error names the prompt that is empty, too long for the cache, or has an id
@@ -109,7 +114,7 @@ class TextGenerator {
   void warmup(const GeneratorWarmup& what = {});
 
   const GenerateTimes& times() const { return times_; }
-  const std::shared_ptr<models::CausalLM>& model() const;
+  const std::shared_ptr<models::TextDecoder>& model() const;
   int64_t cache_length() const;
   // The lengths that prompts are padded to, the cache's among them.
   const std::vector<int64_t>& buckets() const;

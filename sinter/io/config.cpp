@@ -148,6 +148,10 @@ GenerationConfig GenerationConfig::read(const CheckpointFiles& files) {
       if (!to && file.contains(key)) to = file.number(key);
     };
     if (out.eos_token_ids.empty()) out.eos_token_ids = file.integers("eos_token_id");
+    if (out.suppress_tokens.empty()) out.suppress_tokens = file.integers("suppress_tokens");
+    if (out.begin_suppress_tokens.empty()) out.begin_suppress_tokens = file.integers("begin_suppress_tokens");
+    integer(out.decoder_start_token_id, "decoder_start_token_id");
+    integer(out.forced_bos_token_id, "forced_bos_token_id");
     integer(out.bos_token_id, "bos_token_id");
     integer(out.pad_token_id, "pad_token_id");
     integer(out.max_length, "max_length");

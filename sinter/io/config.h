@@ -87,6 +87,8 @@ class ConfigFile {
 // How a checkpoint wants to be sampled from; what the file leaves out is absent.
 struct GenerationConfig {
   std::vector<int64_t> eos_token_ids;
+  std::optional<int64_t> decoder_start_token_id, forced_bos_token_id;  // of an encoder-decoder's text
+  std::vector<int64_t> suppress_tokens, begin_suppress_tokens;
   std::optional<int64_t> bos_token_id, pad_token_id, max_length, max_new_tokens, top_k;
   std::optional<double> temperature, top_p, min_p, repetition_penalty;
   bool do_sample = false;

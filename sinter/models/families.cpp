@@ -8,9 +8,12 @@ namespace sinter::models {
 
 std::span<const Family> families() {
   static const std::vector<Family> all = {
-      llama_family(), mistral_family(), qwen2_family(), qwen3_family(), smollm3_family(), phi3_family(),
-      gemma_family(), gemma2_family(), gemma3_family(), gpt2_family(), gpt_neox_family(), opt_family(),
-      bert_family(), roberta_family(), distilbert_family(), vit_family(), resnet_family(),
+      llama_family(), mistral_family(), qwen2_family(), qwen3_family(), smollm3_family(), mixtral_family(),
+      qwen2_moe_family(), qwen3_moe_family(), olmoe_family(), phi_family(),
+      phi3_family(), gemma_family(), gemma2_family(), gemma3_family(), granite_family(), olmo2_family(),
+      stablelm_family(), cohere_family(), cohere2_family(), falcon_family(), glm_family(), glm4_family(),
+      starcoder2_family(), gpt2_family(), gpt_neox_family(), opt_family(), t5_family(), bart_family(),
+      whisper_family(), bert_family(), roberta_family(), distilbert_family(), vit_family(), resnet_family(),
   };
   return all;
 }
@@ -29,6 +32,15 @@ const Family& family_of(const ConfigFile& file) {
     for (auto* architecture : family.architectures) known += (known.empty() ? "" : ", ") + std::string(architecture);
   throw_error(format("models: '{}' is of the unknown architecture '{}'; known are {}", file.name(),
                      named.empty() ? type : named[0], known));
+}
+
+static constexpr std::string_view kExperts = ".experts.", kWeight = ".weight";
+
+bool has_expert_rows(const std::string& name) { return name.find(kExperts) != std::string::npos && !name.ends_with(kWeight); }
+
+std::string name_of_row(const std::string& name, int64_t expert) {
+  size_t begin = name.find(kExperts) + kExperts.size();
+  return name.substr(0, begin) + std::to_string(expert) + "." + name.substr(begin) + std::string(kWeight);
 }
 
 std::string module_name(const Family& family, std::string name) {
@@ -58,7 +70,8 @@ std::string checkpoint_name(const Family& family, const std::string& name) {
 }
 
 bool is_head(std::string_view name) {
-  return name.starts_with("lm_head.") || name.starts_with("embed_out.") || name.starts_with("classifier.");
+  return name.starts_with("lm_head.") || name.starts_with("embed_out.") || name.starts_with("classifier.") ||
+         name.starts_with("proj_out.") || name.starts_with("final_logits_bias");
 }
 
 bool is_transposed(const Family& family, const std::string& name) {

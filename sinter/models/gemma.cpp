@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "sinter/models/families.h"
 #include "sinter/models/llama.h"
 
 namespace sinter::models {
@@ -15,17 +14,8 @@ static ModelConfig gemma_config(const ConfigFile& file) {
   check_activation(c.activation, file);
   c.tie_embeddings = file.boolean("tie_word_embeddings", true);
   c.embedding_scale = std::sqrt(double(c.hidden_size));
-  c.unit_offset_norm = true;
+  c.norm = NormKind::kUnitOffsetRms;
   return c;
-}
-
-// layer_types, or the rule of older files: every pattern-th layer sees everything.
-static std::vector<std::string> layer_types(const ConfigFile& file, int64_t pattern) {
-  if (file.contains("layer_types")) return file.texts("layer_types");
-  std::vector<std::string> types;
-  for (int64_t layer = 0; layer < file.size("num_hidden_layers"); ++layer)
-    types.push_back((layer + 1) % pattern == 0 ? "full_attention" : "sliding_attention");
-  return types;
 }
 
 static std::optional<double> cap(const ConfigFile& file, const char* key) {
@@ -34,7 +24,7 @@ static std::optional<double> cap(const ConfigFile& file, const char* key) {
 
 static ModelConfig gemma2_config(const ConfigFile& file) {
   ModelConfig c = gemma_config(file);
-  c.sandwich_norms = true;
+  c.order = BlockOrder::kNormsAround;
   c.attention_scale = 1 / std::sqrt(file.number("query_pre_attn_scalar", 256));
   c.attention_softcap = cap(file, "attn_logit_softcapping");
   c.logit_softcap = cap(file, "final_logit_softcapping");
@@ -44,7 +34,7 @@ static ModelConfig gemma2_config(const ConfigFile& file) {
 
 static ModelConfig gemma3_config(const ConfigFile& file) {
   ModelConfig c = gemma2_config(file);
-  c.qk_norm = true;
+  c.qk_norm = QkNorm::kSharedByHeads;
   auto types = layer_types(file, file.size("sliding_window_pattern", 6));
   c.windows = windows_by_type(file, types);
   RopeConfig global = RopeConfig::read(file, c.head_dim, "full_attention");
@@ -60,34 +50,8 @@ static ModelConfig gemma3_config(const ConfigFile& file) {
   return c;
 }
 
-Family gemma_family() {
-  return {.model_type = "gemma",
-          .architectures = {"GemmaForCausalLM"},
-          .make = [](const ConfigFile& file) -> std::shared_ptr<Model> {
-            return std::make_shared<Llama>(gemma_config(file));
-          },
-          .prefix = "model.",
-          .ignored = {"rotary_emb.inv_freq"}};
-}
-
-Family gemma2_family() {
-  return {.model_type = "gemma2",
-          .architectures = {"Gemma2ForCausalLM"},
-          .make = [](const ConfigFile& file) -> std::shared_ptr<Model> {
-            return std::make_shared<Llama>(gemma2_config(file));
-          },
-          .prefix = "model.",
-          .ignored = {"rotary_emb.inv_freq"}};
-}
-
-Family gemma3_family() {
-  return {.model_type = "gemma3_text",
-          .architectures = {"Gemma3ForCausalLM"},
-          .make = [](const ConfigFile& file) -> std::shared_ptr<Model> {
-            return std::make_shared<Llama>(gemma3_config(file));
-          },
-          .prefix = "model.",
-          .ignored = {"rotary_emb.inv_freq"}};
-}
+Family gemma_family() { return relative_of_llama<gemma_config>("gemma", "GemmaForCausalLM"); }
+Family gemma2_family() { return relative_of_llama<gemma2_config>("gemma2", "Gemma2ForCausalLM"); }
+Family gemma3_family() { return relative_of_llama<gemma3_config>("gemma3_text", "Gemma3ForCausalLM"); }
 
 }  // namespace sinter::models

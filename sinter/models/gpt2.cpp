@@ -96,7 +96,7 @@ class Gpt2 : public CausalLM {
   nn::Linear lm_head_{nullptr};
 };
 
-std::shared_ptr<Model> make(const ConfigFile& file) {
+ModelConfig read_config(const ConfigFile& file) {
   ModelConfig c = ModelConfig::named(file);
   c.vocab_size = file.size("vocab_size");
   c.hidden_size = file.size("n_embd");
@@ -110,7 +110,11 @@ std::shared_ptr<Model> make(const ConfigFile& file) {
   check_activation(c.activation, file);
   c.tie_embeddings = file.boolean("tie_word_embeddings", true);
   c.check_sizes(file);
-  return std::make_shared<Gpt2>(c, file.boolean("scale_attn_weights", true),
+  return c;
+}
+
+std::shared_ptr<Model> make(const ConfigFile& file) {
+  return std::make_shared<Gpt2>(read_config(file), file.boolean("scale_attn_weights", true),
                                 file.boolean("scale_attn_by_inverse_layer_idx", false));
 }
 
@@ -119,6 +123,7 @@ std::shared_ptr<Model> make(const ConfigFile& file) {
 Family gpt2_family() {
   return {.model_type = "gpt2",
           .architectures = {"GPT2LMHeadModel"},
+          .config = read_config,
           .make = make,
           .prefix = "transformer.",
           .ignored = {".attn.bias", ".attn.masked_bias"},

@@ -95,14 +95,18 @@ class GptNeox : public CausalLM {
   nn::Linear embed_out_{nullptr};
 };
 
-std::shared_ptr<Model> make(const ConfigFile& file) {
+ModelConfig read_config(const ConfigFile& file) {
   ModelConfig c = ModelConfig::common(file);
   c.activation = file.text("hidden_act", "gelu");
   check_activation(c.activation, file);
   c.norm_eps = file.number("layer_norm_eps", 1e-5);
   c.qkv_bias = file.boolean("attention_bias", true);
   c.ropes = {RopeConfig::read(file, c.head_dim)};
-  return std::make_shared<GptNeox>(c, file.boolean("use_parallel_residual", true));
+  return c;
+}
+
+std::shared_ptr<Model> make(const ConfigFile& file) {
+  return std::make_shared<GptNeox>(read_config(file), file.boolean("use_parallel_residual", true));
 }
 
 }  // namespace
@@ -110,6 +114,7 @@ std::shared_ptr<Model> make(const ConfigFile& file) {
 Family gpt_neox_family() {
   return {.model_type = "gpt_neox",
           .architectures = {"GPTNeoXForCausalLM"},
+          .config = read_config,
           .make = make,
           .prefix = "gpt_neox.",
           .ignored = {"rotary_emb.inv_freq", ".attention.bias", ".attention.masked_bias"}};

@@ -1,5 +1,4 @@
 // Mistral: Llama with a sliding window.
-#include "sinter/models/families.h"
 #include "sinter/models/llama.h"
 
 namespace sinter::models {
@@ -10,14 +9,6 @@ static ModelConfig mistral_config(const ConfigFile& file) {
   return c;
 }
 
-Family mistral_family() {
-  return {.model_type = "mistral",
-          .architectures = {"MistralForCausalLM"},
-          .make = [](const ConfigFile& file) -> std::shared_ptr<Model> {
-            return std::make_shared<Llama>(mistral_config(file));
-          },
-          .prefix = "model.",
-          .ignored = {"rotary_emb.inv_freq"}};
-}
+Family mistral_family() { return relative_of_llama<mistral_config>("mistral", "MistralForCausalLM"); }
 
 }  // namespace sinter::models

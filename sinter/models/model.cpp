@@ -93,7 +93,7 @@ Tensor CausalLM::forward(const Tensor& ids) {
   return forward(ids, arange_of_size(ids.size(1), TensorOptions(kInt64).device(ids.device())), {}, nullptr);
 }
 
-KvCache CausalLM::make_cache(int64_t batch, int64_t length, std::optional<DType> dtype) const {
+KvCache TextDecoder::make_cache(int64_t batch, int64_t length, std::optional<DType> dtype) const {
   check(batch > 0 && length > 0, "make_cache: a batch of {} with length {} holds nothing", batch, length);
   TensorList all = parameters();
   TensorOptions options = all.at(0).options();
@@ -113,6 +113,16 @@ NamedTensors CausalLM::run(const NamedTensors& inputs) {
   Tensor positions = find(inputs, "position_ids").value_or(Tensor());
   if (!positions.defined()) positions = arange_of_size(ids.size(1), TensorOptions(kInt64).device(ids.device()));
   return {{"logits", forward(ids, positions, mask, nullptr)}};
+}
+
+NamedTensors EncoderDecoder::run(const NamedTensors& inputs) {
+  auto features = find(inputs, "input_features");
+  std::optional<Tensor> mask = find(inputs, "attention_mask");
+  KvCache cache;
+  cache.source = read(features ? *features : required(*this, inputs, "input_ids"), mask);
+  Tensor ids = required(*this, inputs, "decoder_input_ids");
+  Tensor positions = arange_of_size(ids.size(1), TensorOptions(kInt64).device(ids.device()));
+  return {{"logits", forward(ids, positions, {}, &cache)}};
 }
 
 NamedTensors TextEncoder::run(const NamedTensors& inputs) {

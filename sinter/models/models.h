@@ -26,14 +26,29 @@ struct RopeConfig {
   double attention_factor = 1;                       // multiplies cos and sin
   double low_freq_factor = 1, high_freq_factor = 4;  // llama3
   double beta_fast = 32, beta_slow = 1;              // yarn
+  bool interleaved = false;                          // neighbours are rotated, not halves against each other
   bool truncate = true;                              // yarn
   std::vector<double> short_factor, long_factor;     // longrope
   bool operator==(const RopeConfig&) const = default;
 
   // From config.json in the newer form (rope_parameters, perhaps one object a layer type) or the older one (rope_theta,
-  // rope_scaling).
-  static RopeConfig read(const ConfigFile& file, int64_t head_dim, const std::string& layer_type = "");
+  // rope_scaling). `part` of a head is rotated where the file does not say.
+  static RopeConfig read(const ConfigFile& file, int64_t head_dim, const std::string& layer_type = "", double part = 1);
 };
+
+// How a norm of a decoder computes: by the mean square, the same with 1 + weight, or by mean and variance.
+enum class NormKind : uint8_t { kRms, kUnitOffsetRms, kLayer };
+// Which norms query and key have: none, of each head with weights that all heads share or that each has for itself (as one
+// matrix, or as a list of modules), or one over all heads.
+enum class QkNorm : uint8_t { kNone, kSharedByHeads, kOfEachHead, kListOfHeads, kWhole };
+// Where a layer has its norms: before attention and MLP, also behind them, or only behind. Side by side, both read the same
+// input, by one norm or by one each.
+enum class BlockOrder : uint8_t { kNormsBefore, kNormsAround, kNormsBehind, kSideBySide, kSideBySideTwoNorms };
+// Query, key and value as projections of their own, as one after the other, or as one in which each key's head follows the
+// query heads that it serves, and the value's head follows it.
+enum class QkvLayout : uint8_t { kSeparate, kJoined, kJoinedByGroup };
+// activation(gate) * up, as two projections or as one, or the activation alone.
+enum class MlpKind : uint8_t { kGated, kJoinedGated, kPlain };
 
 // Sizes and switches of a model; a family's file says which of them it reads, and how they follow from config.json.
 struct ModelConfig {
@@ -47,12 +62,18 @@ struct ModelConfig {
   int64_t image_size = 224, channels = 3;  // of the images that a classifier takes
 
   // Decoders of the Llama kind.
-  bool qkv_bias = false, output_bias = false, mlp_bias = false;
-  bool qk_norm = false;            // norms of each head's query and key
-  bool fused_projections = false;  // qkv_proj and gate_up_proj
-  bool unit_offset_norm = false;   // norms multiply by 1 + weight
-  bool sandwich_norms = false;     // also norms behind attention and MLP
-  double embedding_scale = 1;
+  QkvLayout qkv_layout = QkvLayout::kSeparate;
+  MlpKind mlp = MlpKind::kGated;
+  BlockOrder order = BlockOrder::kNormsBefore;
+  NormKind norm = NormKind::kRms;
+  QkNorm qk_norm = QkNorm::kNone;
+  bool qkv_bias = false, output_bias = false, mlp_bias = false, norm_bias = false, head_bias = false;
+  double embedding_scale = 1, residual_scale = 1, logit_scale = 1;
+  bool alibi = false;  // scores fall with the distance of a key, in each head by a slope of its own
+  // Experts in place of the MLP, where there are any, but for the dense layers; beside them perhaps one for all tokens.
+  int64_t experts = 0, experts_per_token = 0, expert_size = 0, shared_expert_size = 0;
+  bool expert_weights_add_up = true;  // to 1, over the chosen ones
+  std::vector<int64_t> dense_layers;
   std::optional<double> attention_scale, attention_softcap, logit_softcap;
   std::vector<RopeConfig> ropes;    // the distinct ones
   std::vector<int64_t> layer_rope;  // by layer, into ropes; empty: the first for all
@@ -101,17 +122,25 @@ class Model : public nn::Module {
   uint64_t made_ = 0;  // of the states of its modules when it was made
 };
 
+// What an encoder has made of its input, as the layers of a decoder see it.
+struct Source {
+  TensorList keys, values;     // per layer [batch, heads, length, head_dim]
+  std::optional<Tensor> mask;  // bool [batch, 1, 1, length]: which places there are; without, all
+  SINTER_FIELDS(keys, values, mask)
+};
+
 // Keys and values of the positions so far, in memory of a fixed length: per layer [batch, kv_heads, length, head_dim].
 // A forward pass writes the rows of its positions in place.
 struct KvCache {
   TensorList keys, values;
+  Source source = {};  // of an encoder-decoder
   // Whether a pass begins its sequences: its tokens are then the first ones, and see each other alone.
   bool begins = false;
-  SINTER_FIELDS(keys, values, begins)
+  SINTER_FIELDS(keys, values, source, begins)
 };
 
-// A model that predicts the next token.
-class CausalLM : public Model {
+// A model that writes a text token by token.
+class TextDecoder : public Model {
  public:
   using Model::Model;
 
@@ -129,11 +158,41 @@ class CausalLM : public Model {
   //   });
   virtual Tensor forward(const Tensor& ids, const Tensor& positions, const std::optional<Tensor>& mask,
                          KvCache* cache, const std::optional<Tensor>& wanted = {}) = 0;
-  // The same for whole sequences without a cache.
-  Tensor forward(const Tensor& ids);
 
   // Zeros, in the type and on the device of the parameters unless told otherwise.
   KvCache make_cache(int64_t batch, int64_t length, std::optional<DType> dtype = {}) const;
+};
+
+// One that goes on with a text.
+class CausalLM : public TextDecoder {
+ public:
+  using TextDecoder::forward;
+  using TextDecoder::TextDecoder;
+
+  // Whole sequences without a cache.
+  Tensor forward(const Tensor& ids);
+  NamedTensors run(const NamedTensors& inputs) override;
+};
+
+// One that reads something else first: ids of a text, [batch, tokens], or features of a sound, [batch, features, frames].
+//
+//   KvCache cache = model->make_cache(1, 64);
+//   cache.source = model->read(ids);
+//   Tensor logits = model->forward(first, positions, {}, &cache);   // as of a CausalLM
+//
+// A cache that has nothing but a source is for whole sequences.
+class EncoderDecoder : public TextDecoder {
+ public:
+  using TextDecoder::TextDecoder;
+
+  // Hidden states of the encoder, [batch, length, hidden]. mask [batch, tokens]: not zero where there is a token.
+  virtual Tensor encode(const Tensor& input, const std::optional<Tensor>& mask) = 0;
+  // What the layers of the decoder attend to, of hidden states.
+  virtual Source source_of(const Tensor& encoded, const std::optional<Tensor>& mask) = 0;
+  Source read(const Tensor& input, const std::optional<Tensor>& mask = {}) {
+    return source_of(encode(input, mask), mask);
+  }
+  // input_ids or input_features, perhaps attention_mask, and decoder_input_ids.
   NamedTensors run(const NamedTensors& inputs) override;
 };
 
@@ -194,8 +253,9 @@ std::string checkpoint_name(const Model& model, const std::string& name);
 // config.json and model.safetensors, into a folder that is made where it is missing. Each appears whole or not at all.
 void save_pretrained(const Model& model, const std::string& folder, std::optional<DType> dtype = {});
 
-// The model as one that generates text; an Error where it does not.
+// The model as one that goes on with a text, or as one that reads something first; an Error where it is not.
 std::shared_ptr<CausalLM> causal_lm(const std::shared_ptr<Model>& model);
+std::shared_ptr<EncoderDecoder> encoder_decoder(const std::shared_ptr<Model>& model);
 
 }  // namespace models
 }  // namespace sinter

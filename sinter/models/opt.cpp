@@ -103,7 +103,7 @@ class Opt : public CausalLM {
   nn::LayerNorm final_layer_norm_{nullptr};
 };
 
-std::shared_ptr<Model> make(const ConfigFile& file) {
+OptConfig read_config(const ConfigFile& file) {
   OptConfig c;
   static_cast<ModelConfig&>(c) = ModelConfig::common(file);
   c.intermediate_size = file.size("ffn_dim");
@@ -115,7 +115,7 @@ std::shared_ptr<Model> make(const ConfigFile& file) {
   c.final_norm = c.norm_before && !file.boolean("_remove_final_layer_norm", false);
   c.bias = file.boolean("enable_bias", true);
   c.affine_norms = file.boolean("layer_norm_elementwise_affine", true);
-  return std::make_shared<Opt>(c);
+  return c;
 }
 
 }  // namespace
@@ -123,7 +123,8 @@ std::shared_ptr<Model> make(const ConfigFile& file) {
 Family opt_family() {
   return {.model_type = "opt",
           .architectures = {"OPTForCausalLM"},
-          .make = make,
+          .config = [](const ConfigFile& file) -> ModelConfig { return read_config(file); },
+          .make = [](const ConfigFile& file) -> std::shared_ptr<Model> { return std::make_shared<Opt>(read_config(file)); },
           .prefix = "model.",
           .renames = {{"decoder.", ""}}};
 }

@@ -41,8 +41,13 @@ class Loader {
  public:
   Loader(const Family& family, Model& model, const FromOptions& options) : family_(family), options_(options) {
     for (auto& [name, tensor] : model.state_dict()) {
-      wanted_.emplace(name, tensor);
       total_ += bytes_of(tensor);
+      if (!has_expert_rows(name)) {
+        wanted_.emplace(name, tensor);
+        continue;
+      }
+      for (int64_t expert = 0; expert < tensor.size(0).to_int(); ++expert)
+        wanted_.emplace(name_of_row(name, expert), tensor.detach().select(0, expert));
     }
     tied_ = model.config().tie_embeddings;
   }
@@ -140,7 +145,15 @@ std::shared_ptr<Model> from_state(const ConfigFile& file, const NamedTensors& st
 
 std::shared_ptr<CausalLM> causal_lm(const std::shared_ptr<Model>& model) {
   auto out = std::dynamic_pointer_cast<CausalLM>(model);
-  check(out != nullptr, "models: {} does not generate text", model ? model->config().architecture : "an empty handle");
+  bool reads = std::dynamic_pointer_cast<EncoderDecoder>(model) != nullptr;
+  check(out != nullptr, "models: {} does not generate text{}", model ? model->config().architecture : "an empty handle",
+        reads ? " without reading something first: encoder_decoder() is for it" : "");
+  return out;
+}
+
+std::shared_ptr<EncoderDecoder> encoder_decoder(const std::shared_ptr<Model>& model) {
+  auto out = std::dynamic_pointer_cast<EncoderDecoder>(model);
+  check(out != nullptr, "models: {} is no encoder-decoder", model ? model->config().architecture : "an empty handle");
   return out;
 }
 
@@ -185,10 +198,12 @@ std::shared_ptr<Model> from_config(const ConfigFile& file, const FromOptions& op
   auto state = model->state_dict();
   for (auto& [name, tensor] : state) total += tensor.numel() * item_size(tensor.dtype());
   for (auto& [name, tensor] : state) {
+    bool is_norm = name.ends_with("norm.weight");
     bool zero = name.ends_with("bias") || name.ends_with("running_mean") || !tensor.is_floating_point() ||
-                (model->config().unit_offset_norm && name.ends_with("norm.weight"));
-    if (tensor.dim() >= 2)
-      fill(tensor, std::sqrt(3.0 / double(int64_t(tensor.numel() / tensor.size(0)))));
+                (is_norm && model->config().norm == NormKind::kUnitOffsetRms);
+    if (tensor.dim() >= 2 && !is_norm)
+      fill(tensor, std::sqrt(3.0 / double(has_expert_rows(name) ? tensor.size(-1).to_int()
+                                                                : int64_t(tensor.numel() / tensor.size(0)))));
     else
       tensor.fill_(zero ? 0 : 1);
     done += tensor.numel() * item_size(tensor.dtype());

@@ -46,7 +46,14 @@ NamedTensors checkpoint_state(const Model& model, std::optional<DType> dtype) {
         "models: {} lacks the heads of its checkpoint and cannot be saved as one", model.config().architecture);
   NoGradGuard no_grad;
   NamedTensors out;
-  for (auto& [ours, tensor] : model.state_dict()) {
+  NamedTensors state;
+  for (auto& [ours, tensor] : model.state_dict())
+    if (has_expert_rows(ours))
+      for (int64_t expert = 0; expert < tensor.size(0).to_int(); ++expert)
+        state.emplace_back(name_of_row(ours, expert), tensor.select(0, expert));
+    else
+      state.emplace_back(ours, tensor);
+  for (auto& [ours, tensor] : state) {
     std::string name = checkpoint_name(family, ours);
     Tensor stored = tensor.detach().cpu();
     if (dtype && stored.is_floating_point()) stored = stored.to(*dtype);

@@ -1,6 +1,5 @@
 // SmolLM3: Llama whose every fourth layer knows no positions.
 #include "sinter/base/error.h"
-#include "sinter/models/families.h"
 #include "sinter/models/llama.h"
 
 namespace sinter::models {
@@ -23,14 +22,6 @@ static ModelConfig smollm3_config(const ConfigFile& file) {
   return c;
 }
 
-Family smollm3_family() {
-  return {.model_type = "smollm3",
-          .architectures = {"SmolLM3ForCausalLM"},
-          .make = [](const ConfigFile& file) -> std::shared_ptr<Model> {
-            return std::make_shared<Llama>(smollm3_config(file));
-          },
-          .prefix = "model.",
-          .ignored = {"rotary_emb.inv_freq"}};
-}
+Family smollm3_family() { return relative_of_llama<smollm3_config>("smollm3", "SmolLM3ForCausalLM"); }
 
 }  // namespace sinter::models

@@ -224,6 +224,8 @@ void export_package(const std::string& folder_or_id, const std::string& file, co
     auto model = models::from_state(config, load_safetensors(weights), options.device);
     info.architecture = model->config().architecture;
     info.dtype = model->parameters().at(0).dtype();
+    check(!std::dynamic_pointer_cast<models::EncoderDecoder>(model),
+          "export: {} reads a text or a sound before it writes; packages of such models do not exist", info.architecture);
     Warming warming(options, files);
     if (auto text = std::dynamic_pointer_cast<models::CausalLM>(model)) {
       TextGenerator generator(text, generator_options(info));

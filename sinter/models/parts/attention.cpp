@@ -50,7 +50,10 @@ Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value, co
 }
 
 DecoderPass::DecoderPass(const Tensor& ids, const Tensor& positions, const std::optional<Tensor>& mask, KvCache* cache)
-    : positions_(positions), mask_(mask), cache_(cache), tokens_(ids.size(1)) {
+    : positions_(positions),
+      mask_(mask),
+      cache_(cache && !cache->keys.empty() ? cache : nullptr),
+      tokens_(ids.size(1)) {
   check(ids.dim() == 2 && !ids.is_floating_point(), "forward: ids are [batch, tokens] integers, not {} {}", ids.dtype(),
         ids.sizes());
   check(positions.dim() == 1 || positions.dim() == 2, "forward: positions are [tokens] or [batch, tokens], not {}",
@@ -59,14 +62,30 @@ DecoderPass::DecoderPass(const Tensor& ids, const Tensor& positions, const std::
   check(positions_.size(-1) == tokens_, "forward: {} positions for {} tokens", positions_.size(-1), tokens_);
 }
 
+Tensor DecoderPass::rows() const {
+  TensorOptions options = TensorOptions(kInt64).device(positions_.device());
+  Tensor rows = (sees_cache() ? positions_ : arange_of_size(tokens_, options)).unsqueeze(-1);
+  return rows.dim() == 3 ? rows.unsqueeze(1) : rows;
+}
+
+Tensor DecoderPass::columns() const {
+  Dim length = sees_cache() ? cache_->keys.at(0).size(2) : tokens_;
+  return arange_of_size(length, TensorOptions(kInt64).device(positions_.device()));
+}
+
+Tensor DecoderPass::distances() const { return rows() - columns(); }
+
+void DecoderPass::add_bias(const Tensor& bias) {
+  if (mask_ && mask_->dtype() == kBool)
+    mask_ = where(*mask_, bias, -std::numeric_limits<double>::infinity());
+  else
+    mask_ = mask_ ? *mask_ + bias : bias;
+}
+
 Tensor DecoderPass::mask_for(int64_t window) {
   auto [it, is_new] = masks_.try_emplace(window);
   if (!is_new) return it->second;
-  TensorOptions options = TensorOptions(kInt64).device(positions_.device());
-  Dim length = sees_cache() ? cache_->keys.at(0).size(2) : tokens_;
-  Tensor rows = (sees_cache() ? positions_ : arange_of_size(tokens_, options)).unsqueeze(-1);
-  if (rows.dim() == 3) rows = rows.unsqueeze(1);
-  Tensor columns = arange_of_size(length, options);
+  Tensor rows = this->rows(), columns = this->columns();
   Tensor seen = columns <= rows;
   if (window > 0) seen = logical_and(seen, columns > rows - window);
   if (mask_ && mask_->dtype() == kBool)
@@ -105,6 +124,18 @@ Tensor DecoderPass::attend(int64_t layer, const Tensor& query, const Tensor& giv
     return merge_heads(scaled_dot_product_attention(query, key, value, {}, 0, true, options.scale, grouped));
   }
   return merge_heads(attention(query, key, value, mask_for(options.window), options.scale, options.softcap));
+}
+
+const Source& source_in(const KvCache* cache) {
+  check(cache && !cache->source.keys.empty(),
+        "forward: an encoder-decoder needs to have read something: cache.source = model->read(input)");
+  return cache->source;
+}
+
+Tensor read_source(const Source& source, int64_t layer, const Tensor& query, std::optional<double> scale) {
+  Tensor key = source.keys.at(size_t(layer)).to(query.dtype()),
+         value = source.values.at(size_t(layer)).to(query.dtype());
+  return merge_heads(attention(query, key, value, source.mask.value_or(Tensor()), scale));
 }
 
 Tensor split_heads(const Tensor& x, int64_t heads) { return x.view({x.size(0), x.size(1), heads, -1}).transpose(1, 2); }

@@ -33,6 +33,10 @@ class DecoderPass {
 
   // [tokens], or [batch, tokens] where rows differ.
   const Tensor& positions() const { return positions_; }
+  // How far each key lies behind each query, in front of it where negative: [tokens, length] or [batch, 1, tokens, length].
+  Tensor distances() const;
+  // Is added to the scores of all layers: [batch, heads, tokens, length], or what broadcasts to it. Before the first layer.
+  void add_bias(const Tensor& bias);
   // Query [batch, heads, tokens, head_dim], key and value [batch, kv_heads, tokens, head_dim] to [batch, tokens, heads
   // * head_dim]. Key and value are written to the layer's cache first, where there is one.
   Tensor attend(int64_t layer, const Tensor& query, const Tensor& key, const Tensor& value,
@@ -40,6 +44,9 @@ class DecoderPass {
 
  private:
   bool sees_cache() const { return cache_ && !cache_->begins; }
+  // Of the scores: positions of queries, [tokens, 1] or [batch, 1, tokens, 1], and of keys.
+  Tensor rows() const;
+  Tensor columns() const;
   Tensor mask_for(int64_t window);
   void write(Tensor& cache, const Tensor& rows) const;
 
@@ -49,6 +56,11 @@ class DecoderPass {
   Dim tokens_;
   std::map<int64_t, Tensor> masks_;  // by window, made once for all layers
 };
+
+// The source of an encoder-decoder; an Error where the cache has none.
+const Source& source_in(const KvCache* cache);
+// What a layer's query, [batch, heads, tokens, head_dim], finds there: [batch, tokens, heads * head_dim].
+Tensor read_source(const Source& source, int64_t layer, const Tensor& query, std::optional<double> scale = {});
 
 // [batch, tokens, heads * head_dim] as [batch, heads, tokens, head_dim].
 Tensor split_heads(const Tensor& x, int64_t heads);

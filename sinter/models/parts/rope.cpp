@@ -12,17 +12,17 @@
 
 namespace sinter::models {
 
-RopeConfig RopeConfig::read(const ConfigFile& file, int64_t head_dim, const std::string& layer_type) {
+RopeConfig RopeConfig::read(const ConfigFile& file, int64_t head_dim, const std::string& layer_type, double part) {
   RopeConfig rope;
   std::optional<ConfigFile> scaling = file.object("rope_parameters");
   if (scaling && !layer_type.empty() && scaling->contains(layer_type)) scaling = scaling->object(layer_type);
   bool newer = scaling.has_value();
   if (!newer) scaling = file.object("rope_scaling");
-  rope.max_positions = rope.original_max_positions = file.size("max_position_embeddings");
+  rope.max_positions = rope.original_max_positions = file.size("max_position_embeddings", 2048);
   rope.original_max_positions = file.size("original_max_position_embeddings", rope.original_max_positions);
   // The oldest names are GPT-NeoX's.
   rope.theta = file.number("rope_theta", file.number("rotary_emb_base", rope.theta));
-  double part = file.number("partial_rotary_factor", file.number("rotary_pct", 1));
+  part = file.number("partial_rotary_factor", file.number("rotary_pct", part));
   if (scaling) {
     rope.type = scaling->text("rope_type", scaling->text("type", "default"));
     rope.theta = scaling->number("rope_theta", rope.theta);
@@ -126,8 +126,8 @@ RopeTable Rope::operator()(const Tensor& positions) const {
   }
   Tensor angles = positions.to(kFloat32).unsqueeze(-1) * frequencies;
   if (positions.dim() == 2) angles = angles.unsqueeze(1);
-  if (config_.attention_factor == 1) return {angles.cos(), angles.sin()};
-  return {angles.cos() * config_.attention_factor, angles.sin() * config_.attention_factor};
+  if (config_.attention_factor == 1) return {angles.cos(), angles.sin(), config_.interleaved};
+  return {angles.cos() * config_.attention_factor, angles.sin() * config_.attention_factor, config_.interleaved};
 }
 
 std::vector<Tensor> Rope::tensors() const {
@@ -141,8 +141,15 @@ Tensor rotate(const Tensor& x, const RopeTable& table) {
   if (!table.cos.defined()) return x;
   Tensor cos = table.cos.to(x.dtype()), sin = table.sin.to(x.dtype());
   Dim half = cos.size(-1);
-  Tensor a = x.slice(-1, 0, half), b = x.slice(-1, half, half * 2);
-  TensorList parts{a * cos - b * sin, b * cos + a * sin};
+  TensorList parts;
+  if (table.interleaved) {
+    Tensor pairs = x.slice(-1, 0, half * 2).unflatten(-1, {half, 2});
+    Tensor a = pairs.select(-1, 0), b = pairs.select(-1, 1);
+    parts = {stack({a * cos - b * sin, b * cos + a * sin}, -1).flatten(-2)};
+  } else {
+    Tensor a = x.slice(-1, 0, half), b = x.slice(-1, half, half * 2);
+    parts = {a * cos - b * sin, b * cos + a * sin};
+  }
   if (half * 2 < x.size(-1)) parts.push_back(x.slice(-1, half * 2));
   return cat(parts, -1);
 }

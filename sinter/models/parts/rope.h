@@ -13,6 +13,7 @@ namespace sinter::models {
 // cos and sin of a forward pass: [tokens, dim / 2] or [batch, 1, tokens, dim / 2], f32. Undefined where nothing rotates.
 struct RopeTable {
   Tensor cos, sin;
+  bool interleaved = false;
 };
 
 class Rope {
@@ -28,7 +29,7 @@ class Rope {
   Tensor frequencies_, long_frequencies_;  // f32 whatever the model's type
 };
 
-// x [batch, heads, tokens, head_dim] with its first elements rotated, halves against each other.
+// x [batch, heads, tokens, head_dim] with its first elements rotated: halves against each other, or neighbours.
 Tensor rotate(const Tensor& x, const RopeTable& table);
 
 }  // namespace sinter::models
