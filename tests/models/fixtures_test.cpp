@@ -9,6 +9,7 @@
 #include "sinter/autograd/autograd.h"
 #include "sinter/base/error.h"
 #include "sinter/capture/compiler.h"
+#include "sinter/io/config.h"
 #include "sinter/io/safetensors.h"
 #include "sinter/models/models.h"
 #include "sinter/nn/module.h"
@@ -17,6 +18,7 @@
 #include "sinter/ops/reduce.h"
 #include "sinter/ops/view.h"
 #include "tests/support/distance.h"
+#include "tests/support/error_of.h"
 
 namespace sinter::models {
 namespace {
@@ -36,6 +38,11 @@ struct Fixture {
 
 Tensor range(int64_t from, int64_t to) { return arange(from, to, kInt64); }
 Tensor next_of(const Tensor& logits) { return argmax(logits.select(1, -1), -1).unsqueeze(-1); }
+
+// These rotate by the length so far: keys of a cache keep the angles they were written with.
+bool rotates_by_length(const std::string& name) {
+  return name == "llama-dynamic" || name == "phi3-longrope" || name == "phi4";
+}
 
 class Decoders : public ::testing::TestWithParam<const char*> {};
 
@@ -71,13 +78,14 @@ TEST_P(Decoders, GreedyTokensWithACache) {
   EXPECT_EQ(generate(step), want);
   auto fast = compile(step, {.fullgraph = true});
   EXPECT_EQ(generate(fast), want) << "compiled";
+  auto fastest = compile(step, {.mode = Mode::kReduceOverhead, .fullgraph = true});
+  EXPECT_EQ(generate(fastest), want) << "reduce-overhead";
   auto explanation = capture::explain(fast.function());
   EXPECT_EQ(explanation.programs.size(), 2u) << "one prefill and one decode step";
 }
 
 TEST_P(Decoders, GreedyTokensWithoutACache) {
-  // These rotate by the length so far: keys of a cache keep the angles they were written with.
-  if (std::string(GetParam()) == "llama-dynamic" || std::string(GetParam()) == "phi3-longrope") return;
+  if (rotates_by_length(GetParam())) return;
   Fixture fixture(GetParam());
   auto model = causal_lm(fixture.model);
   Tensor ids = fixture.golden.at("input_ids").slice(0, 0, 1);
@@ -89,7 +97,7 @@ TEST_P(Decoders, GreedyTokensWithoutACache) {
 // Rows of different lengths, padded behind: each row has positions of its own.
 TEST_P(Decoders, RowsOfABatchDoNotMeet) {
   Fixture fixture(GetParam());
-  if (std::string(GetParam()) == "llama-dynamic" || std::string(GetParam()) == "phi3-longrope") return;
+  if (rotates_by_length(GetParam())) return;
   auto model = causal_lm(fixture.model);
   Tensor ids = fixture.golden.at("input_ids"), want = fixture.golden.at("logits");
   constexpr int64_t kLength = 24, kShort = 9, kPrompt = 16;
@@ -123,12 +131,113 @@ INSTANTIATE_TEST_SUITE_P(Models, Decoders,
                          ::testing::Values("llama-gqa", "llama3-tied-ropescale", "qwen2", "gpt2", "llama-biased",
                                            "llama-linear", "llama-dynamic", "llama-yarn", "mistral", "qwen2-window",
                                            "qwen3", "phi3", "phi3-longrope", "gemma", "gemma2", "gemma3", "gpt_neox",
-                                           "gpt_neox-serial", "opt", "opt-projected", "smollm3", "smollm3-window"),
+                                           "gpt_neox-serial", "opt", "opt-projected", "smollm3", "smollm3-window",
+                                           "phi", "phi-normed", "phi4", "granite", "olmo2", "stablelm",
+                                           "stablelm-parallel", "cohere", "cohere-normed", "cohere2", "falcon",
+                                           "falcon-grouped", "falcon-serial", "glm", "glm4", "starcoder2", "mixtral",
+                                           "qwen2_moe", "qwen3_moe", "olmoe"),
                          [](auto& info) {
                            std::string name = info.param;
                            std::replace(name.begin(), name.end(), '-', '_');
                            return name;
                          });
+
+class EncoderDecoders : public ::testing::TestWithParam<const char*> {
+ protected:
+  Tensor input() const {
+    return fixture_.golden.at(fixture_.golden.contains("input_ids") ? "input_ids" : "input_features");
+  }
+  std::optional<Tensor> mask() const {
+    auto found = fixture_.golden.find("attention_mask");
+    return found == fixture_.golden.end() ? std::nullopt : std::optional(found->second);
+  }
+
+  Fixture fixture_{GetParam()};
+  std::shared_ptr<EncoderDecoder> model_ = encoder_decoder(fixture_.model);
+};
+
+// The second row's text ends early.
+TEST_P(EncoderDecoders, LogitsOfWholeSequences) {
+  Tensor ids = fixture_.golden.at("decoder_input_ids"), want = fixture_.golden.at("logits");
+  NamedTensors inputs = {{input().is_floating_point() ? "input_features" : "input_ids", input()},
+                         {"decoder_input_ids", ids}};
+  if (mask()) inputs.emplace_back("attention_mask", *mask());
+  EXPECT_LT(distance(model_->run(inputs)[0].second, want), 1e-4);
+  auto whole = [model = model_](const Tensor& input, const std::optional<Tensor>& mask, const Tensor& ids) {
+    KvCache cache;
+    cache.source = model->read(input, mask);
+    return model->forward(ids, range(0, ids.size(1).to_int()), {}, &cache);
+  };
+  auto fast = compile(whole, {.fullgraph = true});
+  EXPECT_LT(distance(fast(input(), mask(), ids), want), 1e-4) << "compiled";
+}
+
+TEST_P(EncoderDecoders, GreedyTokensWithACache) {
+  auto want = fixture_.golden.at("greedy").to_vector<int64_t>();
+  auto config = ConfigFile::read(folder_of(GetParam()) + "/config.json");
+  auto read = [model = model_](const Tensor& input, const std::optional<Tensor>& mask) {
+    return model->read(input, mask);
+  };
+  auto step = [model = model_](const Tensor& ids, const Tensor& positions, KvCache cache) {
+    return model->forward(ids, positions, {}, &cache);
+  };
+  auto generate = [&](auto& reads, auto& steps) {
+    KvCache cache = model_->make_cache(1, kSteps + 1);
+    Tensor one = input().slice(0, 0, 1);
+    cache.source = reads(one, mask() ? std::optional(mask()->slice(0, 0, 1)) : std::nullopt);
+    std::vector<int64_t> tokens;
+    Tensor token = tensor({config.integer("decoder_start_token_id")}).view({1, 1});
+    for (int64_t i = 0; i < kSteps; ++i) {
+      token = next_of(steps(token, range(i, i + 1), cache));
+      tokens.push_back(token.item<int64_t>());
+    }
+    return tokens;
+  };
+  EXPECT_EQ(generate(read, step), want);
+  for (Mode mode : {Mode::kDefault, Mode::kReduceOverhead}) {
+    auto fast_read = compile(read, {.mode = mode, .fullgraph = true});
+    auto fast_step = compile(step, {.mode = mode, .fullgraph = true});
+    EXPECT_EQ(generate(fast_read, fast_step), want) << to_string(mode);
+    EXPECT_EQ(capture::explain(fast_step.function()).programs.size(), 1u);
+  }
+}
+
+// Rows of a batch stand at different positions, and have read texts of different lengths.
+TEST_P(EncoderDecoders, RowsOfABatchDoNotMeet) {
+  Tensor ids = fixture_.golden.at("decoder_input_ids"), want = fixture_.golden.at("logits");
+  KvCache cache = model_->make_cache(2, 16);
+  cache.source = model_->read(input(), mask());
+  auto step = compile([model = model_](const Tensor& ids, const Tensor& positions,
+                                       KvCache cache) { return model->forward(ids, positions, {}, &cache); },
+                      {.fullgraph = true});
+  Tensor positions = range(0, 8).unsqueeze(0).expand({2, 8}).contiguous();
+  EXPECT_LT(distance(step(ids.slice(1, 0, 8), positions, cache), want.slice(1, 0, 8)), 1e-4);
+  // The first row goes on, the second begins its last three tokens anew.
+  for (int64_t i = 0; i < 3; ++i) {
+    Tensor tokens = cat({ids[0].slice(0, 8 + i, 9 + i), ids[1].slice(0, 5 + i, 6 + i)}, 0);
+    Tensor rows = step(tokens.view({2, 1}), tensor({8 + i, 5 + i}).view({2, 1}), cache);
+    EXPECT_LT(distance(rows[0][0], want[0][8 + i]), 1e-4);
+    EXPECT_LT(distance(rows[1][0], want[1][5 + i]), 1e-4);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, EncoderDecoders, ::testing::Values("t5", "t5-gated", "bart", "whisper"),
+                         [](auto& info) {
+                           std::string name = info.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+TEST(EncoderDecoder, SaysWhatIsMissing) {
+  auto model = encoder_decoder(from_pretrained(folder_of("t5")));
+  KvCache cache = model->make_cache(1, 4);
+  EXPECT_NE(message_of([&] { model->forward(tensor({{0}}), range(0, 1), {}, &cache); }).find("model->read"),
+            std::string::npos);
+  EXPECT_THROW(causal_lm(from_pretrained(folder_of("t5"))), Error);
+  EXPECT_THROW(encoder_decoder(from_pretrained(folder_of("llama-gqa"))), Error);
+  auto whisper = encoder_decoder(from_pretrained(folder_of("whisper")));
+  EXPECT_NE(message_of([&] { whisper->read(zeros({1, 16, 99})); }).find("[batch, 16, 100]"), std::string::npos);
+}
 
 class Encoders : public ::testing::TestWithParam<const char*> {};
 

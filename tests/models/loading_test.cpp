@@ -144,7 +144,7 @@ TEST_F(Loading, HubIdsAreLookedUpLocally) {
 
 TEST(FromConfig, ActivationsAreNeitherDeadNorInfinite) {
   manual_seed(1);
-  for (auto* name : {"llama-gqa", "gemma3", "gpt2", "gpt_neox", "opt"}) {
+  for (auto* name : {"llama-gqa", "gemma3", "gpt2", "gpt_neox", "opt", "phi", "cohere-normed", "falcon", "mixtral"}) {
     auto model = from_config(ConfigFile::read((kData / name / "config.json").string()));
     Tensor logits = causal_lm(model)->forward(tensor({5, 17, 3, 50}).view({1, 4}));
     double deviation = logits.std().item<double>();

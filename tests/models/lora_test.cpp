@@ -66,11 +66,13 @@ TEST_P(LoraOf, MergedIsWhatUnmergedComputes) {
   EXPECT_EQ(most(logits(model), with), 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, LoraOf, ::testing::Values("llama-gqa", "gpt2", "phi3"), [](auto& info) {
-  std::string name = info.param;
-  std::replace(name.begin(), name.end(), '-', '_');
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(Models, LoraOf,
+                         ::testing::Values("llama-gqa", "gpt2", "phi3", "phi", "falcon-grouped", "glm4"),
+                         [](auto& info) {
+                           std::string name = info.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
 
 // The names and shapes that PEFT writes for the same model and targets.
 TEST(Lora, FilesAreThoseOfPeft) {

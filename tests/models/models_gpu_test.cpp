@@ -6,7 +6,9 @@
 
 #include "sinter/autograd/autograd.h"
 #include "sinter/engine/cuda/replay.h"
+#include "sinter/generate/source_reader.h"
 #include "sinter/generate/text_generator.h"
+#include "sinter/io/config.h"
 #include "sinter/io/safetensors.h"
 #include "sinter/models/models.h"
 #include "sinter/nn/module.h"
@@ -50,6 +52,7 @@ class AllRecorded {
 
 class GpuDecoders : public GpuModels {};
 class GpuEncoders : public GpuModels {};
+class GpuEncoderDecoders : public GpuModels {};
 
 TEST_P(GpuDecoders, LogitsInEveryMode) {
   NoGradGuard no_grad;
@@ -101,6 +104,24 @@ TEST_P(GpuEncoders, OutputsEagerlyAndCompiled) {
   for (int call = 0; call < 4; ++call) EXPECT_LT(distance(seen(fast(inputs)), seen(want)), 1e-4) << "call " << call;
 }
 
+TEST_P(GpuEncoderDecoders, GreedyTokensInEveryMode) {
+  auto model = encoder_decoder(model_);
+  bool hears = golden_.contains("input_features");
+  auto want = golden_.at("greedy").to_vector<int64_t>();
+  std::string folder = std::string(SINTER_TEST_DATA) + "/models/" + GetParam();
+  std::vector<int64_t> begin = {GenerationConfig::read(folder).decoder_start_token_id.value()};
+  for (GeneratorOptions options : {GeneratorOptions{.eager = true}, GeneratorOptions{},
+                                   GeneratorOptions{.mode = Mode::kReduceOverhead}}) {
+    options.cache_length = kSteps + 1;
+    SourceReader reader(model, options);
+    TextGenerator generator(model, options);
+    Source source = hears ? reader.read_features(golden_.at("input_features").slice(0, 0, 1))
+                          : reader.read({golden_.at("input_ids").select(0, 0).to_vector<int64_t>()});
+    EXPECT_EQ(generator.generate(begin, {.max_new_tokens = kSteps, .source = source}).ids, want)
+        << (options.eager ? "eager" : to_string(options.mode));
+  }
+}
+
 std::string test_name(const ::testing::TestParamInfo<const char*>& info) {
   std::string name = info.param;
   std::replace(name.begin(), name.end(), '-', '_');
@@ -109,9 +130,12 @@ std::string test_name(const ::testing::TestParamInfo<const char*>& info) {
 
 INSTANTIATE_TEST_SUITE_P(Models, GpuDecoders,
                          ::testing::Values("llama-gqa", "llama3-tied-ropescale", "qwen2", "gpt2", "mistral", "qwen3", "phi3",
-                                           "gemma2", "gemma3", "gpt_neox", "opt"),
+                                           "gemma2", "gemma3", "gpt_neox", "opt", "phi-normed", "phi4", "granite", "olmo2",
+                                           "stablelm-parallel", "cohere-normed", "cohere2", "falcon-grouped", "glm4",
+                                           "starcoder2", "mixtral", "qwen2_moe", "qwen3_moe", "olmoe"),
                          test_name);
 INSTANTIATE_TEST_SUITE_P(Models, GpuEncoders, ::testing::Values("bert", "roberta", "vit", "resnet"), test_name);
+INSTANTIATE_TEST_SUITE_P(Models, GpuEncoderDecoders, ::testing::Values("t5", "t5-gated", "bart", "whisper"), test_name);
 
 }  // namespace
 }  // namespace sinter::models

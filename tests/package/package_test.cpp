@@ -60,6 +60,25 @@ std::vector<int64_t> tokens(TextGenerator& generator) {
 
 ExportOptions small() { return {.cache_length = 32, .buckets = {8}}; }
 
+// Other norms, rotations, projections, orders, and experts.
+TEST_F(PackageTest, HoldsEveryKindOfDecoder) {
+  for (const char* name : {"phi", "olmo2", "cohere2", "falcon-grouped", "glm4", "stablelm-parallel", "qwen2_moe"}) {
+    std::string folder = model_folder(name);
+    TextGenerator plain(models::causal_lm(models::from_pretrained(folder)), {.eager = true, .cache_length = 32, .buckets = {8}});
+    export_package(folder, file("a.sinter"), small());
+    Package package = Package::load(file("a.sinter"), {.verify = true});
+    EXPECT_EQ(tokens(package.generator()), tokens(plain)) << name;
+    for (auto& explanation : package.generator().explanations())
+      for (auto& program : explanation.programs) EXPECT_EQ(program.note, "found in the store, not traced") << name;
+  }
+  try {
+    export_package(model_folder("t5"), file("t5.sinter"), small());
+    FAIL() << "a model that reads first";
+  } catch (const Error& error) {
+    EXPECT_NE(error.message().find("reads a text or a sound"), std::string::npos) << error.message();
+  }
+}
+
 TEST_F(PackageTest, GeneratesWhatTheCheckpointDoes) {
   std::string folder = model_folder("llama-gqa");
   TextGenerator plain(models::causal_lm(models::from_pretrained(folder)), {.eager = true, .cache_length = 32, .buckets = {8}});
