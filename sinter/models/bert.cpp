@@ -1,4 +1,5 @@
 // BERT, RoBERTa and DistilBERT: one encoder, three sets of names.
+#include "sinter/base/error.h"
 #include "sinter/models/families.h"
 #include "sinter/models/parts/encoder.h"
 #include "sinter/nn/containers.h"
@@ -15,6 +16,7 @@ namespace {
 
 struct BertConfig : ModelConfig {
   int64_t token_types = 0;                // 0: no such embedding
+  int64_t position_rows = 0;              // of the embedding of positions
   std::optional<int64_t> first_position;  // RoBERTa counts from the padding's id, and tokens only
 };
 
@@ -25,7 +27,7 @@ class Bert : public TextEncoder {
       return register_module(name, nn::Embedding(rows, c.hidden_size));
     };
     words_ = add("word_embeddings", c.vocab_size);
-    positions_ = add("position_embeddings", c.max_positions);
+    positions_ = add("position_embeddings", c.position_rows);
     if (c.token_types > 0) token_types_ = add("token_type_embeddings", c.token_types);
     norm_ = register_module("LayerNorm", nn::LayerNorm(nn::LayerNormOptions(c.hidden_size).eps(c.norm_eps)));
     register_module("layer", layers_);
@@ -63,6 +65,7 @@ BertConfig bert_config(const ConfigFile& file) {
   check_activation(c.activation, file);
   c.norm_eps = file.number("layer_norm_eps", 1e-12);
   c.token_types = file.integer("type_vocab_size", 2);
+  c.position_rows = c.max_positions;
   return c;
 }
 
@@ -71,6 +74,8 @@ std::shared_ptr<Model> make_bert(const ConfigFile& file) { return std::make_shar
 std::shared_ptr<Model> make_roberta(const ConfigFile& file) {
   BertConfig c = bert_config(file);
   c.first_position = file.integer("pad_token_id", 1);
+  c.max_positions -= *c.first_position + 1;
+  check(c.max_positions > 0, "config: '{}' has no positions behind that of padding", file.name());
   return std::make_shared<Bert>(c);
 }
 
@@ -83,7 +88,7 @@ std::shared_ptr<Model> make_distilbert(const ConfigFile& file) {
   c.layers = file.size("n_layers");
   c.heads = c.kv_heads = file.size("n_heads");
   c.head_dim = c.hidden_size / c.heads;
-  c.max_positions = file.size("max_position_embeddings");
+  c.max_positions = c.position_rows = file.size("max_position_embeddings");
   c.norm_eps = 1e-12;
   c.activation = file.text("activation", "gelu");
   check_activation(c.activation, file);
@@ -125,7 +130,8 @@ Family bert_family() {
 Family roberta_family() {
   return {.model_type = "roberta",
           .architectures = {"RobertaModel", "RobertaForMaskedLM", "RobertaForSequenceClassification",
-                            "RobertaForTokenClassification", "RobertaForQuestionAnswering"},
+                            "RobertaForTokenClassification", "RobertaForQuestionAnswering", "XLMRobertaModel",
+                            "XLMRobertaForMaskedLM", "XLMRobertaForSequenceClassification"},
           .make = make_roberta,
           .prefix = "roberta.",
           .renames = kBertNames,
