@@ -13,6 +13,8 @@ namespace sinter::cli {
 // Commands about models, each with its options and help.
 void add_generate(CLI::App& app);
 void add_chat(CLI::App& app);
+void add_embed(CLI::App& app);
+void add_transcribe(CLI::App& app);
 void add_forward(CLI::App& app);
 void add_train(CLI::App& app);
 void add_export(CLI::App& app);

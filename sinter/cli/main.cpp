@@ -101,6 +101,8 @@ int run(int argc, char** argv) {
   bool info_json = false;
   cli::add_generate(app);
   cli::add_chat(app);
+  cli::add_embed(app);
+  cli::add_transcribe(app);
   cli::add_forward(app);
 #ifndef SINTER_NO_TRAIN
   cli::add_train(app);
