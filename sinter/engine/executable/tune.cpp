@@ -209,13 +209,21 @@ class Tuning {
     plan_.tuned_seconds = made.seconds[1];
   }
 
-  // Which of two ways to run the program is faster, 0 or 1. Without a clock it is what each step said by itself.
+  // Which of two ways to run the program is faster, 0 or 1. Without a clock it is what each step said by itself: where the
+  // program takes too long, or does not run on the numbers that operands have here (it divides integers, say).
   Chosen compare(const std::string& key, const std::string& first, const std::vector<size_t>& was, const std::string& second,
                  const std::vector<size_t>& with) {
     const Candidate candidates[] = {program(first, was), program(second, with)};
     const std::string place = point("program");
-    if (!engine_.queues() && !autotuner().knows(place, key, candidates) && seconds_of_program(was) > kLongProgram) return {1, {}};
-    return autotuner().choose(place, key, candidates, seconds_, kFaster);
+    try {
+      if (!engine_.queues() && !autotuner().knows(place, key, candidates) && seconds_of_program(was) > kLongProgram) return {1, {}};
+      return autotuner().choose(place, key, candidates, seconds_, kFaster);
+    } catch (const OutOfMemoryError&) {
+      throw;
+    } catch (const Error& error) {
+      log(LogTopic::kAutotune, "{} is not timed whole: {}", plan_.name, error.message());
+      return {1, {}};
+    }
   }
 
   double seconds_of_program(const std::vector<size_t>& ways) {
