@@ -46,6 +46,7 @@ check_in_chroot() {
   in_chroot apt-get -q update
   # shellcheck disable=SC2086
   in_chroot apt-get -q -y --no-install-recommends install $needs
+  in_chroot dpkg -P sinter  # left by a check that failed, in a folder that is kept
   list_files > "$root/tmp/before"
   in_chroot dpkg -i /tmp/sinter.deb
   write_programs "$root/tmp"

@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <link.h>
+#include <sys/auxv.h>
 
 #include <filesystem>
 #include <utility>
@@ -57,6 +58,15 @@ void* DynamicLibrary::find_symbol(const std::string& name) const {
   return handle_ ? dlsym(handle_, name.c_str()) : nullptr;
 }
 
+std::string program_path() {
+  std::error_code error;
+  const auto path = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (!error) return path.string();
+  // A chroot may do without /proc: what the program was started as.
+  const char* started = reinterpret_cast<const char*>(getauxval(AT_EXECFN));
+  return started ? std::filesystem::absolute(started, error).string() : "";
+}
+
 std::string plugin_path(const std::string& file) {
   namespace fs = std::filesystem;
   std::error_code ignored;
@@ -64,7 +74,7 @@ std::string plugin_path(const std::string& file) {
   link_map* map = nullptr;
   fs::path here;
   if (dladdr1(reinterpret_cast<const void*>(&plugin_path), &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP))
-    here = *map->l_name ? fs::path(map->l_name) : fs::read_symlink("/proc/self/exe", ignored);  // the program has no name
+    here = *map->l_name ? std::string(map->l_name) : program_path();  // the program has no name
   here = here.parent_path();
   // A build tree has `lib`, whatever installations call it.
   fs::path beside = here / "sinter" / file;

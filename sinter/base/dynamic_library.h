@@ -36,6 +36,9 @@ class DynamicLibrary {
   std::string path_;
 };
 
+// The path of the running program.
+std::string program_path();
+
 // The path of a plugin: <dir>/sinter/ beside the library that holds this code, else, where a program holds it, that of the
 // installation the program belongs to.
 std::string plugin_path(const std::string& file);

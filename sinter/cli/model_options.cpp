@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "sinter/base/dynamic_library.h"
 #include "sinter/base/error.h"
 #include "sinter/base/progress.h"
 #include "sinter/base/table.h"
@@ -22,7 +23,7 @@ constexpr const char* kBundledModel = "whale-5m";
 
 // Beside the command: <prefix>/bin and <prefix>/share, in the build tree as where it is installed.
 std::string bundled_folder() {
-  fs::path folder = fs::read_symlink("/proc/self/exe").parent_path() / SINTER_MODELS_DIR / kBundledModel;
+  fs::path folder = fs::path(program_path()).parent_path() / SINTER_MODELS_DIR / kBundledModel;
   check(fs::exists(folder / "config.json"), "the bundled model is not at '{}'; name another with --model",
         folder.lexically_normal().string());
   return folder.lexically_normal().string();
