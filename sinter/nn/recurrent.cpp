@@ -1,6 +1,7 @@
 #include "sinter/nn/recurrent.h"
 
 #include <cmath>
+#include <functional>
 
 #include "sinter/base/error.h"
 #include "sinter/nn/init.h"
@@ -99,6 +100,44 @@ static TensorList walk(RecurrentStep step, const RecurrentOptions& options, cons
   return results;
 }
 
+// What takes one direction of one layer over all positions.
+using Walk = std::function<TensorList(RecurrentStep step, const RecurrentOptions& options, const Tensor& x, const TensorList& states,
+                                      const RecurrentWeights& w, bool reverse)>;
+
+// The last layer's results, and behind them the states of all layers and directions.
+static TensorList run_layers(RecurrentStep step, const RecurrentOptions& options, const std::vector<RecurrentWeights>& weights,
+                             bool training, Tensor x, const TensorList& states, const Walk& walk) {
+  const size_t directions = options.bidirectional() ? 2 : 1;
+  std::vector<TensorList> after(states.size());
+  for (size_t first = 0; first < weights.size(); first += directions) {
+    if (first > 0 && options.dropout() > 0) x = dropout(x, options.dropout(), training);
+    TensorList sides;
+    for (size_t i = first; i < first + directions; ++i) {
+      TensorList own;
+      for (auto& state : states) own.push_back(state.select(0, int64_t(i)));
+      TensorList side = walk(step, options, x, own, weights[i], i > first);
+      sides.push_back(side[0]);
+      for (size_t s = 0; s < states.size(); ++s) after[s].push_back(side[s + 1]);
+    }
+    x = sides.size() == 1 ? sides[0] : cat(sides, -1);
+  }
+  TensorList results{x};
+  for (auto& state : after) results.push_back(stack(state));
+  return results;
+}
+
+// The states that a call begins with, of n sequences: zeros where they are undefined.
+static TensorList complete_states(const std::string& name, const RecurrentOptions& options,
+                                  const std::vector<RecurrentWeights>& weights, const Tensor& x, const Dim& n, TensorList states) {
+  for (size_t s = 0; s < states.size(); ++s) {
+    int64_t size = s == 0 ? weights[0].hh.size(1) : Dim(options.hidden_size());
+    Shape expected{Dim(int64_t(weights.size())), n, Dim(size)};
+    if (!states[s].defined()) states[s] = zeros(expected, x.options());
+    check(states[s].sizes().same_as(expected), "nn::{}: a state is {} and not {}", name, states[s].sizes(), expected);
+  }
+  return states;
+}
+
 TensorList run_recurrent(const std::string& name, RecurrentStep step, const RecurrentOptions& options,
                          const std::vector<RecurrentWeights>& weights, bool training, const TensorArg& arg,
                          TensorList states) {
@@ -111,31 +150,65 @@ TensorList run_recurrent(const std::string& name, RecurrentStep step, const Recu
   if (swaps) x = x.transpose(0, 1);
   check(x.size(2) == options.input_size() && x.size(0) > 0, "nn::{}: expected positions of {} features, got {}", name,
         options.input_size(), arg.sizes());
-  int64_t directions = options.bidirectional() ? 2 : 1;
-  for (size_t s = 0; s < states.size(); ++s) {
-    int64_t size = s == 0 ? weights[0].hh.size(1) : Dim(options.hidden_size());
-    Shape expected{Dim(int64_t(weights.size())), x.size(1), Dim(size)};
-    if (!states[s].defined()) states[s] = zeros(expected, x.options());
-    if (!is_batched && states[s].dim() == 2) states[s] = states[s].unsqueeze(1);
-    check(states[s].sizes().same_as(expected), "nn::{}: a state is {} and not {}", name, states[s].sizes(), expected);
-  }
+  if (!is_batched)
+    for (auto& state : states)
+      if (state.defined() && state.dim() == 2) state = state.unsqueeze(1);
+  states = complete_states(name, options, weights, x, x.size(1), states);
 
-  std::vector<TensorList> after(states.size());
-  for (size_t first = 0; first < weights.size(); first += size_t(directions)) {
-    if (first > 0 && options.dropout() > 0) x = dropout(x, options.dropout(), training);
-    TensorList sides;
-    for (size_t i = first; i < first + size_t(directions); ++i) {
-      TensorList own;
-      for (auto& state : states) own.push_back(state.select(0, int64_t(i)));
-      TensorList side = walk(step, options, x, own, weights[i], i > first);
-      sides.push_back(side[0]);
-      for (size_t s = 0; s < states.size(); ++s) after[s].push_back(side[s + 1]);
-    }
-    x = sides.size() == 1 ? sides[0] : cat(sides, -1);
-  }
-  TensorList results{swaps ? x.transpose(0, 1) : is_batched ? x : x.squeeze(1)};
-  for (auto& state : after) results.push_back(is_batched ? stack(state) : stack(state).squeeze(1));
+  TensorList results = run_layers(step, options, weights, training, x, states, walk);
+  if (swaps) results[0] = results[0].transpose(0, 1);
+  if (!is_batched)
+    for (auto& result : results) result = result.squeeze(1);
   return results;
+}
+
+// One direction of one layer over packed sequences. A state ends, or begins, where its sequence does; the shortest are the last rows.
+static Walk packed_walk(const std::vector<int64_t>& batch_sizes) {
+  return [&batch_sizes](RecurrentStep step, const RecurrentOptions& options, const Tensor& x, const TensorList& states,
+                        const RecurrentWeights& w, bool reverse) {
+    TensorList inputs = split(linear(x, w.ih, w.bias_ih), batch_sizes), outputs(inputs.size()), now = states, ended(states.size());
+    int64_t rows = reverse ? batch_sizes.back() : batch_sizes.front();
+    for (auto& state : now) state = state.narrow(0, 0, rows);
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const size_t at = reverse ? inputs.size() - 1 - i : i;
+      const int64_t wanted = batch_sizes[at];
+      for (size_t s = 0; s < now.size() && wanted != rows; ++s) {
+        if (reverse) {
+          now[s] = cat({now[s], states[s].narrow(0, rows, wanted - rows)}, 0);
+          continue;
+        }
+        Tensor end = now[s].narrow(0, wanted, rows - wanted);
+        ended[s] = ended[s].defined() ? cat({end, ended[s]}, 0) : end;
+        now[s] = now[s].narrow(0, 0, wanted);
+      }
+      rows = wanted;
+      now = step(inputs[at], now, w, options);
+      outputs[at] = now[0];
+    }
+    TensorList results{cat(outputs, 0)};
+    for (size_t s = 0; s < now.size(); ++s) results.push_back(ended[s].defined() ? cat({now[s], ended[s]}, 0) : now[s]);
+    return results;
+  };
+}
+
+// As run_recurrent(), of packed sequences, whose results are packed alike.
+static std::pair<utils::rnn::PackedSequence, TensorList> run_packed(const std::string& name, RecurrentStep step,
+                                                                    const RecurrentOptions& options,
+                                                                    const std::vector<RecurrentWeights>& weights, bool training,
+                                                                    const utils::rnn::PackedSequence& x, TensorList states) {
+  const Tensor& data = x.data();
+  check(data.dim() == 2 && data.size(1) == options.input_size(), "nn::{}: expected packed positions of {} features, got {}", name,
+        options.input_size(), data.sizes());
+  const auto batch_sizes = x.batch_sizes().to_vector<int64_t>();
+  check(!batch_sizes.empty(), "nn::{}: the packed sequences have no positions", name);
+  states = complete_states(name, options, weights, data, batch_sizes[0], states);
+  if (x.sorted_indices().defined())
+    for (auto& state : states) state = state.index_select(1, x.sorted_indices());
+  TensorList results = run_layers(step, options, weights, training, data, states, packed_walk(batch_sizes));
+  if (x.unsorted_indices().defined())
+    for (size_t s = 1; s < results.size(); ++s) results[s] = results[s].index_select(1, x.unsorted_indices());
+  return {utils::rnn::PackedSequence(results[0], x.batch_sizes(), x.sorted_indices(), x.unsorted_indices()),
+          TensorList(results.begin() + 1, results.end())};
 }
 
 std::string RecurrentImpl::extra_repr() const {
@@ -156,12 +229,23 @@ std::tuple<Tensor, Tensor> RNNImpl::forward(const TensorArg& x, const Tensor& h_
   TensorList results = run_recurrent(name(), rnn_step, options, weights, is_training(), x, {h_0});
   return {results[0], results[1]};
 }
+std::tuple<utils::rnn::PackedSequence, Tensor> RNNImpl::forward_with_packed_input(const utils::rnn::PackedSequence& x,
+                                                                                  const Tensor& h_0) {
+  auto [results, states] = run_packed(name(), rnn_step, options, weights, is_training(), x, {h_0});
+  return {results, states[0]};
+}
 
 LSTMImpl::LSTMImpl(const LSTMOptions& options) : Cloneable(options, 4) {}
 std::tuple<Tensor, LSTMImpl::State> LSTMImpl::forward(const TensorArg& x, const State& state) {
   TensorList results =
       run_recurrent(name(), lstm_step, options, weights, is_training(), x, {std::get<0>(state), std::get<1>(state)});
   return {results[0], {results[1], results[2]}};
+}
+std::tuple<utils::rnn::PackedSequence, LSTMImpl::State> LSTMImpl::forward_with_packed_input(const utils::rnn::PackedSequence& x,
+                                                                                           const State& state) {
+  auto [results, states] =
+      run_packed(name(), lstm_step, options, weights, is_training(), x, {std::get<0>(state), std::get<1>(state)});
+  return {results, {states[0], states[1]}};
 }
 
 GRUImpl::GRUImpl(const GRUOptions& options) : Cloneable(options, 3) {
@@ -170,6 +254,11 @@ GRUImpl::GRUImpl(const GRUOptions& options) : Cloneable(options, 3) {
 std::tuple<Tensor, Tensor> GRUImpl::forward(const TensorArg& x, const Tensor& h_0) {
   TensorList results = run_recurrent(name(), gru_step, options, weights, is_training(), x, {h_0});
   return {results[0], results[1]};
+}
+std::tuple<utils::rnn::PackedSequence, Tensor> GRUImpl::forward_with_packed_input(const utils::rnn::PackedSequence& x,
+                                                                                  const Tensor& h_0) {
+  auto [results, states] = run_packed(name(), gru_step, options, weights, is_training(), x, {h_0});
+  return {results, states[0]};
 }
 
 // --- cells

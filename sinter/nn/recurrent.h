@@ -10,6 +10,7 @@
 #include "sinter/base/api.h"
 #include "sinter/base/fields.h"
 #include "sinter/nn/module.h"
+#include "sinter/nn/utils/rnn.h"
 
 namespace sinter SINTER_API {
 namespace nn {
@@ -39,6 +40,7 @@ struct RecurrentWeights {
 // [num_layers * directions, n, hidden_size], a forward direction before its reverse, and zeros where undefined. Results are
 // the last layer's at every position, both directions side by side, and the states after the last one. Parameters have
 // PyTorch's names: weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0, weight_hr_l0; weight_ih_l0_reverse and so on.
+// forward_with_packed_input() takes sequences of different lengths; states come and go in the order of the sequences before packing.
 struct RecurrentImpl : CloneableBase {
   RecurrentOptions options;
   std::vector<RecurrentWeights> weights;  // by layer, then direction
@@ -59,6 +61,8 @@ struct RNNImpl : Cloneable<RNNImpl, RecurrentImpl> {
   RNNImpl(int64_t input_size, int64_t hidden_size) : RNNImpl(RNNOptions(input_size, hidden_size)) {}
   explicit RNNImpl(const RNNOptions& options);
   std::tuple<Tensor, Tensor> forward(const TensorArg& x, const Tensor& h_0 = {});
+  std::tuple<utils::rnn::PackedSequence, Tensor> forward_with_packed_input(const utils::rnn::PackedSequence& x,
+                                                                           const Tensor& h_0 = {});
 };
 SINTER_MODULE(RNN);
 
@@ -68,6 +72,8 @@ struct LSTMImpl : Cloneable<LSTMImpl, RecurrentImpl> {
   LSTMImpl(int64_t input_size, int64_t hidden_size) : LSTMImpl(LSTMOptions(input_size, hidden_size)) {}
   explicit LSTMImpl(const LSTMOptions& options);
   std::tuple<Tensor, State> forward(const TensorArg& x, const State& state = {});
+  std::tuple<utils::rnn::PackedSequence, State> forward_with_packed_input(const utils::rnn::PackedSequence& x,
+                                                                          const State& state = {});
 };
 SINTER_MODULE(LSTM);
 
@@ -76,6 +82,8 @@ struct GRUImpl : Cloneable<GRUImpl, RecurrentImpl> {
   GRUImpl(int64_t input_size, int64_t hidden_size) : GRUImpl(GRUOptions(input_size, hidden_size)) {}
   explicit GRUImpl(const GRUOptions& options);
   std::tuple<Tensor, Tensor> forward(const TensorArg& x, const Tensor& h_0 = {});
+  std::tuple<utils::rnn::PackedSequence, Tensor> forward_with_packed_input(const utils::rnn::PackedSequence& x,
+                                                                           const Tensor& h_0 = {});
 };
 SINTER_MODULE(GRU);
 
