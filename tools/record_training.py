@@ -108,6 +108,32 @@ def train(name, make, tensors):
                 tensors[f"{name}/{step}/{key}"] = getattr(problem, key).detach().clone()
 
 
+QUASI_NEWTON = {
+    "lbfgs": lambda p: O.LBFGS(p, 0.5, max_iter=5, history_size=4),
+    "lbfgs_wolfe": lambda p: O.LBFGS(p, max_iter=7, line_search_fn="strong_wolfe"),
+    "lbfgs_evaluations": lambda p: O.LBFGS(p, 2.0, max_iter=9, max_eval=6, history_size=3, line_search_fn="strong_wolfe"),
+}
+
+
+def quasi_newton(name, make, tensors):
+    """Ten steps, each of several evaluations, and the losses that they begin with."""
+    problem, losses = Problem(), []
+    optimizer = make([problem.w, problem.v, problem.b])
+
+    def closure():
+        optimizer.zero_grad()
+        loss = problem.loss()
+        loss.backward()
+        return loss
+
+    for step in range(1, 11):
+        losses.append(optimizer.step(closure).detach())
+        if step in MOMENTS:
+            for key in ("w", "v", "b"):
+                tensors[f"{name}/{step}/{key}"] = getattr(problem, key).detach().clone()
+    tensors[f"{name}/losses"] = torch.stack(losses)
+
+
 def muon_in_bf16(tensors):
     """One step along a gradient whose singular values are all alike, so that rounding stays what it is."""
     param = torch.zeros(5, 3, dtype=torch.float32, requires_grad=True)
@@ -207,6 +233,8 @@ def main():
     _muon._zeropower_via_newtonschulz = newton_schulz
     for name, make in OPTIMIZERS.items():
         train(name, make, tensors)
+    for name, make in QUASI_NEWTON.items():
+        quasi_newton(name, make, tensors)
     for name, make in SCHEDULES.items():
         rates(name, make, tensors)
     for name, options in PLATEAUS.items():

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "sinter/base/api.h"
+#include "sinter/optim/lbfgs.h"
 #include "sinter/optim/lr_scheduler.h"
 #include "sinter/optim/optimizer.h"
 

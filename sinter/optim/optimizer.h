@@ -80,7 +80,7 @@ class Optimizer {
 
   virtual void step() = 0;
   // Calls what zeroes gradients, computes a loss and lets its gradients flow, then takes the step; gives the loss.
-  Tensor step(const std::function<Tensor()>& closure);
+  virtual Tensor step(const std::function<Tensor()>& closure);
   // Makes what the optimiser remembers of each parameter that requires a gradient, as it is before the first step. A step
   // makes what is missing by itself: this is to have the memory, or its lack, at once. What is there stays.
   virtual void init_state() = 0;
@@ -102,8 +102,8 @@ class Optimizer {
 
   // What the optimiser remembers of each parameter, "0.exp_avg" for the first one: a safetensors file's worth. The
   // options are the program's own and not part of it. Loading is into an optimiser of the same parameters.
-  NamedTensors state_dict() const;
-  void load_state_dict(const NamedTensors& state);
+  virtual NamedTensors state_dict() const;
+  virtual void load_state_dict(const NamedTensors& state);
 
  protected:
   Optimizer() = default;

@@ -58,6 +58,29 @@ TEST_F(OptimIdioms, Kinds) {
     torch::optim::Adagrad optimizer({weight}, torch::optim::AdagradOptions(1e-1).lr_decay(0.01));
     return trained(optimizer, weight);
   });
+  IDIOM_DO({
+    torch::optim::LBFGS optimizer({weight}, torch::optim::LBFGSOptions(0.5).max_iter(3).line_search_fn("strong_wolfe"));
+    auto closure = [&]() {
+      optimizer.zero_grad();
+      auto loss = (x.matmul(weight) - w).square().mean();
+      loss.backward();
+      return loss;
+    };
+    torch::Tensor loss = optimizer.step(closure);
+    return std::make_tuple(loss.detach(), weight.detach());
+  });
+  IDIOM_DO({
+    torch::optim::LBFGS optimizer(std::vector<torch::Tensor>{weight}, torch::optim::LBFGSOptions(0.1).history_size(5).max_eval(4));
+    for (int step = 0; step < 2; ++step) {
+      optimizer.step([&] {
+        optimizer.zero_grad();
+        torch::Tensor loss = (x.matmul(weight) - w).square().mean();
+        loss.backward();
+        return loss;
+      });
+    }
+    return weight.detach();
+  });
 }
 
 TEST_F(OptimIdioms, Groups) {
