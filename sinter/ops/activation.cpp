@@ -96,7 +96,7 @@ struct HardSwish : Pointwise<HardSwish> {
   static TensorList grad(const GradCall& c) {
     return c.each([&] {
       Tensor inside = c.grad() * (c[0] * (1.0 / 3) + 0.5);
-      return where(c[0] < -3, 0, where(c[0] <= 3, inside, c.grad()));
+      return where(c[0] <= -3, 0, where(c[0] < 3, inside, c.grad()));
     });
   }
 };

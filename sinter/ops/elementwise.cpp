@@ -111,7 +111,10 @@ Tensor float_power(const TensorArg& base, const TensorArg& exponent) {
 }
 Tensor ldexp(const TensorArg& x, const TensorArg& exponent) {
   UserPosition here(x.where());
-  return x * pow(2.0, exponent);
+  if (exponent.is_scalar() || !is_floating(x.dtype()) || is_floating(exponent.dtype())) return x * pow(2.0, exponent);
+  // A whole exponent does not decide the dtype, and its power has the range of x.
+  const DType wide = x.dtype() == kFloat64 ? kFloat64 : kFloat32;
+  return to(x * pow(2.0, to(exponent, wide)), x.dtype());
 }
 
 Tensor logaddexp2(const TensorArg& a, const TensorArg& b) {

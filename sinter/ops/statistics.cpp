@@ -57,11 +57,10 @@ Tensor cov(const TensorArg& given, int64_t correction, const Tensor& fweights, c
   }
   if (aweights.defined()) {
     check_weights("aweights", aweights, false);
-    Tensor own = aweights.to(total.dtype());
-    weights = weights.defined() ? weights * own : own;
+    weights = weights.defined() ? weights * aweights : aweights;
   }
   if (weights.defined()) total = spread = weights.sum();
-  if (aweights.defined()) spread = (weights * aweights.to(total.dtype())).sum() / total;
+  if (aweights.defined()) spread = (weights * aweights).sum() / total;
   Tensor middle = weights.defined() ? (x * weights).sum({1}, true) / total : x.mean({1}, true);
   Tensor divisor = aweights.defined() ? total - correction * spread : total - correction;
   Tensor apart = x - middle, weighted = weights.defined() ? apart * weights : apart;

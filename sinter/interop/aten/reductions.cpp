@@ -1,4 +1,7 @@
 // Reductions over whole dimensions, and running ones.
+#include <algorithm>
+#include <cmath>
+
 #include "sinter/base/error.h"
 #include "sinter/interop/aten/table.h"
 #include "sinter/ops/linalg.h"
@@ -13,10 +16,25 @@ namespace {
 IntList dims_or_all(MaybeInts dims) { return dims.value_or(IntList()); }
 
 // The correction of a variance is a number, in schemas of any kind.
-int64_t correction_of(const std::optional<Scalar>& correction) {
-  if (!correction) return 1;
-  check(correction->to_double() == double(correction->to_int()), "a correction of {} is no integer", *correction);
-  return correction->to_int();
+using Correction = const std::optional<Scalar>&;
+double number_of(Correction correction) { return correction ? correction->to_double() : 1; }
+bool is_whole(Correction correction) { return number_of(correction) == std::floor(number_of(correction)); }
+
+// By how much a fraction of a correction enlarges the variance without one, of which there are so many.
+double enlargement(In x, const Tensor& results, Correction correction) {
+  const double count = double(int64_t(results.numel())), n = count == 0 ? 0 : double(int64_t(x.tensor().numel())) / count;
+  return n / std::max(n - number_of(correction), 0.0);
+}
+
+Tensor variance(In x, MaybeInts dims, Correction correction, bool keepdim) {
+  if (is_whole(correction)) return var(x, dims_or_all(dims), int64_t(number_of(correction)), keepdim);
+  Tensor plain = var(x, dims_or_all(dims), 0, keepdim);
+  return plain * enlargement(x, plain, correction);
+}
+Tensor deviation(In x, MaybeInts dims, Correction correction, bool keepdim) {
+  if (is_whole(correction)) return sinter::std(x, dims_or_all(dims), int64_t(number_of(correction)), keepdim);
+  Tensor plain = sinter::std(x, dims_or_all(dims), 0, keepdim);
+  return plain * std::sqrt(enlargement(x, plain, correction));
 }
 
 }  // namespace
@@ -75,20 +93,14 @@ std::span<const Function> reduction_functions() {
        [](In x, bool unbiased) { return var(x, IntList(), unbiased); }},
       {"var.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor",
        [](In x, MaybeInts dims, bool unbiased, bool keepdim) { return var(x, dims_or_all(dims), unbiased, keepdim); }},
-      {"var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor",
-       [](In x, MaybeInts dims, const std::optional<Scalar>& correction, bool keepdim) {
-         return var(x, dims_or_all(dims), correction_of(correction), keepdim);
-       }},
+      {"var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor", variance},
       {"std(Tensor self, bool unbiased=True) -> Tensor",
        [](In x, bool unbiased) { return sinter::std(x, IntList(), unbiased); }},
       {"std.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor",
        [](In x, MaybeInts dims, bool unbiased, bool keepdim) {
          return sinter::std(x, dims_or_all(dims), unbiased, keepdim);
        }},
-      {"std.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor",
-       [](In x, MaybeInts dims, const std::optional<Scalar>& correction, bool keepdim) {
-         return sinter::std(x, dims_or_all(dims), correction_of(correction), keepdim);
-       }},
+      {"std.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor", deviation},
       {"var_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)",
        [](In x, bool unbiased) { return var_mean(x, {}, unbiased); }},
       {"var_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)",
@@ -97,8 +109,9 @@ std::span<const Function> reduction_functions() {
        }},
       {"var_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, "
        "Tensor)",
-       [](In x, MaybeInts dims, const std::optional<Scalar>& correction, bool keepdim) {
-         return var_mean(x, dims_or_all(dims), correction_of(correction), keepdim);
+       [](In x, MaybeInts dims, Correction correction, bool keepdim) {
+         if (is_whole(correction)) return var_mean(x, dims_or_all(dims), int64_t(number_of(correction)), keepdim);
+         return std::tuple(variance(x, dims, correction, keepdim), mean(x, dims_or_all(dims), keepdim));
        }},
       {"std_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)",
        [](In x, bool unbiased) { return std_mean(x, {}, unbiased); }},
@@ -108,8 +121,9 @@ std::span<const Function> reduction_functions() {
        }},
       {"std_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, "
        "Tensor)",
-       [](In x, MaybeInts dims, const std::optional<Scalar>& correction, bool keepdim) {
-         return std_mean(x, dims_or_all(dims), correction_of(correction), keepdim);
+       [](In x, MaybeInts dims, Correction correction, bool keepdim) {
+         if (is_whole(correction)) return std_mean(x, dims_or_all(dims), int64_t(number_of(correction)), keepdim);
+         return std::tuple(deviation(x, dims, correction, keepdim), mean(x, dims_or_all(dims), keepdim));
        }},
       {"norm.Scalar(Tensor self, Scalar p=2) -> Tensor", [](In x, const Scalar& p) { return norm(x, p); }},
       {"norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool keepdim=False) -> Tensor",
