@@ -210,11 +210,6 @@ Tensor cosine_similarity(const TensorArg& x1, const TensorArg& x2, const CosineS
 Tensor pairwise_distance(const TensorArg& x1, const TensorArg& x2, const PairwiseDistanceOptions& o) {
   return sinter::pairwise_distance(x1, x2, o.p(), o.eps(), o.keepdim());
 }
-Tensor bilinear(const TensorArg& x1, const TensorArg& x2, const Tensor& weight, const Tensor& bias) {
-  UserPosition here(x1.where());
-  Tensor y = einsum("...i,oij,...j->...o", {x1.tensor(), weight, x2.tensor()});
-  return bias.defined() ? y + bias : y;
-}
 
 }  // namespace functional
 

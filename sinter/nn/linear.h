@@ -7,6 +7,7 @@
 #include "sinter/nn/module.h"
 #include "sinter/ops/norm.h"
 #include "sinter/ops/creation.h"
+#include "sinter/ops/linalg.h"
 #include "sinter/ops/matmul.h"
 #include "sinter/ops/view.h"
 
@@ -180,14 +181,9 @@ using CosineSimilarityFuncOptions = CosineSimilarityOptions;
 Tensor cosine_similarity(const TensorArg& x1, const TensorArg& x2, const CosineSimilarityOptions& options = {});
 using PairwiseDistanceFuncOptions = PairwiseDistanceOptions;
 Tensor pairwise_distance(const TensorArg& x1, const TensorArg& x2, const PairwiseDistanceOptions& options = {});
-// x1 weight[o] x2 + bias for every output o.
-Tensor bilinear(const TensorArg& x1, const TensorArg& x2, const Tensor& weight, const Tensor& bias = {});
-using sinter::linear, sinter::one_hot;
+using sinter::bilinear, sinter::linear, sinter::one_hot;
 
 }  // namespace functional
-}  // namespace nn
-using nn::functional::bilinear;
-namespace nn {
 
 // Gives its input.
 struct IdentityImpl : Cloneable<IdentityImpl> {

@@ -345,6 +345,13 @@ SINTER_CONV(2)
 SINTER_CONV(3)
 #undef SINTER_CONV
 
+Tensor conv_tbc(const TensorArg& x, const TensorArg& weight, const Tensor& bias, int64_t pad) {
+  UserPosition here(x.where());
+  check(x.dim() == 3 && weight.dim() == 3, "conv_tbc: expected [l, n, c] and a weight [k, c, out], got {} and {}", x.sizes(),
+        weight.sizes());
+  return conv1d(permute(x, {1, 2, 0}), permute(weight, {2, 1, 0}), bias, 1, pad).permute({2, 0, 1});
+}
+
 std::tuple<Tensor, Tensor, Tensor> convolution_backward(const TensorArg& grad_output, const TensorArg& input,
                                                         const TensorArg& weight, const SpatialList& stride,
                                                         const SpatialList& padding, const SpatialList& dilation,

@@ -46,6 +46,8 @@ Tensor conv2d(const TensorArg& x, const TensorArg& weight, const Tensor& bias, c
               Padding padding, const SpatialList& dilation = 1, int64_t groups = 1);
 Tensor conv3d(const TensorArg& x, const TensorArg& weight, const Tensor& bias, const SpatialList& stride,
               Padding padding, const SpatialList& dilation = 1, int64_t groups = 1);
+// Convolution of [l, n, c] with a weight [k, c, out].
+Tensor conv_tbc(const TensorArg& x, const TensorArg& weight, const Tensor& bias, int64_t pad = 0);  // no method
 // Transposed convolutions: the gradient of a convolution as a layer of its own; weight is [in, out / groups, …].
 Tensor conv_transpose1d(const TensorArg& x, const TensorArg& weight, const Tensor& bias = {},
                         const SpatialList& stride = 1, const SpatialList& padding = 0,

@@ -124,6 +124,20 @@ Tensor addbmm(const TensorArg& input, const TensorArg& a_arg, const TensorArg& b
   // The batch is one more dimension to sum over.
   return add_scaled("addbmm", input, tensordot(a, b, {0, 2}, {0, 1}), beta, alpha);
 }
+Tensor bilinear(const TensorArg& x1, const TensorArg& x2, const Tensor& weight, const Tensor& bias) {
+  UserPosition here(x1.where());
+  Tensor y = einsum("...i,oij,...j->...o", {x1.tensor(), weight, x2.tensor()});
+  return bias.defined() ? y + bias : y;
+}
+Tensor norm_except_dim(const TensorArg& x, int64_t pow, int64_t dim) {
+  UserPosition here(x.where());
+  check(dim >= -1 && dim < x.dim(), "norm_except_dim: {} is no dimension of shape {}, nor -1", dim, x.sizes());
+  if (dim == -1) return norm(x, pow);
+  IntList others;
+  for (int64_t d = 0; d < x.dim(); ++d)
+    if (d != dim) others.push_back(d);
+  return others.empty() ? abs(x) : norm(x, pow, others, true);
+}
 Tensor vdot(const TensorArg& a, const TensorArg& b) { return dot({conj(a), a.where()}, b); }
 Tensor inner(const TensorArg& a, const TensorArg& b) {
   UserPosition here(a.where());

@@ -255,6 +255,10 @@ Tensor trace(const TensorArg& A);
 Tensor cross(const TensorArg& a, const TensorArg& b, std::optional<int64_t> dim = {});
 // All products of an element of a and one of b, in blocks.
 Tensor kron(const TensorArg& a, const TensorArg& b);
+// x1 weight[o] x2 + bias for every output o.
+Tensor bilinear(const TensorArg& x1, const TensorArg& x2, const Tensor& weight, const Tensor& bias = {});  // no method
+// The norms of the slices along a dimension, which keep their places; of all elements for dim = -1.
+Tensor norm_except_dim(const TensorArg& x, int64_t pow = 2, int64_t dim = 0);  // no method
 // beta * input + alpha * outer(a, b).
 Tensor addr(const TensorArg& input, const TensorArg& a, const TensorArg& b, const Scalar& beta = 1,
             const Scalar& alpha = 1);  // in place too

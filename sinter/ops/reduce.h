@@ -144,7 +144,9 @@ Tensor nanquantile(const TensorArg& x, const TensorArg& q, std::optional<int64_t
 // Coordinates of the elements that are not zero, one row each, in row-major order.
 Tensor nonzero(const TensorArg& x);
 inline Tensor argwhere(const TensorArg& x) { return nonzero(x); }
-// The same, one tensor per dimension.
+// The first `size` of these rows; where there are fewer, rows of fill_value follow. The data does not decide the shape.
+Tensor nonzero_static(const TensorArg& x, int64_t size, int64_t fill_value = -1);
+// The same as nonzero, one tensor per dimension.
 TensorList nonzero_numpy(const TensorArg& x);
 // Distinct elements in order; the position of each element of x among them; how often each occurs. The last two are
 // undefined unless asked for.

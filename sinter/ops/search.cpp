@@ -10,6 +10,7 @@
 #include "sinter/ops/complex_math.h"
 #include "sinter/ops/creation.h"
 #include "sinter/ops/define.h"
+#include "sinter/ops/pointwise.h"
 #include "sinter/ops/reduce.h"
 #include "sinter/ops/view.h"
 
@@ -218,6 +219,24 @@ struct SearchSorted : Opaque {
 }  // namespace
 
 Tensor nonzero(const TensorArg& x) { return call<NonZero>({x}, fresh_count()); }
+Tensor nonzero_static(const TensorArg& given, int64_t size, int64_t fill_value) {
+  UserPosition here(given.where());
+  check(size >= 0, "nonzero_static: {} is not a number of rows", size);
+  Tensor found = ne(given, 0).flatten(), number = cumsum(found, 0);
+  // Each goes to the row of its number; the others, and those for which there is none, to a row more.
+  Tensor row = where(found & (number <= size), number - 1, size);
+  Tensor rest = arange_of_size(found.size(0), TensorOptions(kInt64).device(found.device()));
+  TensorList columns;
+  for (int64_t d = given.dim() - 1; d >= 0; --d) {
+    const Dim length = max(given.size(d), 1);  // without elements there is nothing to divide
+    Tensor all = full({size + 1}, fill_value, rest.options());
+    columns.push_back(index_copy(all, 0, row, remainder(rest, length)).slice(0, 0, size));
+    rest = floor_divide(rest, length);
+  }
+  if (columns.empty()) return empty({size, 0}, rest.options());
+  std::reverse(columns.begin(), columns.end());
+  return stack(columns, 1);
+}
 TensorList nonzero_numpy(const TensorArg& x) {
   UserPosition here(x.where());
   return unbind(nonzero(x.dim() == 0 ? TensorArg(unsqueeze(x, 0), x.where()) : x), 1);

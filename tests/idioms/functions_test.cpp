@@ -60,9 +60,18 @@ TEST_F(FunctionIdioms, Searches) {
   IDIOM(torch::bucketize(x, torch::tensor({-1.0f, 0.0f, 1.0f})));
   IDIOM(std::get<0>(torch::unique_consecutive(labels)));
   IDIOM(mask.nonzero());
+  IDIOM(mask.nonzero_static(4));
+  IDIOM(torch::nonzero_static(mask, /*size=*/20, /*fill_value=*/-7));
   IDIOM(torch::where(mask, x, y));
   IDIOM(torch::where(mask, x, 0.0));
   IDIOM(x.where(mask, y));
+}
+
+TEST_F(FunctionIdioms, Products) {
+  IDIOM(torch::bilinear(x, x, formula({2, 4, 4}, 21), formula({2}, 22)));
+  IDIOM(torch::conv_tbc(seq, formula({3, 6, 2}, 23), formula({2}, 24), /*pad=*/1));
+  IDIOM(torch::norm_except_dim(b, 2, 0));
+  IDIOM(torch::norm_except_dim(b));
 }
 
 TEST_F(FunctionIdioms, Conditions) {

@@ -16,6 +16,7 @@ Padding padding_named(Text name) {
 
 std::span<const Function> convolution_functions() {
   static const Function kList[] = {
+      {"conv_tbc(Tensor self, Tensor weight, Tensor bias, int pad=0) -> Tensor", conv_tbc},
       {"conv1d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=[1], SymInt[1] padding=[0], SymInt[1] "
        "dilation=[1], SymInt groups=1) -> Tensor",
        [](In x, In weight, const Tensor& bias, Ints stride, Ints padding, Ints dilation, Int groups) {

@@ -106,6 +106,7 @@ std::span<const Function> matrix_functions() {
       {"matmul(Tensor self, Tensor other) -> Tensor", matmul},
       {"inner(Tensor self, Tensor other) -> Tensor", inner},
       {"kron(Tensor self, Tensor other) -> Tensor", kron},
+      {"bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor", bilinear},
       {"addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", addmm},
       {"baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", baddbmm},
       {"addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor", addmv},

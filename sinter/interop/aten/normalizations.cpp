@@ -24,19 +24,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor> functional_batch_norm(In x, c
   return {y, saved_mean, saved_rstd, new_mean, new_var};
 }
 
-// The lengths of the slices along dim, of sizes that broadcast with v; -1: of all of it.
-Tensor lengths(In v, Int dim) {
-  IntList dims;
-  for (int64_t d = 0; d < v.dim(); ++d)
-    if (d != dim) dims.push_back(d);
-  return linalg::vector_norm(v, 2, dims, /*keepdim=*/true);
-}
-
-Tensor euclidean_lengths(In v, Int pow, Int dim) {
-  check(pow == 2, "norm_except_dim: of powers there is 2, not {}", pow);
-  return lengths(v, dim);
-}
-Tensor weight_norm(In v, In g, Int dim) { return v.tensor() * (g.tensor() / lengths(v, dim)); }
+Tensor weight_norm(In v, In g, Int dim) { return v.tensor() * (g.tensor() / norm_except_dim(v, 2, dim)); }
 
 }  // namespace
 
@@ -95,8 +83,8 @@ std::span<const Function> normalization_functions() {
           Ignored) { return instance_norm(x, mean, var, weight, bias, use_input_stats, momentum, eps); }},
       {"_weight_norm(Tensor v, Tensor g, int dim=0) -> Tensor", weight_norm},
       {"_weight_norm_interface(Tensor v, Tensor g, int dim=0) -> (Tensor, Tensor)",
-       [](In v, In g, Int dim) { return std::tuple(weight_norm(v, g, dim), lengths(v, dim)); }},
-      {"norm_except_dim(Tensor v, int pow=2, int dim=0) -> Tensor", euclidean_lengths},
+       [](In v, In g, Int dim) { return std::tuple(weight_norm(v, g, dim), norm_except_dim(v, 2, dim)); }},
+      {"norm_except_dim(Tensor v, int pow=2, int dim=0) -> Tensor", norm_except_dim},
   };
   return kList;
 }

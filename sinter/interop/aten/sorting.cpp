@@ -63,6 +63,7 @@ std::span<const Function> sorting_functions() {
          return nanquantile(x, q, dim, keepdim, interpolation);
        }},
       {"nonzero(Tensor self) -> Tensor", nonzero},
+      {"nonzero_static(Tensor self, *, SymInt size, int fill_value=-1) -> Tensor", nonzero_static},
       {"argwhere(Tensor self) -> Tensor", argwhere},
       {"nonzero_numpy(Tensor self) -> Tensor[]", nonzero_numpy},
       {"_unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, "
