@@ -30,9 +30,9 @@ plant; sed -i '/sinter.h/d' "$tree/sinter/public_headers.txt"
 expect 'sinter/sinter.h: is not listed'
 
 plant
-for i in {1..59}; do
+for i in {1..61}; do
   echo '#pragma once' >"$tree/sinter/base/$i.h"
   echo "#include \"sinter/base/$i.h\"" >>"$tree/sinter/base/a.h"
   echo "sinter/base/$i.h" >>"$tree/sinter/public_headers.txt"
 done
-expect 'sinter/sinter.h: reaches 61 headers, more than 60'
+expect 'sinter/sinter.h: reaches 63 headers, more than 62'

@@ -32,6 +32,7 @@
 #include "sinter/ops/norm.h"
 #include "sinter/ops/pointwise.h"
 #include "sinter/ops/reduce.h"
+#include "sinter/ops/special.h"
 #include "sinter/ops/view.h"
 #include "sinter/optim/optim.h"
 #include "sinter/package/package.h"

@@ -229,7 +229,39 @@ struct AddCDiv : Pointwise<AddCDiv> {
   static TensorList on_complex(const ComplexCall& c) { return {c[0] + c[1] / c[2] * c[3]}; }
 };
 
+// --- whole numbers
+
+struct Gcd : Pointwise<Gcd> {
+  static constexpr auto name = "gcd";
+  static constexpr Typing typing = Typing::kInteger;
+  SINTER_BODY((x, y), gcd(x, y))
+  static constexpr NotDifferentiable grad{"it works on integers"};
+};
+
+struct Lcm : Pointwise<Lcm> {
+  static constexpr auto name = "lcm";
+  static constexpr Typing typing = Typing::kInteger;
+  SINTER_BODY((x, y), abs(trunc_divide(x, gcd(x, y)) * y))
+  static constexpr NotDifferentiable grad{"it works on integers"};
+};
+
 // --- order
+
+// `dropped` is by how many bits the dtype is shorter than f64.
+struct NextAfter : Pointwise<NextAfter> {
+  static constexpr auto name = "nextafter";
+  static constexpr int tensors = 2;
+  SINTER_BODY((x, y, dropped), nextafter(x, y, dropped))
+  static std::vector<Type> infer(const OpCall& call) {
+    const Type result = infer_pointwise(call, Typing::kPromote, std::nullopt)[0];
+    check(is_floating(result.dtype) && result.dtype != kFloat16, "nextafter: expected f64, f32 or bf16, got {} and {}",
+          call.inputs[0], call.inputs[1]);
+    return {result};
+  }
+  static TensorList grad(const GradCall& c) {
+    return c.each([&] { return where(c[0] == c[1], 0, c.grad()); }, [&] { return zeros_like(c.grad()); });
+  }
+};
 
 // Gradient of a maximum or minimum to one side, halved between equals. `loses`: where that side was not taken.
 Tensor grad_of_winner(const GradCall& c, const Tensor& loses) {
@@ -251,45 +283,54 @@ struct Minimum : Pointwise<Minimum> {
   }
 };
 
+// The same where a NaN loses: `wins` is where the first is the one taken.
+TensorList grads_of_winner(const GradCall& c, const Tensor& wins) {
+  Tensor half = c.grad() * 0.5, tie = c[0] == c[1];
+  return c.each([&] { return where(tie, half, where(wins, c.grad(), 0)); },
+                [&] { return where(tie, half, where(wins, 0, c.grad())); });
+}
+
 struct FMax : Pointwise<FMax> {
   static constexpr auto name = "fmax";
   SINTER_BODY((x, y), select(logical_or(ge(x, y), ne(y, y)), x, y))
-  static TensorList grad(const GradCall& c) {
-    return c.each([&] { return where((c[0] >= c[1]) | isnan(operand(c[1], c.grad())), c.grad(), 0); },
-                  [&] { return where((c[0] >= c[1]) | isnan(c[1]), 0, c.grad()); });
-  }
+  static TensorList grad(const GradCall& c) { return grads_of_winner(c, (c[0] > c[1]) | isnan(operand(c[1], c.grad()))); }
 };
 struct FMin : Pointwise<FMin> {
   static constexpr auto name = "fmin";
   SINTER_BODY((x, y), select(logical_or(le(x, y), ne(y, y)), x, y))
-  static TensorList grad(const GradCall& c) {
-    return c.each([&] { return where((c[0] <= c[1]) | isnan(operand(c[1], c.grad())), c.grad(), 0); },
-                  [&] { return where((c[0] <= c[1]) | isnan(c[1]), 0, c.grad()); });
-  }
+  static TensorList grad(const GradCall& c) { return grads_of_winner(c, (c[0] < c[1]) | isnan(operand(c[1], c.grad()))); }
 };
 
+// At a bound that is a number no gradient flows, as in PyTorch; a bound that is a tensor takes half of it.
 struct Clamp : Pointwise<Clamp> {
   static constexpr auto name = "clamp";
   SINTER_BODY((x, low, high), minimum(maximum(x, low), high))
   static TensorList grad(const GradCall& c) {
     const Tensor& g = c.grad();
-    return c.each([&] { return where((c[0] >= c[1]) & (c[0] <= c[2]), g, 0); },
-                  [&] { return where((c[1] < c[2]) & (operand(c[0], g) < c[1]), g, 0); },
-                  [&] { return where((operand(c[0], g) > c[2]) | (c[2] < c[1]), g, 0); });
+    const TensorArg &x = c[0], &low = c[1], &high = c[2];
+    if (low.is_scalar() && high.is_scalar()) return c.each([&] { return where((x > low) & (x < high), g, 0); });
+    const Tensor value = operand(x, g), bound = operand(low, g);
+    Tensor half = where(bound < high, 0.5, 0.0) * g;
+    return c.each([&] { return where((value > low) & (value < high), g,
+                                     where((value == low) | (value == high), where(bound == high, g, half), 0)); },
+                  [&] { return where((value < low) & (bound <= high), g, where(value == low, half, 0)); },
+                  [&] { return where((value > high) | (bound > high), g, where(value == high, half, 0)); });
   }
 };
 struct ClampMin : Pointwise<ClampMin> {
   static constexpr auto name = "clamp_min";
   SINTER_BODY((x, low), maximum(x, low))
   static TensorList grad(const GradCall& c) {
-    return c.each([&] { return where(c[0] >= c[1], c.grad(), 0); }, [&] { return where(c[0] < c[1], c.grad(), 0); });
+    if (c[1].is_scalar()) return c.each([&] { return where(c[0] > c[1], c.grad(), 0); });
+    return c.each([&] { return grad_of_winner(c, c[0] < c[1]); }, [&] { return grad_of_winner(c, c[1] < c[0]); });
   }
 };
 struct ClampMax : Pointwise<ClampMax> {
   static constexpr auto name = "clamp_max";
   SINTER_BODY((x, high), minimum(x, high))
   static TensorList grad(const GradCall& c) {
-    return c.each([&] { return where(c[0] <= c[1], c.grad(), 0); }, [&] { return where(c[0] > c[1], c.grad(), 0); });
+    if (c[1].is_scalar()) return c.each([&] { return where(c[0] < c[1], c.grad(), 0); });
+    return c.each([&] { return grad_of_winner(c, c[0] > c[1]); }, [&] { return grad_of_winner(c, c[1] > c[0]); });
   }
 };
 
@@ -374,6 +415,14 @@ Tensor addcmul(const TensorArg& x, const TensorArg& a, const TensorArg& b, const
 Tensor addcdiv(const TensorArg& x, const TensorArg& a, const TensorArg& b, const Scalar& value) {
   return call<AddCDiv>({x, a, b, value});
 }
+Tensor gcd(const TensorArg& a, const TensorArg& b) { return call<Gcd>({a, b}); }
+Tensor lcm(const TensorArg& a, const TensorArg& b) { return call<Lcm>({a, b}); }
+Tensor nextafter(const TensorArg& a, const TensorArg& b) {
+  UserPosition here(a.where());
+  check(!a.is_scalar() && !b.is_scalar() && a.dtype() == b.dtype(), "nextafter: expected two tensors of one dtype, got {} and {}",
+        a.dtype(), b.dtype());
+  return call<NextAfter>({a, b, a.dtype() == kFloat32 ? 29 : a.dtype() == kBFloat16 ? 45 : 0});
+}
 Tensor maximum(const TensorArg& a, const TensorArg& b) { return call<Maximum>({a, b}); }
 Tensor minimum(const TensorArg& a, const TensorArg& b) { return call<Minimum>({a, b}); }
 Tensor fmax(const TensorArg& a, const TensorArg& b) { return call<FMax>({a, b}); }
@@ -438,7 +487,8 @@ OpFamily binary_ops() {
       &op_of<TruncDivide>, &op_of<Fmod>,     &op_of<Remainder>, &op_of<Pow>,      &op_of<Atan2>,
       &op_of<Hypot>,       &op_of<CopySign>, &op_of<LogAddExp>, &op_of<XLogY>,    &op_of<Lerp>,
       &op_of<AddCMul>,     &op_of<AddCDiv>,  &op_of<Maximum>,   &op_of<Minimum>,  &op_of<FMax>,
-      &op_of<FMin>,        &op_of<Clamp>,    &op_of<ClampMin>,  &op_of<ClampMax>, &op_of<Choose>};
+      &op_of<FMin>,        &op_of<Clamp>,    &op_of<ClampMin>,  &op_of<ClampMax>, &op_of<Choose>,
+      &op_of<Gcd>,         &op_of<Lcm>,      &op_of<NextAfter>};
   return ops;
 }
 

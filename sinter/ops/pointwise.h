@@ -60,6 +60,8 @@ Tensor floor(const TensorArg& x);  // in place too
 Tensor frac(const TensorArg& x);  // in place too
 // (m, e) with x = m * 2^e and 0.5 <= |m| < 1; e is i32.
 std::tuple<Tensor, Tensor> frexp(const TensorArg& x);
+// The modified Bessel function of the first kind and order 0; others are in ops/special.h.
+Tensor i0(const TensorArg& x);  // in place too
 // Whether x is neither infinite nor NaN.
 Tensor isfinite(const TensorArg& x);
 // Whether x is plus or minus infinity.
@@ -162,6 +164,8 @@ Tensor atan2(const TensorArg& y, const TensorArg& x);  // in place too
 Tensor hypot(const TensorArg& a, const TensorArg& b);  // in place too
 // The magnitude of a with the sign of b.
 Tensor copysign(const TensorArg& a, const TensorArg& b);  // in place too
+// The number next to a on the way to b, of f64, f32 or bf16. What would be denormal in f32 is the smallest normal number, or 0.
+Tensor nextafter(const TensorArg& a, const TensorArg& b);  // in place too
 // log(exp(a) + exp(b)) without overflow, and the same to base 2.
 Tensor logaddexp(const TensorArg& a, const TensorArg& b);
 Tensor logaddexp2(const TensorArg& a, const TensorArg& b);
@@ -180,9 +184,9 @@ Tensor addcmul(const TensorArg& x, const TensorArg& a, const TensorArg& b, const
 Tensor addcdiv(const TensorArg& x, const TensorArg& a, const TensorArg& b, const Scalar& value = 1);  // in place too
 
 // --- order
-// max(x, min), whose gradient at the bound belongs to x.
+// max(x, min). At the bound the gradient is 0, or, where the bound is a tensor, half of it each.
 Tensor clamp_min(const TensorArg& x, const TensorArg& min);  // in place too
-// min(x, max), whose gradient at the bound belongs to x.
+// min(x, max), likewise.
 Tensor clamp_max(const TensorArg& x, const TensorArg& max);  // in place too
 // The larger of the two; NaN if either is.
 Tensor maximum(const TensorArg& a, const TensorArg& b);
@@ -251,6 +255,9 @@ Tensor bitwise_and(const TensorArg& a, const TensorArg& b);  // in place too
 Tensor bitwise_or(const TensorArg& a, const TensorArg& b);  // in place too
 // a ^ b of integers or bool.
 Tensor bitwise_xor(const TensorArg& a, const TensorArg& b);  // in place too
+// The largest common divisor of integers, not negative; and the smallest common multiple.
+Tensor gcd(const TensorArg& a, const TensorArg& b);  // in place too
+Tensor lcm(const TensorArg& a, const TensorArg& b);  // in place too
 // a << b of integers.
 Tensor bitwise_left_shift(const TensorArg& a, const TensorArg& b);  // in place too
 // a >> b of integers, keeping the sign.
@@ -387,15 +394,5 @@ Tensor softmin(const TensorArg& x, int64_t dim, std::optional<DType> dtype = {})
 // A draw from the categories of logits along dim, as probabilities that become one-hot as tau goes to 0. With `hard` it is
 // one-hot, with the gradient of the soft one.
 Tensor gumbel_softmax(const TensorArg& logits, double tau = 1, bool hard = false, int64_t dim = -1);
-
-// --- LibTorch's torch::special: other names of functions above
-namespace special {
-using sinter::digamma, sinter::erf, sinter::erfc, sinter::erfinv, sinter::exp2, sinter::expm1, sinter::gammainc, sinter::gammaincc,
-    sinter::log1p, sinter::logit, sinter::polygamma, sinter::sinc, sinter::xlogy;
-inline Tensor gammaln(const TensorArg& x) { return lgamma(x); }
-inline Tensor psi(const TensorArg& x) { return digamma(x); }
-inline Tensor multigammaln(const TensorArg& x, int64_t p) { return mvlgamma(x, p); }
-inline Tensor expit(const TensorArg& x) { return sigmoid(x); }
-}  // namespace special
 
 }  // namespace sinter

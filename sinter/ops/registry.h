@@ -19,6 +19,8 @@ OpFamily complex_ops();
 OpFamily creation_ops();
 OpFamily random_ops();
 OpFamily special_ops();
+OpFamily bessel_ops();
+OpFamily polynomial_ops();
 OpFamily variate_ops();
 OpFamily view_ops();
 OpFamily layout_ops();

@@ -121,6 +121,17 @@ T pow(T base, T exponent) {
   }
 }
 
+// Euclid's algorithm: not negative, and 0 of two zeros.
+template <class T>
+T gcd(T a, T b) {
+  while (b != 0) {
+    T rest = fmod(a, b);
+    a = b;
+    b = rest;
+  }
+  return abs(a);
+}
+
 template <class T> T bit_and(T a, T b) { return T(int64_t(a) & int64_t(b)); }
 template <class T> T bit_or(T a, T b) { return T(int64_t(a) | int64_t(b)); }
 template <class T> T bit_xor(T a, T b) { return T(int64_t(a) ^ int64_t(b)); }
@@ -153,10 +164,11 @@ T rand_normal_f32(T index, T seed, T offset) {
   return random_result<T>(sinter::rand_normal(int64_t(index), int64_t(seed), int64_t(offset)));
 }
 
-// The functions of special.embed, which is the same text everywhere.
+// The functions of special.embed and those that follow it, the same text everywhere.
 #define K_SPECIAL inline
 #define K_UNIFORM(index, seed) sinter::rand_uniform53(index, seed, 0)
 #define K_BITS(x) std::bit_cast<int64_t>(x)
+#define K_DOUBLE(b) std::bit_cast<double>(int64_t(b))
 #define K_SPECIAL1(name) \
   template <class T>     \
   T name(T x) {          \
@@ -173,11 +185,14 @@ T rand_normal_f32(T index, T seed, T offset) {
     return T(wide::name(double(x), double(y), double(z))); \
   }
 #include "sinter/ops/special.embed"
+#include "sinter/ops/bessel.embed"
+#include "sinter/ops/polynomials.embed"
 #undef K_SPECIAL
 #undef K_SPECIAL1
 #undef K_SPECIAL2
 #undef K_SPECIAL3
 #undef K_UNIFORM
 #undef K_BITS
+#undef K_DOUBLE
 
 }  // namespace sinter::scalar_math

@@ -28,6 +28,8 @@
 #include "sinter/codegen/cpu/special_lanes.embed"
 namespace k {
 #include "sinter/ops/special.embed"
+#include "sinter/ops/bessel.embed"
+#include "sinter/ops/polynomials.embed"
 }
 
 namespace {
@@ -186,6 +188,8 @@ TEST(Prelude, PairsOfFloats) {
 TEST(Prelude, SpecialFunctionsRoundOnce) {
   ACCURATE(lgamma, 0.51, [](double x) { return k::lgamma(x); });
   ACCURATE(erfinv, 0.51, [](double x) { return k::erfinv(x); });
+  ACCURATE(bessel_y0, 0.51, [](double x) { return k::bessel_y0(x); });
+  ACCURATE(airy_ai, 0.51, [](double x) { return k::airy_ai(x); });
   ACCURATE_PAIRS(gammainc, 0.51, [](double a, double b) { return k::gammainc(a, b); });
 }
 
@@ -424,6 +428,8 @@ TEST(Prelude, CompilesForEveryTarget) {
 #include "sinter/codegen/cpu/special_lanes.embed"
 namespace k {
 #include "sinter/ops/special.embed"
+#include "sinter/ops/bessel.embed"
+#include "sinter/ops/polynomials.embed"
 }
 using namespace k;
 extern "C" void kernel(const void* in, void* out, long n) {
@@ -433,6 +439,8 @@ extern "C" void kernel(const void* in, void* out, long n) {
     store<k::f32>(out, i, select(lt(x, y), tanh(x) + pow(x, y), erf(y) * rand_normal_f32(splat_i64(i), 1, 2)));
     store_partial<k::i8>(out, i, 2, floor_divide(load<k::i16>(in, i), load<k::u8>(in, i)));
     store<k::f32>(out, i, draw_gamma(lgamma(x), gammainc(x, y)) + draw_binomial(x, y, erfinv(x)));
+    store<k::f32>(out, i, bessel_j0(x) * bessel_y1(y) + airy_ai(scaled_bessel_k1(x)) + bessel_i0(chebyshev_v(x, laguerre_l(x, y))));
+    store<k::i32>(out, i, gcd(load<k::i32>(in, i), load<k::i16>(in, i)));
     store1<k::f64>(out, i, exp(load1<k::f64>(in, i)) + hsum(sin(load<k::f64>(in, i))));
   }
 }

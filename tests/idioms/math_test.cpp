@@ -206,4 +206,64 @@ TEST_F(MathIdioms, Activations) {
   IDIOM_GRAD(torch::softmax(x, 1));
 }
 
+TEST_F(MathIdioms, SpecialFunctions) {
+  IDIOM(torch::special::bessel_j0(x));
+  IDIOM(torch::special::bessel_j1(4 * x));
+  IDIOM(torch::special::bessel_y0(p));
+  IDIOM(torch::special::bessel_y1(p * 8));
+  IDIOM(torch::i0(x));
+  IDIOM(x.i0());
+  IDIOM(x.clone().i0_());
+  IDIOM(torch::special::i0(x));
+  IDIOM(torch::special::i0e(x * 5));
+  IDIOM(torch::special::i1(x));
+  IDIOM(torch::special::i1e(x));
+  IDIOM(torch::special::modified_bessel_i0(x));
+  IDIOM(torch::special::modified_bessel_i1(x));
+  IDIOM(torch::special::modified_bessel_k0(p));
+  IDIOM(torch::special::modified_bessel_k1(p));
+  IDIOM(torch::special::scaled_modified_bessel_k0(p));
+  IDIOM(torch::special::scaled_modified_bessel_k1(p));
+  IDIOM(torch::special::spherical_bessel_j0(x));
+  IDIOM(torch::special::airy_ai(p));
+  IDIOM(torch::special::chebyshev_polynomial_t(x, 3));
+  IDIOM(torch::special::chebyshev_polynomial_u(0.5, n));
+  IDIOM(torch::special::chebyshev_polynomial_v(x, k));
+  IDIOM(torch::special::chebyshev_polynomial_w(x, k));
+  IDIOM(torch::special::shifted_chebyshev_polynomial_t(u, 4));
+  IDIOM(torch::special::shifted_chebyshev_polynomial_u(u, 4));
+  IDIOM(torch::special::shifted_chebyshev_polynomial_v(u, 4));
+  IDIOM(torch::special::shifted_chebyshev_polynomial_w(u, 4));
+  IDIOM(torch::special::hermite_polynomial_h(x, 3));
+  IDIOM(torch::special::hermite_polynomial_he(x, k));
+  IDIOM(torch::special::laguerre_polynomial_l(x, 5));
+  IDIOM(torch::special::legendre_polynomial_p(u, 6));
+  IDIOM(torch::special::erfcx(x));
+  IDIOM(torch::special::ndtr(x));
+  IDIOM(torch::special::ndtri(u));
+  IDIOM(torch::special::log_ndtr(8 * x));
+  IDIOM(torch::special::entr(p));
+  IDIOM(torch::special::xlog1py(x, p));
+  IDIOM(torch::special::xlog1py(2, p));
+  IDIOM(torch::special::zeta(p + 1, p));
+  IDIOM(torch::special::zeta(2, p));
+  IDIOM(torch::special::gammaln(p));
+  IDIOM(torch::special::log_softmax(x, 1, torch::kFloat64));
+  IDIOM(torch::special::logsumexp(x, {1}, false));
+  IDIOM_GRAD(torch::special::i0e(x));
+  IDIOM_GRAD(torch::special::i1(x));
+  IDIOM_GRAD(torch::special::log_ndtr(x));
+  IDIOM_GRAD(torch::special::erfcx(x));
+}
+
+TEST_F(MathIdioms, WholeNumbersAndNeighbours) {
+  IDIOM(torch::gcd(n, k));
+  IDIOM(n.gcd(torch::full({}, 6, torch::kLong)));
+  IDIOM(n.clone().gcd_(k));
+  IDIOM(torch::lcm(n, k));
+  IDIOM(n.lcm(k));
+  IDIOM(torch::nextafter(x, y));
+  IDIOM(x.clone().nextafter_(y));
+}
+
 }  // namespace

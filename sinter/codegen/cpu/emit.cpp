@@ -170,7 +170,7 @@ const std::string& cpu_prelude(int lanes) {
   auto text = [](int width) {
     std::string out = format("#define SINTER_LANES {}\n", width);
     for (const char* part : {embedded::prelude, embedded::arith, embedded::math, embedded::random, embedded::special_lanes,
-                             "namespace k {\n", embedded::special, "}\n", embedded::kernel_support, embedded::self_check})
+                             "namespace k {\n", embedded::special, embedded::bessel, embedded::polynomials, "}\n", embedded::kernel_support, embedded::self_check})
       out += part;
     return out + "using namespace k;\n";
   };

@@ -108,7 +108,7 @@ std::string gpu_prelude(const Target& target, std::string_view dialect) {
   return format("#define K_WARP {}\n#define K_BLOCK {}\n#define K_SQUARE {}\n#define K_SQUARE_ROWS {}\n", target.lane_width,
                 target.block_threads, kSquare, kSquareRows) +
          std::string(dialect) + embedded::gpu_types + embedded::gpu_math + embedded::gpu_special + "namespace k {\n" +
-         embedded::special + "}\n" + embedded::gpu_kernel;
+         embedded::special + embedded::bessel + embedded::polynomials + "}\n" + embedded::gpu_kernel;
 }
 
 }  // namespace sinter::codegen
