@@ -7,6 +7,7 @@
 #include "sinter/graph/run.h"
 #include "sinter/ops/contract.h"
 #include "sinter/ops/define.h"
+#include "sinter/ops/dequantize.h"
 #include "sinter/ops/known_ops.h"
 #include "sinter/ops/registry.h"
 #include "sinter/ops/results.h"
@@ -39,6 +40,7 @@ std::string structure_fault(const FusedAttrs& attrs) {
       continue;
     }
     if (siblings) return "an op stands among siblings";
+    if (contraction && node.op == &dequantize_op()) continue;
     if (contraction && !is_contraction(node)) return "an op stands beside a contraction";
     if (!contraction && is_contraction(node)) return "a contraction is inside a kernel of another kind";
     contractions += contraction;

@@ -12,8 +12,8 @@ enum class FusedKind : uint8_t {
   // One reduction over other dimensions, a search or a scan, with all that it reads computed where it is read.
   kCombination,
   // Matrix products of one left operand. That may be computed by a kernel of the body, the prologue; what follows the products
-  // is one epilogue for all, where they have one shape, else one for each. Nothing else is in the body but views of the
-  // prologue.
+  // is one epilogue for all, where they have one shape, else one for each. Right operands may be dequantized, then all of them.
+  // Nothing else is in the body but views of these.
   kProduct,
   // A convolution, and perhaps its epilogue.
   kConvolution,

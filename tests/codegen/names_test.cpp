@@ -83,7 +83,8 @@ struct Prelude {
       auto& token = tokens[i];
       if (token.before == "using" || token.before == "struct") types.insert(token.text);
       defines = defines || token.text == "typedef";
-      bool ends = token.next == ';' || (i + 1 < tokens.size() && tokens[i + 1].text == "__attribute__");
+      bool ends = token.next == ';' || (i + 1 < tokens.size() &&
+                                        (tokens[i + 1].text == "__attribute__" || tokens[i + 1].text == "K_VEC"));
       if (defines && ends) types.insert(token.text);
       defines = defines && !ends;
     }

@@ -1,6 +1,7 @@
 #include "sinter/engine/referee/one_op.h"
 
 #include "sinter/engine/cost.h"
+#include "sinter/ops/dequantize.h"
 #include "sinter/tensor/tracer.h"
 
 namespace sinter::referee {
@@ -30,7 +31,16 @@ int64_t work_of(const OpCall& call, std::span<const Type> results, std::span<con
 
 // Whether the op only moves elements: then another precision would tell nothing more.
 bool moves_elements(const Op& op) {
+  if (&op == &dequantize_op()) return false;
   return op.kind == OpKind::kView || (op.kind == OpKind::kLoop && op.combine == Combine::kNone);
+}
+
+// Those of an op that computes in a type which it is told, for results that are not rounded to it.
+Attrs attrs_in_double(const OpCall& call) {
+  if (&call.op != &dequantize_op()) return call.attrs;
+  DequantizeAttrs attrs = call.as<DequantizeAttrs>();
+  attrs.dtype = kFloat64;
+  return attrs;
 }
 
 std::vector<Array> run_eagerly(const OpCall& call, std::span<const Type> results, std::span<const Known* const> inputs) {
@@ -45,7 +55,7 @@ std::vector<Array> run_eagerly(const OpCall& call, std::span<const Type> results
       args.emplace_back(as_they_are ? inputs[i]->tensor() : tensor_of(inputs[i]->array(), call.inputs[i].device));
   }
   std::vector<Array> out;
-  for (auto& tensor : Dispatcher::instance().run(call.op, args, call.attrs)) {
+  for (auto& tensor : Dispatcher::instance().run(call.op, args, attrs_in_double(call))) {
     out.push_back(to_array(tensor));
     DType dtype = results[out.size() - 1].dtype;
     SINTER_INTERNAL_ASSERT(out.back().floating() == is_floating(dtype), "{} gives {} in double precision and {} else",
