@@ -57,6 +57,8 @@ struct DotArgs {
   bool accumulate;
 };
 
+struct EncodedCore;
+
 template <class T>
 struct GemmCore {
   int lanes;        // elements of a vector
@@ -78,6 +80,7 @@ struct GemmCore {
   void (*pack_panel)(const void* src, Storage, int64_t row_stride, int64_t col_stride, int64_t k, int64_t cols, T* dst);
   // One panel of pairs, ceil(k / 2) rows of them, from bf16. Null for double.
   void (*pack_pairs)(const void* src, int64_t row_stride, int64_t col_stride, int64_t k, int64_t cols, void* dst);
+  const EncodedCore* encoded;  // for weights of few bits; null for double
 };
 
 // Products of bf16 by bf16 with sums in float, by instructions that take pairs: `a` and `b` of the arguments point to

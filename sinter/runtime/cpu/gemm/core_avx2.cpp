@@ -33,6 +33,11 @@ struct Avx2Float {
     return _mm_cvtss_f32(_mm_add_ss(s, _mm_movehdup_ps(s)));
   }
 
+  template <class Bits>
+  static Reg gather(const float* table, Bits at) {
+    return _mm256_i32gather_ps(table, __m256i(at), 4);
+  }
+
   static Reg load(const float* p) { return _mm256_loadu_ps(p); }
   static Reg load(const float* p, const Mask& m) { return _mm256_maskload_ps(p, m.lanes); }
   static void store(float* p, Reg v) { _mm256_storeu_ps(p, v); }

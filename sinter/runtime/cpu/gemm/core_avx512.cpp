@@ -10,6 +10,14 @@ namespace {
 
 struct Avx512Float : Avx512Registers {
   using Avx512Registers::load, Avx512Registers::store;
+  template <class Bits>
+  static Reg lookup(const float* table, Bits at) {
+    return _mm512_permutexvar_ps(__m512i(at), _mm512_loadu_ps(table));
+  }
+  template <class Bits>
+  static Reg gather(const float* table, Bits at) {
+    return _mm512_i32gather_ps(__m512i(at), table, 4);
+  }
   static Reg widen(BFloat16, __m256i v) { return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(v), 16)); }
   static Reg widen(Half, __m256i v) { return _mm512_cvtph_ps(v); }
   template <class S>

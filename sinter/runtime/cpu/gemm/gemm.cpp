@@ -10,6 +10,7 @@
 #include "sinter/base/thread_pool.h"
 #include "sinter/runtime/cpu/gemm/blocked.h"
 #include "sinter/runtime/cpu/gemm/core.h"
+#include "sinter/runtime/cpu/gemm/encoded_layout.h"
 
 namespace sinter::runtime {
 
@@ -126,6 +127,35 @@ Problem<T> problem_of(const Call& call, const GemmPart& part, int64_t m, int64_t
           .swapped = false};
 }
 
+// Whether encoded parts are read as they are. Decoding panels for the usual cores takes as long as multiplying some rows.
+bool streams(int64_t m, const GemmOperand& a, std::span<const GemmPart> parts, CpuIsa isa) {
+  constexpr int64_t kStreamedRows = 16;
+  const Bf16Core* const bf16 = a.type == GemmType::bf16 ? bf16_core(isa) : nullptr;
+  return m <= kStreamedRows || ((!bf16 || !bf16->tile) && std::all_of(parts.begin(), parts.end(), [&](const GemmPart& part) {
+                                  return streams_integers(isa, a.type, part.encoded->format.kind);
+                                }));
+}
+
+// Encoded parts of many rows: their panels are decoded where others are packed.
+void run_decoded(const Call& call) {
+  const Bf16Core* const bf16 = bf16_core(call.isa);
+  const GemmCore<float>& core = core_of<float>(call.isa);
+  const bool pairs = bf16 && call.a.type == GemmType::bf16;
+  std::vector<EncodedPanels> panels;
+  std::vector<PanelMaker> makers;
+  std::vector<Problem<float>> problems;
+  panels.reserve(call.parts.size());
+  makers.reserve(call.parts.size());
+  for (const GemmPart& part : call.parts) {
+    panels.push_back({EncodedReader(*part.encoded), core.encoded, pairs, core.panel});
+    makers.push_back(panels.back().maker());
+    Problem<float>& problem = problems.emplace_back(problem_of<float>(call, part, call.m, 0));
+    problem.b = {nullptr, part.n, 1, pairs ? kBFloat16 : kNative};
+    problem.maker = &makers.back();
+  }
+  multiply<float>({problems, call.together, call.epilogue, 0}, num_threads());
+}
+
 template <class T>
 void run_batch(const Call& call) {
   int64_t m = call.m, batch = call.batch;
@@ -178,7 +208,9 @@ void dispatch(const Call& call) {
   }
   if (call.m == 0 || call.batch == 0) return;
   if (call.k == 0 && call.accumulate && !call.epilogue) return;
-  if (wide)
+  if (call.parts[0].encoded)
+    run_decoded(call);
+  else if (wide)
     run_batch<double>(call);
   else
     run_batch<float>(call);
@@ -259,6 +291,13 @@ void gemm_joint(int64_t m, int64_t k, const GemmOperand& a, std::span<const Gemm
   if (std::all_of(parts.begin(), parts.end(), [](const GemmPart& part) { return part.n == 0; })) return;
   // One by itself needs no place apart from its result for its tiles.
   const bool together = options.together && parts.size() > 1;
+  if (parts[0].encoded) {
+    for (const GemmPart& part : parts)
+      check(part.encoded && part.encoded->format.k == k && part.encoded->format.n == part.n && options.batch == 1 &&
+                a.type != GemmType::f64,
+            "matmul: encoded parts of other shapes, or beside others");
+    if (m > 0 && streams(m, a, parts, options.isa)) return stream_encoded(m, k, a, parts, options);
+  }
   dispatch({m, k, options.batch, a, parts, 1, false, together, options.epilogue, options.isa});
 }
 

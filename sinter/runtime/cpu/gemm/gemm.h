@@ -83,13 +83,16 @@ void gemm(int64_t m, int64_t n, int64_t k, const GemmOperand& a, const GemmOpera
           const GemmOptions& options = {});
 void gemm(int64_t m, const GemmOperand& a, const PackedB& b, const GemmOutput& c, const GemmOptions& options = {});
 
+struct PackedEncoded;
+
 // One product of a joint call; C is not stored where c.data is null: then an epilogue alone reads its tiles. With
-// `packed`, b is not read.
+// `packed` or `encoded` (encoded.h), b is not read. Of the parts of a call all are encoded, or none.
 struct GemmPart {
   int64_t n;
   GemmOperand b;
   const PackedB* packed = nullptr;
   GemmOutput c;
+  const PackedEncoded* encoded = nullptr;
 };
 
 // Together: tiles[i] is part i's piece at (row, col), all of one geometry, called once a place; `part` is 0. Apart:

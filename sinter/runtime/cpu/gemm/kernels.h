@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "sinter/runtime/cpu/gemm/core.h"
+#include "sinter/runtime/cpu/gemm/encoded_kernels.h"
 
 namespace sinter::runtime::gemm_detail {
 namespace {
@@ -483,6 +484,7 @@ constexpr GemmCore<typename V::Scalar> make_core() {
     fill_pairs<V, kRowsPairs<V>>(core.micro[kPairs], kMicro);
     fill_dot<V, BFloat16>(core.dot[kBFloat16], kDot);
     fill_dot<V, Half>(core.dot[kHalf], kDot);
+    core.encoded = &kEncodedCore<V>;
   }
   core.load = load_any<V>;
   core.store = store_any<V>;
