@@ -117,8 +117,10 @@ class Fuser : Groups {
     Group& group = *it->second;
     if (comes_later(contraction, group)) return nullptr;
     const Node& first = *group.products[0].node;
-    for (auto& v : contraction.inputs)
+    for (auto& v : inlining_.operands(contraction))
       if (order_of(v.node) >= group.order) return nullptr;
+    // Encoded weights are read in a way of their own.
+    if (inlining_.transparent(*contraction.inputs[1].node) != inlining_.transparent(*first.inputs[1].node)) return nullptr;
     if (first.op != contraction.op || !(first.attrs == contraction.attrs)) return nullptr;
     if (first.types[0].dtype != contraction.types[0].dtype || operands_with(group, contraction) > options_.most_operands)
       return nullptr;

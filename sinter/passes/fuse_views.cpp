@@ -304,6 +304,7 @@ Inlining::Inlining(const Graph& graph, const FuseOptions& options)
       final_readers_(graph.nodes().size()),
       operands_(graph.nodes().size()),
       known_(graph.nodes().size(), false) {
+  take_encoded_weights();
   if (!options.inlines) return;
   for (auto& node : graph.nodes()) {
     auto kind = node.op->kind;
@@ -335,6 +336,20 @@ Inlining::Inlining(const Graph& graph, const FuseOptions& options)
   }
   drop_useless();
   std::fill(known_.begin(), known_.end(), false);
+}
+
+// Products read codes themselves, where nobody else wants what they stand for.
+void Inlining::take_encoded_weights() {
+  std::vector<int> wanted(graph_.nodes().size(), 0);  // by node: readers that are no such product
+  for (auto& node : graph_.nodes()) {
+    const Node* weight = encoded_weight(options_.target, node);
+    if (weight) inlined_[size_t(weight->id)] = true;
+    if (node.op->kind == OpKind::kView) continue;
+    for (size_t i = 0; i < node.inputs.size(); ++i)
+      if (const Node* from = source(node.inputs[i].node); from != weight || i != 1) ++wanted[size_t(from->id)];
+  }
+  for (auto& v : graph_.outputs()) ++wanted[size_t(source(v.node)->id)];
+  for (size_t n = 0; n < wanted.size(); ++n) inlined_[n] = inlined_[n] && wanted[n] == 0;
 }
 
 bool Inlining::can_inline_into(const Node& node) const {

@@ -67,6 +67,7 @@ class Inlining {
     Value value;  // the node's result or a view of it
   };
 
+  void take_encoded_weights();
   bool can_inline_into(const Node& node) const;
   bool can_inline_into(const Node& node, size_t operand) const;
   bool is_shared_by_pairs(const std::vector<Use>& uses) const;

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "sinter/graph/nodes.h"
+#include "sinter/ops/attributes.h"
+#include "sinter/ops/dequantize.h"
 #include "sinter/ops/fused.h"
 #include "sinter/ops/known_ops.h"
 
@@ -70,6 +73,31 @@ bool finishes(const Target& target, const Node& contraction, const Node& node) {
   return std::all_of(node.inputs.begin(), node.inputs.end(), [&](auto& v) {
     return v.type().dtype == result.dtype && !v.type().weak && v.type().rank() > 0;
   });
+}
+
+const Node* encoded_weight(const Target& target, const Node& node) {
+  auto& ops = known_ops();
+  if (node.op != &ops.mm || !takes_contraction(target, node)) return nullptr;
+  if (!target.encoded_products.contains(node.types[0].dtype)) return nullptr;
+  const Node& turned = *node.inputs[1].node;
+  if (turned.op != &ops.permute || turned.inputs[0].node->op != &dequantize_op()) return nullptr;
+  const Node& weight = *turned.inputs[0].node;
+  auto &dims = turned.attrs.as<PermuteAttrs>().dims;
+  if (dims.size() != 2 || wrap_dim("permute", dims[0], 2) != 1) return nullptr;
+  for (auto& d : weight.types[0].shape)
+    if (!d.is_number() || d.number() == 0) return nullptr;
+  auto& attrs = weight.attrs.as<DequantizeAttrs>();
+  // Kernels take so many codes of a group at a time.
+  constexpr int64_t kStep = 8;
+  if (attrs.group_size % kStep != 0 && attrs.group_size < weight.types[0].shape.back().number()) return nullptr;
+  for (size_t i = 0; i < weight.inputs.size(); ++i) {
+    const Value& v = weight.inputs[i];
+    const DType dtype = v.type().dtype;
+    if (behind_views(v.node)->op->kind != OpKind::kInput) return nullptr;
+    const bool zero = attrs.has_zero && i == 2, byte = dtype == kUInt8 || dtype == kInt8;
+    if (i > 0 && (!is_floating(dtype) || dtype == kFloat64) && !(zero && byte)) return nullptr;
+  }
+  return &weight;
 }
 
 bool takes_contraction(const Target& target, const Node& node) {

@@ -17,6 +17,9 @@ bool takes_contraction(const Target& target, const Node& node);
 // Whether its kernel runs this op on its finished pieces. Of many rows a library multiplies: it adds a row or a tensor of the
 // result's dtype and cuts off at zero, and anything else is better done by the kernel that reads the result.
 bool finishes(const Target& target, const Node& contraction, const Node& node);
+// The `dequantize` whose transpose is the right operand of a product that reads the codes itself; null where it does not.
+// Codes, scales and zeros are inputs of the graph, so that a kernel may arrange them once.
+const Node* encoded_weight(const Target& target, const Node& node);
 // Of any size.
 bool takes_convolution(const Target::Convolutions& facts, DType dtype, const ConvolutionAttrs& attrs);
 

@@ -32,7 +32,9 @@ struct Target {
   DTypeSet products = {};
   // Unless they have more rows than this; such a product ends in memory, but for what a library adds on the way. 0: any number.
   int64_t most_finished_rows = 0;
-  // So do these convolutions.
+  // Such products with the transpose of what `dequantize` gives read the codes themselves.
+  DTypeSet encoded_products = {};
+  // These convolutions run pointwise ops on finished pieces, too.
   struct Convolutions {
     DTypeSet dtypes = {};
     size_t least_spatial = 1, most_spatial = 3;  // dimensions

@@ -18,6 +18,7 @@ namespace {
 
 constexpr DTypeSet kFloats = {kFloat32, kFloat64, kBFloat16, kFloat16};
 constexpr Target kCpuTarget = {.products = kFloats,
+                               .encoded_products = {kFloat32, kBFloat16, kFloat16},
                                .convolutions = {.dtypes = kFloats, .transposed = true, .grouped = true},
                                .attention = {.dtypes = {kFloat32, kBFloat16, kFloat16},
                                              .masks = {kBool, kFloat32, kBFloat16, kFloat16},

@@ -4,6 +4,7 @@
 
 #include "sinter/base/error.h"
 #include "sinter/engine/cpu/candidates.h"
+#include "sinter/engine/cpu/encoded_weight.h"
 #include "sinter/engine/cpu/epilogue.h"
 #include "sinter/engine/cpu/nest_step.h"
 #include "sinter/engine/eager/gemm_operand.h"
@@ -35,6 +36,13 @@ class CpuProductStep final : public CompiledStep {
       const TensorImpl& right = *inputs[size_t(part.right)];
       // Pieces that are read and not stored have a type all the same: double, or what is multiplied in float.
       auto type = operand(right).type == runtime::GemmType::f64 ? runtime::GemmType::f64 : runtime::GemmType::f32;
+      if (part.encoded) {
+        parts_.push_back({part.columns(), {}, {nullptr, 0, 0, type}, part.right, -1, 0});
+        parts_.back().encoded.emplace(part, inputs);
+        parts_.back().packed_bytes = parts_.back().encoded->bytes();
+        encoded_ = true;
+        continue;
+      }
       parts_.push_back({part.columns(), operand(right), {nullptr, 0, 0, type}, part.right, -1, 0});
       if (m_ > kFewRows && right.sizes.size() == 2) parts_.back().packed_bytes = packed_bytes(parts_.back());
     }
@@ -77,33 +85,44 @@ class CpuProductStep final : public CompiledStep {
   std::vector<int> rearranged_from() const override {
     std::vector<int> from;
     for (auto& part : parts_)
-      if (part.packed_bytes) from.push_back(part.b_slot);
+      if (part.encoded)
+        part.encoded->add_operands(from);
+      else if (part.packed_bytes)
+        from.push_back(part.b_slot);
     return from;
   }
   void rearrange(const StepArguments& arguments, void* to) const override {
     char* at = static_cast<char*>(to);
     for (auto& part : parts_) {
       if (!part.packed_bytes) continue;
-      runtime::GemmOperand b = part.b;
-      b.data = arguments.address(part.b_slot);
-      runtime::pack_b(k_, part.n, b, at);
+      if (part.encoded) {
+        part.encoded->pack(arguments, at);
+      } else {
+        runtime::GemmOperand b = part.b;
+        b.data = arguments.address(part.b_slot);
+        runtime::pack_b(k_, part.n, b, at);
+      }
       at += padded(part.packed_bytes);
     }
   }
   std::string shared_order() const override {
     std::string order = "packed";
     for (auto& part : parts_)
-      if (part.packed_bytes)
+      if (part.encoded)
+        order += part.encoded->text();
+      else if (part.packed_bytes)
         order += format(" {} {}x{}*{},{}", int(part.b.type), k_, part.n, part.b.row_stride, part.b.col_stride);
     return order;
   }
 
+  bool needs_rearranged() const override { return encoded_; }
+
   void launch(const StepArguments& arguments) const override;
 
-  // The library has no joint products.
+  // The library has no joint products, and none of encoded weights.
   std::vector<std::shared_ptr<CompiledStep>> other_candidates() const override {
     std::vector<std::shared_ptr<CompiledStep>> out;
-    if (parts_.size() != 1) return out;
+    if (parts_.size() != 1 || parts_[0].encoded) return out;
     auto& part = parts_[0];
     for (auto& candidate : product_candidates({m_, part.n, k_, batch_, left_, part.b, part.c}, !epilogues_[0].text.empty())) {
       if (candidate->name == kDefaultCandidate) continue;
@@ -122,6 +141,7 @@ class CpuProductStep final : public CompiledStep {
     runtime::GemmOutput c;
     int b_slot, c_slot;    // positions of the operands; c_slot is -1 where only the pieces are read
     int64_t packed_bytes;  // 0: the right operand is read as it lies
+    std::optional<EncodedWeight> encoded = {};
   };
 
   bool candidate_runs_elsewhere() const { return by_ != nullptr; }
@@ -149,6 +169,15 @@ class CpuProductStep final : public CompiledStep {
     prologue_ = std::make_shared<CpuNestStep>(prologue.attrs(), own, std::span(&output, 1));
   }
 
+  // Encoded weights that some step writes: kernels read them packed all the same.
+  const char* packed_now(const StepArguments& arguments) const {
+    thread_local std::vector<int64_t> memory;
+    memory.resize(size_t(rearranged_bytes() + 64) / 8);
+    void* at = reinterpret_cast<void*>((uintptr_t(memory.data()) + 63) / 64 * 64);
+    rearrange(arguments, at);
+    return static_cast<const char*>(at);
+  }
+
   // Few rows: computed by the caller, before the others are woken.
   void* run_prologue(const StepArguments& arguments) const {
     thread_local std::vector<int64_t> memory;
@@ -166,6 +195,7 @@ class CpuProductStep final : public CompiledStep {
   runtime::GemmOperand left_ = {};
   int left_slot_ = -1;
   bool together_ = true;  // products of one shape advance together
+  bool encoded_ = false;  // all weights are
   std::vector<Part> parts_;
   std::vector<CpuEpilogue> epilogues_;  // one for all that advance together, else one a part
   std::string indexing_;
@@ -193,18 +223,24 @@ void CpuProductStep::launch(const StepArguments& arguments) const {
   }
   SmallVector<runtime::GemmPart, 4> parts;
   std::vector<runtime::PackedB> packed;
+  std::vector<runtime::PackedEncoded> encoded;
   const char* rearranged = arguments.size() > operands_ ? static_cast<const char*>(arguments.address(int(operands_))) : nullptr;
   for (auto& p : parts_) {
     runtime::GemmPart part{p.n, p.b, nullptr, p.c};
-    part.b.data = arguments.address(p.b_slot);
+    if (!p.encoded) part.b.data = arguments.address(p.b_slot);
     part.c.data = arguments.address(p.c_slot);
     parts.push_back(part);
   }
+  if (!rearranged && encoded_) rearranged = packed_now(arguments);
   if (rearranged) {
     packed.reserve(parts.size());
+    encoded.reserve(parts.size());
     for (size_t p = 0; p < parts.size(); ++p) {
       if (!parts_[p].packed_bytes) continue;
-      parts[p].packed = &packed.emplace_back(runtime::PackedB::at(rearranged, k_, parts_[p].n, parts_[p].b.type));
+      if (parts_[p].encoded)
+        parts[p].encoded = &encoded.emplace_back(runtime::PackedEncoded{parts_[p].encoded->format(), rearranged});
+      else
+        parts[p].packed = &packed.emplace_back(runtime::PackedB::at(rearranged, k_, parts_[p].n, parts_[p].b.type));
       rearranged += padded(parts_[p].packed_bytes);
     }
   }

@@ -48,7 +48,7 @@ void Frame::make_rearranged() {
     auto& step = *calls_[c].step;
     if (!step.code || step.code->rearranged_bytes() == 0) continue;
     Rearranged made(step.code, plan_->device);
-    bool promised = !step.code->shared_order().empty();
+    bool promised = !step.code->shared_order().empty() && !step.code->needs_rearranged();
     if (!std::all_of(made.from().begin(), made.from().end(), [&](int i) {
           int slot = step.inputs[size_t(i)].slot;
           return promised ? is_captured(slot) : stays(slot);

@@ -36,8 +36,10 @@ class CompiledStep {
   virtual std::vector<int> rearranged_from() const { return {}; }
   virtual void rearrange(const StepArguments&, void* /*to*/) const {}
   // The order, where other steps may use the same memory; only operands that are promised never to change are rearranged
-  // then. Empty: the memory is this step's.
+  // then, unless the step always needs it. Empty: the memory is this step's.
   virtual std::string shared_order() const { return {}; }
+  // Whether the step reads these operands in no other way: where nobody keeps it, each launch makes it anew.
+  virtual bool needs_rearranged() const { return false; }
 
   // --- tuning
   // How it computes, where there are other candidates: "tiles 64x128", "onednn 3.1".

@@ -4,6 +4,7 @@
 
 #include "sinter/base/error.h"
 #include "sinter/graph/nodes.h"
+#include "sinter/ops/dequantize.h"
 
 namespace sinter {
 
@@ -18,7 +19,7 @@ class Reader {
 
   ContractionParts run() {
     for (auto& node : body_.nodes())
-      if (is_contraction(node)) out_.parts.push_back({&node, position(node.inputs[1])});
+      if (is_contraction(node)) add_part(node);
     const Node& first = *out_.parts[0].node;
     add_left(first);
     out_.together = std::all_of(out_.parts.begin(), out_.parts.end(),
@@ -38,6 +39,19 @@ class Reader {
     auto at = std::find(body_.inputs().begin(), body_.inputs().end(), v);
     SINTER_INTERNAL_ASSERT(at != body_.inputs().end(), "an operand of a fused contraction is computed inside");
     return int(at - body_.inputs().begin());
+  }
+
+  void add_part(const Node& node) {
+    const Node* weight = behind_views(node.inputs[1].node);
+    if (weight->op != &dequantize_op()) {
+      out_.parts.push_back({&node, position(node.inputs[1])});
+      return;
+    }
+    auto& attrs = weight->attrs.as<DequantizeAttrs>();
+    ContractionParts::Part::Encoded encoded{weight, position(weight->inputs[1])};
+    if (attrs.has_zero) encoded.zero = position(weight->inputs[2]);
+    if (attrs.has_table()) encoded.table = position(weight->inputs.back());
+    out_.parts.push_back({&node, position(weight->inputs[0]), encoded});
   }
 
   void add_left(const Node& first) {

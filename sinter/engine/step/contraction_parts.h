@@ -10,8 +10,14 @@ namespace sinter {
 struct ContractionParts {
   // Operands and results are known by their positions among those of the fused node, inputs before outputs.
   struct Part {
+    // The transpose of the right operand, where that is dequantized.
+    struct Encoded {
+      const Node* node;                  // `dequantize`
+      int scale, zero = -1, table = -1;  // -1: there is none
+    };
     const Node* node;  // the contraction
-    int right;         // the right operand, of a convolution the weight
+    int right;         // the right operand, of a convolution the weight; its codes
+    std::optional<Encoded> encoded = {};
     int result = -1;   // where the contraction goes as it is; -1 where something follows it
     int64_t columns() const { return right_sizes().back(); }  // of a product
     IntList right_sizes() const { return node->inputs[1].type().shape.numbers(); }
