@@ -5,8 +5,11 @@
 #include "sinter/autograd/autograd.h"
 #include "sinter/base/error.h"
 #include "sinter/nn/init.h"
+#include "sinter/nn/quantize.h"
 #include "sinter/ops/matmul.h"
+#include "sinter/ops/autocast.h"
 #include "sinter/ops/contract.h"
+#include "sinter/ops/dequantize.h"
 #include "sinter/ops/dims.h"
 #include "sinter/ops/norm.h"
 #include "sinter/ops/pointwise.h"
@@ -58,22 +61,44 @@ LinearImpl::LinearImpl(const LinearOptions& options) : options(options) { reset(
 void LinearImpl::reset() {
   int64_t in = options.in_features(), out = options.out_features();
   check(in >= 0 && out >= 0, "nn::Linear: sizes {} and {} are no sizes", in, out);
-  weight = register_parameter("weight", new_parameter({out, in}));
+  if (quantized) {
+    // A copy of a layer gets memory of its own.
+    quantized = std::make_shared<QuantizedWeight>(*quantized);
+    for (Tensor* tensor : quantized->tensors())
+      if (tensor->defined()) *tensor = empty_like(*tensor);
+    register_quantized();
+  } else {
+    weight = register_parameter("weight", new_parameter({out, in}));
+  }
   if (options.bias()) bias = register_parameter("bias", new_parameter({out}));
   if (initialises_parameters()) reset_parameters();
 }
 
+Device LinearImpl::device() const { return quantized ? quantized->codes.device() : weight.device(); }
+
+void LinearImpl::register_quantized() {
+  constexpr const char* kNames[] = {"codes", "scale", "zero", "table"};
+  const auto tensors = quantized->tensors();
+  for (size_t i = 0; i < tensors.size(); ++i)
+    if (tensors[i]->defined()) *tensors[i] = register_buffer(kNames[i], *tensors[i]);
+}
+
 void LinearImpl::reset_parameters() {
   double bound = options.in_features() > 0 ? 1 / std::sqrt(double(options.in_features())) : 0;
-  init::uniform_(weight, -bound, bound);
+  if (weight.defined()) init::uniform_(weight, -bound, bound);
   if (bias.defined()) init::uniform_(bias, -bound, bound);
 }
 
-Tensor LinearImpl::forward(const TensorArg& x) { return linear(x, weight, bias); }
+Tensor LinearImpl::forward(const TensorArg& x) {
+  if (!quantized) return linear(x, weight, bias);
+  UserPosition here(x.where(), "nn::Linear");
+  const TensorArg input = low(x);
+  return linear(input, quantized->dequantize(input.dtype()), bias);
+}
 
 std::string LinearImpl::extra_repr() const {
-  return format("in_features={}, out_features={}, bias={}", options.in_features(), options.out_features(),
-                options.bias());
+  return format("in_features={}, out_features={}, bias={}{}", options.in_features(), options.out_features(), options.bias(),
+                quantized ? ", weight=" + field_text(quantized->encoding) : "");
 }
 
 // --- Bilinear

@@ -21,10 +21,13 @@ struct LinearOptions {
   SINTER_OPTION(bool, bias) = true;
 };
 
+struct QuantizedWeight;
+
 // x @ weight^T + bias; weight is [out, in].
 struct LinearImpl : Cloneable<LinearImpl> {
   LinearOptions options;
   Tensor weight, bias;
+  std::shared_ptr<QuantizedWeight> quantized;  // in place of the weight (sinter/nn/quantize.h)
 
   LinearImpl(int64_t in_features, int64_t out_features) : LinearImpl(LinearOptions(in_features, out_features)) {}
   explicit LinearImpl(const LinearOptions& options);
@@ -32,6 +35,10 @@ struct LinearImpl : Cloneable<LinearImpl> {
   void reset_parameters();
   Tensor forward(const TensorArg& x);
   std::string extra_repr() const override;
+  // Of the weight.
+  Device device() const;
+  // Makes the tensors of `quantized` buffers of this layer.
+  void register_quantized();
 };
 SINTER_MODULE(Linear);
 
