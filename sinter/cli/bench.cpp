@@ -15,6 +15,7 @@
 #include "sinter/models/models.h"
 #include "sinter/models/parts/attention.h"
 #include "sinter/ops/creation.h"
+#include "sinter/runtime/cpu/memory.h"
 #include "sinter/runtime/device_runtime.h"
 
 namespace sinter::cli {
@@ -22,7 +23,7 @@ namespace sinter::cli {
 namespace {
 
 std::shared_ptr<models::Model> load(const BenchOptions& options) {
-  models::FromOptions from{.dtype = {}, .device = parse_device(options.device), .progress = {}};
+  models::FromOptions from{.dtype = {}, .device = parse_device(options.device), .quantize = options.quantize, .progress = {}};
   if (!options.dtype.empty()) {
     from.dtype = parse_dtype(options.dtype);
     check(from.dtype && is_floating(*from.dtype), "bench: --dtype {} is no floating type", options.dtype);
@@ -33,8 +34,9 @@ std::shared_ptr<models::Model> load(const BenchOptions& options) {
     bar->advance(done - bar->done());
   };
   manual_seed(options.seed);
-  return options.model.empty() ? models::from_config(options.config, from)
-                               : models::from_pretrained(options.model, from);
+  auto model = options.model.empty() ? models::from_config(options.config, from) : models::from_pretrained(options.model, from);
+  if (!options.quantize.empty()) empty_cpu_cache();
+  return model;
 }
 
 // Measures every mode at every size: eager first, which is then the reference.
@@ -116,7 +118,7 @@ void run_bench(const BenchOptions& options) {
   std::shared_ptr<models::Model> model;
   if (!is_exported(options.model)) {
     model = load(options);
-    report.dtype = to_string(model->parameters().at(0).dtype());
+    report.dtype = to_string(model->parameters().at(0).dtype()) + (options.quantize.empty() ? "" : ", " + options.quantize);
     report.device = to_string(model->parameters().at(0).device());
     report.parameters = model->parameter_count();
   } else {
@@ -159,6 +161,8 @@ void add_bench(CLI::App& app, BenchOptions& o) {
   bench->add_option("--new", o.new_tokens, "Tokens to generate, where the model does")
       ->check(positive)
       ->capture_default_str();
+  bench->add_option("--quantize", o.quantize, "What the weights of linear layers become: int8 or int4 (default: they stay)")
+      ->check(CLI::IsMember({"int8", "int4"}));
   bench->add_option("--dtype", o.dtype, "f32, bf16 or f16 (default: that of the checkpoint, f32 for --config)")
       ->check(CLI::IsMember({"f32", "bf16", "f16"}));
   bench->add_option("--device", o.device, "cpu, cuda or cuda:N")->capture_default_str();

@@ -24,6 +24,7 @@ struct BenchOptions {
   std::vector<int64_t> batches = {1}, prompts = {128};
   int64_t new_tokens = 64;
   std::string dtype;  // empty: that of the checkpoint, f32 for a configuration
+  std::string quantize;  // int8 or int4; empty: weights stay
   std::string device = "cpu";
   std::string attention = "sdpa";
   int64_t cache_length = 0;  // 0: prompt and new tokens

@@ -76,7 +76,8 @@ BenchRow measure_exported(const ExportedModel& model, const std::string& mode, c
 }  // namespace
 
 void bench_exported(const BenchOptions& options, BenchReport& report) {
-  check(options.dtype.empty(), "bench: '{}' has the dtypes it was exported with; leave out --dtype", options.model);
+  check(options.dtype.empty() && options.quantize.empty(),
+        "bench: '{}' has the weights it was exported with; leave out --dtype and --quantize", options.model);
   check(options.workload == "fixed", "bench: --workload {} needs a model that generates text", options.workload);
   NoGradGuard no_grad;
   const Device device = parse_device(options.device);

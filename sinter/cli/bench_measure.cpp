@@ -122,6 +122,7 @@ int64_t decode_bytes(models::CausalLM& model, int64_t batch, int64_t length) {
   TensorList parameters = model.parameters();
   int64_t bytes = 0;
   for (auto& parameter : parameters) bytes += bytes_of(parameter);
+  for (auto& buffer : model.buffers()) bytes += bytes_of(buffer);
   // Of a table a step reads a row a sequence, unless the table is also the last product's weight.
   for (auto* module : model.modules())
     if (auto* table = dynamic_cast<nn::EmbeddingImpl*>(module)) {

@@ -57,6 +57,7 @@ void run_export(const ExportFlags& flags) {
   flags.set_threads();
   ExportOptions options;
   if (!flags.dtype.empty()) options.dtype = parse_dtype(flags.dtype);
+  options.quantize = flags.quantize;
   options.device = parse_device(flags.device);
   options.mode = flags.compile_mode();
   options.cache_length = flags.cache_length;

@@ -12,6 +12,7 @@
 #include "sinter/io/checkpoint.h"
 #include "sinter/models/lora.h"
 #include "sinter/package/package_file.h"
+#include "sinter/runtime/cpu/memory.h"
 
 namespace sinter::cli {
 
@@ -60,6 +61,9 @@ void ModelOptions::add_to(CLI::App& command) {
   command.add_option("--device", device, "Where it runs")->check(device_validator())->capture_default_str();
   command.add_option("--dtype", dtype, "Element type of the weights (default: the checkpoint's)")
       ->check(CLI::IsMember({"bf16", "f16", "f32"}));
+  command
+      .add_option("--quantize", quantize, "What the weights of linear layers become: int8, or int4 in groups (default: they stay)")
+      ->check(CLI::IsMember({"int8", "int4"}));
   command.add_option("--mode", mode, "eager: op by op; the others are the modes of compile()")
       ->check(CLI::IsMember(mode_names()))
       ->capture_default_str();
@@ -71,9 +75,9 @@ std::string ModelOptions::folder() const { return model.empty() ? bundled_folder
 
 bool ModelOptions::is_package() const {
   if (model.empty() || !PackageFile::is_package(model)) return false;
-  check(device == "cpu" && dtype.empty() && mode == "default" && adapter.empty(),
-        "'{}' is a package, which has its device, element type, mode and weights; leave out --device, --dtype, --mode and "
-        "--adapter",
+  check(device == "cpu" && dtype.empty() && quantize.empty() && mode == "default" && adapter.empty(),
+        "'{}' is a package, which has its device, element type, mode and weights; leave out --device, --dtype, --quantize, "
+        "--mode and --adapter",
         model);
   return true;
 }
@@ -92,8 +96,13 @@ std::shared_ptr<models::Model> ModelOptions::load() const {
     if (!bar) bar.emplace("load", total, "B");
     bar->advance(done - bar->done());
   };
+  // An adapter is merged into the weights before they are quantised.
+  if (adapter.empty()) from.quantize = quantize;
   auto out = models::from_pretrained(folder(), from);
   if (!adapter.empty()) models::Lora(out, adapter).merge();
+  if (!adapter.empty() && !quantize.empty()) models::quantize_(*out, quantize);
+  // What weights were before.
+  if (!quantize.empty()) empty_cpu_cache();
   return out;
 }
 

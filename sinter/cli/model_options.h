@@ -24,6 +24,7 @@ struct ModelOptions {
   std::string model;  // a folder, a hub id or a package; empty: the bundled model
   std::string device = "cpu";
   std::string dtype;  // empty: the checkpoint's
+  std::string quantize;  // empty: weights stay
   std::string mode = "default";
   std::string adapter;  // a folder, of those commands that add --adapter; empty: none
   int threads = 0;      // 0: as the library chooses

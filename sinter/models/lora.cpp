@@ -73,6 +73,8 @@ void Lora::attach() {
 void Lora::merge() const {
   NoGradGuard no_grad;
   for (auto& [name, layer, a, b, hook] : layers_) {
+    check(!layer->quantized,
+          "LoRA: '{}' is quantised, so that nothing can be added to its weight: merge first, or attach the adapter", name);
     const Tensor& weight = layer->weight;
     weight.copy_((weight.to(kFloat32) + matmul(b, a) * scale_).to(weight.dtype()));
   }
@@ -95,9 +97,9 @@ Lora::Lora(const std::shared_ptr<Model>& model, const LoraOptions& options) : mo
                                           : std::any_of(options.targets.begin(), options.targets.end(),
                                                         [&, n = name](auto& target) { return ends_in(n, target); });
     if (!chosen) continue;
-    TensorOptions like = TensorOptions(kFloat32).device(layer->weight.device());
-    Tensor a = empty({options.rank, layer->weight.size(1)}, like),
-           b = zeros({layer->weight.size(0), options.rank}, like);
+    TensorOptions like = TensorOptions(kFloat32).device(layer->device());
+    Tensor a = empty({options.rank, layer->options.in_features()}, like),
+           b = zeros({layer->options.out_features(), options.rank}, like);
     nn::init::kaiming_uniform_(a, std::sqrt(5.0));
     add(name, *layer, a, b);
   }
@@ -131,13 +133,13 @@ Lora::Lora(const std::shared_ptr<Model>& model, const std::string& folder) : mod
           model->config().architecture);
     nn::LinearImpl& layer = *found->second;
     auto read = [&](std::string_view end) {
-      return file.tensor(std::string(kPrefix) + name + std::string(end)).to(kFloat32).to(layer.weight.device()).clone();
+      return file.tensor(std::string(kPrefix) + name + std::string(end)).to(kFloat32).to(layer.device()).clone();
     };
     Tensor a = read(kA), b = read(kB);
     check(a.dim() == 2 && b.dim() == 2 && a.size(0) == options_.rank && b.size(1) == options_.rank &&
-              a.size(1) == layer.weight.size(1) && b.size(0) == layer.weight.size(0),
-          "LoRA: '{}' in '{}' is {} and {} for a weight of {} and the rank {}", name, folder, a.sizes(), b.sizes(),
-          layer.weight.sizes(), options_.rank);
+              a.size(1) == layer.options.in_features() && b.size(0) == layer.options.out_features(),
+          "LoRA: '{}' in '{}' is {} and {} for a weight of [{}, {}] and the rank {}", name, folder, a.sizes(), b.sizes(),
+          layer.options.out_features(), layer.options.in_features(), options_.rank);
     add(name, layer, a, b);
     ends.insert(name.substr(name.rfind('.') + 1));
   }
@@ -181,7 +183,8 @@ void Lora::save(const std::string& folder, const std::string& base, std::optiona
 
 Lora::Merged::Merged(const Lora& lora) {
   NoGradGuard no_grad;
-  for (auto& layer : lora.layers_) before_.emplace_back(layer.layer->weight, layer.layer->weight.clone());
+  for (auto& layer : lora.layers_)
+    if (!layer.layer->quantized) before_.emplace_back(layer.layer->weight, layer.layer->weight.clone());
   lora.merge();
 }
 

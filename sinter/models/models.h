@@ -220,6 +220,9 @@ class ImageClassifier : public Model {
 struct FromOptions {
   std::optional<DType> dtype = {};  // that of the checkpoint by default; f32 for a model made from a name
   Device device = {};
+  // "int8" or "int4": what the weights of linear layers become while they are read, one after the other (quantize_ below).
+  // Empty: they stay.
+  std::string quantize = {};
   // Bytes of parameters filled so far, and all of them.
   std::function<void(int64_t done, int64_t total)> progress = {};
 };
@@ -252,6 +255,11 @@ NamedTensors checkpoint_state(const Model& model, std::optional<DType> dtype = {
 std::string checkpoint_name(const Model& model, const std::string& name);
 // config.json and model.safetensors, into a folder that is made where it is missing. Each appears whole or not at all.
 void save_pretrained(const Model& model, const std::string& folder, std::optional<DType> dtype = {});
+
+// The weights of all linear layers in fewer bits (nn/quantize.h): "int8", one scale a row, or "int4", in groups of 128 columns, of
+// 32 where a row has less than 1024. Embeddings and norms stay, and so does a layer that shares an embedding's memory; the one that
+// gives logits has int8. Needs no data. Gives the number of layers.
+int64_t quantize_(Model& model, const std::string& format);
 
 // The model as one that goes on with a text, or as one that reads something first; an Error where it is not.
 std::shared_ptr<CausalLM> causal_lm(const std::shared_ptr<Model>& model);

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <map>
 #include <set>
 #include <unordered_map>
 
@@ -8,7 +9,9 @@
 #include "sinter/base/error.h"
 #include "sinter/io/checkpoint.h"
 #include "sinter/models/families.h"
+#include "sinter/models/formats/quantized_format.h"
 #include "sinter/models/models.h"
+#include "sinter/models/quantize.h"
 #include "sinter/ops/pointwise.h"
 #include "sinter/ops/view.h"
 
@@ -37,9 +40,88 @@ DType stored_type(const CheckpointWeights& weights) {
   return DType(most->first);
 }
 
+// Layers whose weights are quantised in the checkpoint: their tensors are collected, which costs nothing as files are mapped,
+// and become codes one layer after the other.
+class QuantizedLayers {
+ public:
+  QuantizedLayers(const Family& family, Model& model, const QuantizedFormat& format) : family_(family), format_(format) {
+    for (auto& [name, module] : model.named_modules())
+      if (auto* layer = module->as<nn::Linear>()) layers_[name + ".weight"] = layer;
+  }
+
+  // False: a tensor like others.
+  bool take(const std::string& name, const SafeTensorsFile& file) {
+    const size_t dot = name.rfind('.');
+    if (dot == std::string::npos || !format_.is_part(name.substr(dot + 1), file.info(name))) return false;
+    const std::string plain = name.substr(0, dot) + ".weight", ours = module_name(family_, plain);
+    if (!layers_.contains(ours)) return false;
+    check(!is_transposed(family_, plain), "models: '{}' is quantised, and its checkpoint stores weights as [in, out]", name);
+    parts_[ours][name.substr(dot + 1)] = file.tensor(name);
+    return true;
+  }
+  // Gives the names of the weights that they are in place of; `wanted` lets go of each.
+  std::vector<std::string> finish(std::unordered_map<std::string, Tensor>& wanted, Device device) {
+    NoGradGuard no_grad;
+    std::vector<std::string> made;
+    for (auto& [name, parts] : parts_) {
+      nn::LinearImpl& layer = *layers_.at(name);
+      nn::QuantizedWeight weight = format_.weight(name, parts, layer.options.out_features(), layer.options.in_features());
+      for (Tensor* tensor : weight.tensors())
+        if (tensor->defined()) *tensor = tensor->to(device);
+      wanted[name] = Tensor();
+      nn::set_quantized(layer, weight);
+      made.push_back(name);
+    }
+    return made;
+  }
+
+ private:
+  const Family& family_;
+  const QuantizedFormat& format_;
+  std::unordered_map<std::string, nn::LinearImpl*> layers_;
+  std::map<std::string, LayerParts> parts_;  // by the names of weights
+};
+
+// What has been filled gives its memory back as soon as it is quantised; what is not comes to its device at the end.
+class QuantizeOnTheWay {
+ public:
+  QuantizeOnTheWay(Model& model, const FromOptions& options) : model_(model), device_(options.device) {
+    if (!options.quantize.empty()) quantizer_.emplace(model, options.quantize);
+  }
+  // Where a model is made, and of what: a head that shares the embedding's memory becomes one of its own, which has codes.
+  static Device place(const FromOptions& options) { return options.quantize.empty() ? options.device : Device(); }
+  static ConfigFile config(const ConfigFile& file, const FromOptions& options) {
+    return options.quantize.empty() ? file : untied(file);
+  }
+
+  // `tensor` is the last handle beside the layer's own.
+  void filled(const std::string& name, Tensor& tensor) {
+    if (!quantizer_ || !quantizer_->is_wanted(name)) return;
+    tensor = Tensor();
+    quantizer_->filled(name, device_);
+  }
+  // The names of the weight that gives logits and of the embedding; empty where nothing is quantised, or there are none.
+  std::pair<std::string, std::string> head() const {
+    return quantizer_ ? std::pair(quantizer_->head(), quantizer_->embedding()) : std::pair<std::string, std::string>();
+  }
+  void finish(const ConfigFile& file) {
+    if (!quantizer_) return;
+    model_.to(device_);
+    model_.set_origin(quantized_config(model_, file));
+  }
+
+ private:
+  Model& model_;
+  Device device_;
+  std::optional<Quantizer> quantizer_;
+};
+
 class Loader {
  public:
-  Loader(const Family& family, Model& model, const FromOptions& options) : family_(family), options_(options) {
+  // `format`: of a checkpoint that is quantised, else null.
+  Loader(const Family& family, Model& model, const FromOptions& options, const QuantizedFormat* format)
+      : family_(family), options_(options), model_(model), quantize_(model, options) {
+    if (format) quantized_.emplace(family, model, *format);
     for (auto& [name, tensor] : model.state_dict()) {
       total_ += bytes_of(tensor);
       if (!has_expert_rows(name)) {
@@ -54,6 +136,7 @@ class Loader {
 
   void load(const SafeTensorsFile& file) {
     for (auto& name : file.names()) {
+      if (quantized_ && quantized_->take(name, file)) continue;
       std::string ours = module_name(family_, name);
       auto found = wanted_.find(ours);
       if (found == wanted_.end()) {
@@ -62,10 +145,18 @@ class Loader {
       }
       check(filled_.insert(ours).second, "models: the checkpoint holds '{}' twice, once as '{}'", ours, name);
       fill(found->second, name, file.tensor(name));
+      quantize_.filled(ours, found->second);
     }
   }
 
-  void finish(const std::string& folder) {
+  // `file` is the checkpoint's, in which a head may be tied that is not in the model any more.
+  void finish(const std::string& folder, const ConfigFile& file, const ConfigFile& model) {
+    if (file.boolean("tie_word_embeddings", true)) fill_head();
+    if (quantized_) {
+      for (auto& name : quantized_->finish(wanted_, options_.device)) filled_.insert(name);
+      model_.to(options_.device);
+      model_.set_origin(quantized_config(model_, model));
+    }
     std::vector<std::string> missing;
     for (auto& [name, tensor] : wanted_)
       // Counts of batches are of no use here, and old checkpoints lack them.
@@ -74,6 +165,7 @@ class Loader {
     std::string problems =
         listed("missing", missing) + listed("not in the model", unexpected_) + listed("wrong shape", misshapen_);
     check(problems.empty(), "models: the weights in '{}' do not fit:{}", folder, problems);
+    quantize_.finish(model);
   }
 
  private:
@@ -84,6 +176,18 @@ class Loader {
     if (tied_ && (ours == "lm_head.weight" || ours == "embed_out.weight")) return true;
     return std::any_of(family_.ignored.begin(), family_.ignored.end(),
                        [&](const char* part) { return name.find(part) != std::string::npos; });
+  }
+
+  void fill_head() {
+    auto [head, table] = quantize_.head();
+    if (head.empty() || filled_.contains(head) || !filled_.contains(table)) return;
+    Tensor& to = wanted_.at(head);
+    const Tensor& from = wanted_.at(table);
+    if (!to.sizes().same_as(from.sizes())) return;
+    NoGradGuard no_grad;
+    to.copy_(from);
+    filled_.insert(head);
+    quantize_.filled(head, to);
   }
 
   void fill(const Tensor& to, const std::string& name, const Tensor& stored) {
@@ -100,6 +204,9 @@ class Loader {
 
   const Family& family_;
   const FromOptions& options_;
+  Model& model_;
+  QuantizeOnTheWay quantize_;
+  std::optional<QuantizedLayers> quantized_;
   std::unordered_map<std::string, Tensor> wanted_;
   std::set<std::string> filled_;
   std::vector<std::string> unexpected_, misshapen_;
@@ -124,10 +231,15 @@ std::shared_ptr<Model> from_pretrained(const std::string& folder_or_id, const Fr
   ConfigFile file = ConfigFile::read((std::filesystem::path(folder) / "config.json").string());
   const Family& family = family_of(file);
   CheckpointWeights weights(folder);
-  auto model = make_empty(family, file, options.dtype ? *options.dtype : stored_type(weights), options.device);
-  Loader loader(family, *model, options);
+  const auto format = quantized_format(file);
+  check(!format || options.quantize.empty(), "models: the weights in '{}' are quantised already; leave out quantize, or --quantize",
+        folder);
+  const ConfigFile config = QuantizeOnTheWay::config(file, options);
+  auto model = make_empty(family, config, options.dtype ? *options.dtype : stored_type(weights),
+                          format ? Device() : QuantizeOnTheWay::place(options));
+  Loader loader(family, *model, options, format.get());
   for (size_t i = 0; i < weights.files().size(); ++i) loader.load(weights.open(i));
-  loader.finish(folder);
+  loader.finish(folder, file, config);
   return model;
 }
 
@@ -137,6 +249,8 @@ std::shared_ptr<Model> from_state(const ConfigFile& file, const NamedTensors& st
     if (is_floating(tensor.dtype()) && !dtype) dtype = tensor.dtype();
   check(dtype.has_value(), "models: a state without tensors of a floating-point type");
   auto model = make_empty(family_of(file), file, *dtype, device);
+  make_quantized(*model, file, state, device);
+  model->set_origin(file.dump());
   model->load_state_dict(state, {.assign = device.is_cpu()});
   // Taken as they are, tensors keep what they were made with.
   model->requires_grad_(false);
@@ -189,11 +303,13 @@ class RandomFill {
 }  // namespace
 
 // Deviations that keep activations near 1 through any number of layers: 1 / sqrt(fan in) for matrices, ones for norms.
-std::shared_ptr<Model> from_config(const ConfigFile& file, const FromOptions& options) {
+std::shared_ptr<Model> from_config(const ConfigFile& given, const FromOptions& options) {
+  const ConfigFile file = QuantizeOnTheWay::config(given, options);
   DType dtype = options.dtype.value_or(kFloat32);
-  auto model = make_empty(family_of(file), file, dtype, options.device);
+  auto model = make_empty(family_of(file), file, dtype, QuantizeOnTheWay::place(options));
   NoGradGuard no_grad;
-  RandomFill fill(TensorOptions(dtype).device(options.device));
+  RandomFill fill(TensorOptions(dtype).device(QuantizeOnTheWay::place(options)));
+  QuantizeOnTheWay quantize(*model, options);
   int64_t done = 0, total = 0;
   auto state = model->state_dict();
   for (auto& [name, tensor] : state) total += tensor.numel() * item_size(tensor.dtype());
@@ -208,7 +324,9 @@ std::shared_ptr<Model> from_config(const ConfigFile& file, const FromOptions& op
       tensor.fill_(zero ? 0 : 1);
     done += tensor.numel() * item_size(tensor.dtype());
     if (options.progress) options.progress(done, total);
+    quantize.filled(name, tensor);
   }
+  quantize.finish(file);
   return model;
 }
 

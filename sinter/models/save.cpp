@@ -7,6 +7,7 @@
 #include "sinter/io/file.h"
 #include "sinter/models/families.h"
 #include "sinter/models/models.h"
+#include "sinter/models/quantize.h"
 #include "sinter/ops/pointwise.h"
 #include "sinter/ops/view.h"
 
@@ -44,6 +45,8 @@ NamedTensors checkpoint_state(const Model& model, std::optional<DType> dtype) {
   const Family& family = family_of(file);
   check(dynamic_cast<const TextEncoder*>(&model) == nullptr,
         "models: {} lacks the heads of its checkpoint and cannot be saved as one", model.config().architecture);
+  check(!is_quantized(model), "models: {} is quantised, and its codes are no checkpoint: save it before, or export a package",
+        model.config().architecture);
   NoGradGuard no_grad;
   NamedTensors out;
   NamedTensors state;

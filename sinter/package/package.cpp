@@ -195,6 +195,7 @@ void export_package(const std::string& folder_or_id, const std::string& file, co
         "export: what is compiled goes through the cache, and there is no cache directory: set SINTER_CACHE_DIR");
   for (int64_t batch : options.batches) check(batch > 0, "export: a batch of {}", batch);
   CheckpointFiles files = CheckpointFiles(find_checkpoint(folder_or_id)).in_memory();
+  const std::string name = files.name();
   // The weights as the package will have them: the model that is compiled reads them from there, as a loaded one will.
   std::string weights = file + ".safetensors";
   struct Removed {
@@ -205,8 +206,11 @@ void export_package(const std::string& folder_or_id, const std::string& file, co
     }
   } removed{options.weights_inside ? weights : ""};
   {
-    auto original = models::from_pretrained(folder_or_id, {.dtype = options.dtype});
+    auto original = models::from_pretrained(folder_or_id, {.dtype = options.dtype, .quantize = options.quantize});
     save_safetensors(weights, original->state_dict());
+    std::map<std::string, std::string> small = files.files();
+    small["config.json"] = original->origin();
+    files = CheckpointFiles(std::move(small), name);
   }
   ConfigFile config = ConfigFile::parse(files.read("config.json").value_or(""), files.path("config.json"));
   PackageInfo info;

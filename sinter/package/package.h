@@ -22,6 +22,7 @@ namespace sinter SINTER_API {
 
 struct ExportOptions {
   std::optional<DType> dtype = {};  // that of the checkpoint by default
+  std::string quantize = {};        // "int8" or "int4": as models::from_pretrained has it
   Device device = {};               // what it is compiled for; it must be here
   Mode mode = Mode::kDefault;
   OptionMap options = {};           // for compile()

@@ -57,6 +57,17 @@ TEST_F(CliPackage, SamplingsAreExportedWhenAskedFor) {
   EXPECT_EQ(packaged.out, run_command(how + " --cache-length 64").out);
 }
 
+TEST_F(CliPackage, HoldsQuantizedWeights) {
+  ASSERT_EQ(run_command("export --cache-length 64 --buckets 16 -o " + file("plain.sinter")).code, 0);
+  auto exported = run_command("export --cache-length 64 --buckets 16 --quantize int4 -o " + file("small.sinter"));
+  ASSERT_EQ(exported.code, 0) << exported.err;
+  EXPECT_LT(fs::file_size(file("small.sinter")) + 2000000, fs::file_size(file("plain.sinter")));
+  std::string prompt = " --prompt 'Call me Ishmael.' --max-new-tokens 12";
+  auto packaged = run_command("generate --model " + file("small.sinter") + prompt, without_compilers());
+  EXPECT_EQ(packaged.code, 0) << packaged.err;
+  EXPECT_EQ(packaged.out, run_command("generate --cache-length 64 --quantize int4" + prompt).out);
+}
+
 TEST_F(CliPackage, WrongUse) {
   EXPECT_NE(run_command("export").code, 0);
   auto eager = run_command("export --mode eager -o " + file("a.sinter"));
