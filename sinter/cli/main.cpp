@@ -106,6 +106,7 @@ int run(int argc, char** argv) {
   cli::add_forward(app);
 #ifndef SINTER_NO_TRAIN
   cli::add_train(app);
+  cli::add_evaluate(app);
 #endif
   cli::add_export(app);
   cli::add_explain(app);
