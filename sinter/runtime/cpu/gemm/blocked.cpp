@@ -84,7 +84,7 @@ void make_plan(Problem<T>& p) {
   plan.depth = block_depth<T>(p.k);
   p.source = {nullptr, kNative, 0, p.n, 0};
   const bool both_bf16 = p.bf16 && p.a.storage == kBFloat16 && p.b.storage == kBFloat16;
-  if (!p.packed && p.m <= most_dot_rows(p, both_bf16) && p.b.row_stride == 1 && (!rows_adjacent || p.n == 1) && p.k >= 2 * core.lanes) {
+  if (!p.packed && !p.maker && p.m <= most_dot_rows(p, both_bf16) && p.b.row_stride == 1 && (!rows_adjacent || p.n == 1) && p.k >= 2 * core.lanes) {
     plan.supply = Supply::kDots;
     // Pairs of B where they lie: none may be cut by the end of a column.
     plan.bf16 = both_bf16 && p.k % 2 == 0 && p.b.col_stride % 2 == 0;
