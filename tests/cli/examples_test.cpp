@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sinter/cli/functions.h"
+#include "sinter/ops/quantized.h"
 #include "sinter/sinter.h"
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("O0")
