@@ -301,6 +301,9 @@ struct FMin : Pointwise<FMin> {
   static TensorList grad(const GradCall& c) { return grads_of_winner(c, (c[0] < c[1]) | isnan(operand(c[1], c.grad()))); }
 };
 
+// A bound that is a number, whether the host knows it or, in a captured program, only its values do.
+bool is_number(const GradCall& c, int i) { return c[i].is_scalar() || (c[i].dim() == 0 && !c.needs(i)); }
+
 // At a bound that is a number no gradient flows, as in PyTorch; a bound that is a tensor takes half of it.
 struct Clamp : Pointwise<Clamp> {
   static constexpr auto name = "clamp";
@@ -308,7 +311,7 @@ struct Clamp : Pointwise<Clamp> {
   static TensorList grad(const GradCall& c) {
     const Tensor& g = c.grad();
     const TensorArg &x = c[0], &low = c[1], &high = c[2];
-    if (low.is_scalar() && high.is_scalar()) return c.each([&] { return where((x > low) & (x < high), g, 0); });
+    if (is_number(c, 1) && is_number(c, 2)) return c.each([&] { return where((x > low) & (x < high), g, 0); });
     const Tensor value = operand(x, g), bound = operand(low, g);
     Tensor half = where(bound < high, 0.5, 0.0) * g;
     return c.each([&] { return where((value > low) & (value < high), g,
@@ -321,7 +324,7 @@ struct ClampMin : Pointwise<ClampMin> {
   static constexpr auto name = "clamp_min";
   SINTER_BODY((x, low), maximum(x, low))
   static TensorList grad(const GradCall& c) {
-    if (c[1].is_scalar()) return c.each([&] { return where(c[0] > c[1], c.grad(), 0); });
+    if (is_number(c, 1)) return c.each([&] { return where(c[0] > c[1], c.grad(), 0); });
     return c.each([&] { return grad_of_winner(c, c[0] < c[1]); }, [&] { return grad_of_winner(c, c[1] < c[0]); });
   }
 };
@@ -329,7 +332,7 @@ struct ClampMax : Pointwise<ClampMax> {
   static constexpr auto name = "clamp_max";
   SINTER_BODY((x, high), minimum(x, high))
   static TensorList grad(const GradCall& c) {
-    if (c[1].is_scalar()) return c.each([&] { return where(c[0] < c[1], c.grad(), 0); });
+    if (is_number(c, 1)) return c.each([&] { return where(c[0] < c[1], c.grad(), 0); });
     return c.each([&] { return grad_of_winner(c, c[0] > c[1]); }, [&] { return grad_of_winner(c, c[1] > c[0]); });
   }
 };

@@ -604,5 +604,17 @@ TEST(FuzzRegressions, WhatIsWrittenOverKeepsItsHistory) {
   }
 }
 
+// A bound that the host reads is a number eagerly and an operand in the program: no gradient flows at it in either.
+TEST(FuzzRegressions, BoundsThatAreReadAreNumbers) {
+  auto f = [](const Tensor& x) { return clamp(x, -x.abs().max().item<double>(), -1.5).sum() + clamp_max(x, x.max().item()).sum(); };
+  auto compiled = compile(f);
+  for (int i = 1; i < 4; ++i) {
+    Tensor v = (ramp({5}) * -i - 1.0).detach().requires_grad_(), w = v.detach().clone().requires_grad_();
+    compiled(v).backward();
+    f(w).backward();
+    expect_same(v.grad(), w.grad());
+  }
+}
+
 }  // namespace
 }  // namespace sinter
