@@ -81,8 +81,8 @@ class Choice {
 
   // The fastest by itself.
   size_t choose(std::string_view point, double seconds) {
-    if (ways_.size() == 1) return 0;
     if (engine_.queues()) ways_[0]->tune_libraries(operands_.next().arguments, seconds);
+    if (ways_.size() == 1) return 0;
     seconds_ = seconds;
     const Chosen made = autotuner().choose(point, key_, candidates_, seconds);
     const size_t chosen = made.candidate;
