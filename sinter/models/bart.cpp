@@ -125,7 +125,7 @@ class Bart : public EncoderDecoder {
   Tensor encode(const Tensor& input, const std::optional<Tensor>& mask) override {
     Tensor x = mels_ == 0 ? embedded(input) : heard(input);
     Tensor seen_there;
-    if (mask && mels_ == 0) seen_there = seen(*mask);
+    if (mask && mels_ == 0) seen_there = seen_tokens(*mask);
     x = encoder_->begin(x, arange_of_size(x.size(1), TensorOptions(kInt64).device(x.device())) + first_position_);
     for (auto& layer : *encoder_->layers) {
       auto& by = layer->self_attn;
@@ -142,7 +142,7 @@ class Bart : public EncoderDecoder {
       source.keys.push_back(layer->encoder_attn->key(encoded));
       source.values.push_back(layer->encoder_attn->value(encoded));
     }
-    if (mask && mels_ == 0) source.mask = seen(*mask);
+    if (mask && mels_ == 0) source.mask = seen_tokens(*mask);
     return source;
   }
   Tensor forward(const Tensor& ids, const Tensor& positions, const std::optional<Tensor>& mask, KvCache* cache,
@@ -166,7 +166,6 @@ class Bart : public EncoderDecoder {
   }
 
  private:
-  static Tensor seen(const Tensor& mask) { return ne(mask, 0).unsqueeze(1).unsqueeze(1); }
   Tensor embedded(const Tensor& ids) {
     Tensor x = shared_(ids);
     return config_.embedding_scale == 1 ? x : x * config_.embedding_scale;

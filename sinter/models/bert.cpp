@@ -40,7 +40,7 @@ class Bert : public TextEncoder {
     if (token_types_) x = x + token_types_(token_types ? *token_types : zeros_like(ids));
     x = norm_(x + positions_(positions_of(ids)));
     Tensor mask;
-    if (attention_mask) mask = ne(*attention_mask, 0).unsqueeze(1).unsqueeze(1);
+    if (attention_mask) mask = seen_tokens(*attention_mask);
     for (auto& layer : *layers_) x = layer(x, mask);
     return x;
   }

@@ -154,7 +154,7 @@ class T5 : public EncoderDecoder {
   Tensor encode(const Tensor& ids, const std::optional<Tensor>& mask) override {
     Tensor at = arange_of_size(ids.size(1), TensorOptions(kInt64).device(ids.device()));
     Tensor bias = encoder_->first_attention()->bias(at.unsqueeze(1) - at);
-    if (mask) bias = where(seen(*mask), bias, -std::numeric_limits<double>::infinity());
+    if (mask) bias = where(seen_tokens(*mask), bias, -std::numeric_limits<double>::infinity());
     Tensor x = shared_(ids);
     for (auto& block : *encoder_->block) {
       auto& own = block->layer[0];
@@ -171,7 +171,7 @@ class T5 : public EncoderDecoder {
       source.keys.push_back(by->key(encoded));
       source.values.push_back(by->value(encoded));
     }
-    if (mask) source.mask = seen(*mask);
+    if (mask) source.mask = seen_tokens(*mask);
     return source;
   }
   Tensor forward(const Tensor& ids, const Tensor& positions, const std::optional<Tensor>& mask, KvCache* cache,
@@ -197,8 +197,6 @@ class T5 : public EncoderDecoder {
   }
 
  private:
-  static Tensor seen(const Tensor& mask) { return ne(mask, 0).unsqueeze(1).unsqueeze(1); }
-
   nn::Embedding shared_{nullptr};
   T5Stack encoder_{nullptr}, decoder_{nullptr};
   nn::Linear lm_head_{nullptr};

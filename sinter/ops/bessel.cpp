@@ -1,7 +1,7 @@
 // Bessel functions of orders 0 and 1 and Airy's function. Their scalar functions are those of bessel.embed.
 #include "sinter/ops/creation.h"
-#include "sinter/ops/define.h"
 #include "sinter/ops/pointwise.h"
+#include "sinter/ops/real_function.h"
 #include "sinter/ops/registry.h"
 #include "sinter/ops/special.h"
 
@@ -15,20 +15,9 @@ Tensor over(const Tensor& value, const TensorArg& x, double at_zero) {
   return where(zero, at_zero, value / where(zero, 1, x));
 }
 
-// `derivative` is an expression of the operand x and the result y.
-#define SINTER_BESSEL_FUNCTION(Struct, op_name, function, derivative, low, high)       \
-  struct Struct : Pointwise<Struct> {                                                  \
-    static constexpr auto name = op_name;                                              \
-    static constexpr Typing typing = Typing::kFloat;                                   \
-    SINTER_BODY((x), function(x))                                                      \
-    static TensorList grad(const GradCall& c) {                                        \
-      [[maybe_unused]] const TensorArg& x = c[0];                                      \
-      [[maybe_unused]] const Tensor& y = c.out();                                      \
-      return c.each([&] { return c.grad() * (derivative); });                          \
-    }                                                                                  \
-    static constexpr Tolerance tolerance{.ulp = 8, .absolute = 1e-6};                  \
-    static constexpr Domain domain_of_inputs{low, high};                               \
-  };
+#define SINTER_BESSEL_FUNCTION(Struct, op_name, function, derivative, low, high)                                      \
+  SINTER_REAL_OP(Struct, op_name, function, derivative, static constexpr Tolerance tolerance{.ulp = 8, .absolute = 1e-6}; \
+                 static constexpr Domain domain_of_inputs{low, high};)
 
 SINTER_BESSEL_FUNCTION(J0, "special_bessel_j0", bessel_j0, -special::bessel_j1(x), -12, 40)
 SINTER_BESSEL_FUNCTION(J1, "special_bessel_j1", bessel_j1, special::bessel_j0(x) - over(y, x, 0.5), -12, 40)

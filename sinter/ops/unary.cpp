@@ -4,7 +4,7 @@
 
 #include "sinter/ops/complex_math.h"
 #include "sinter/ops/creation.h"
-#include "sinter/ops/define.h"
+#include "sinter/ops/real_function.h"
 #include "sinter/ops/registry.h"
 #include "sinter/ops/to_device.h"
 #include "sinter/ops/view.h"
@@ -13,22 +13,11 @@ namespace sinter {
 
 namespace {
 
-// A real function: `derivative` is an expression of the operand x and the result y; further members follow.
-#define SINTER_REAL_FUNCTION(Struct, function, derivative, ...)     \
-  struct Struct : Pointwise<Struct> {                               \
-    static constexpr auto name = #function;                         \
-    static constexpr Typing typing = Typing::kFloat;                \
-    SINTER_BODY((x), function(x))                                   \
-    static TensorList grad(const GradCall& c) {                     \
-      [[maybe_unused]] const TensorArg& x = c[0];                   \
-      [[maybe_unused]] const Tensor& y = c.out();                   \
-      return c.each([&] { return c.grad() * (derivative); });       \
-    }                                                               \
-    static constexpr Tolerance tolerance{.ulp = 4};                 \
-    __VA_ARGS__                                                     \
-  };                                                                \
-  }                                                                 \
-  Tensor function(const TensorArg& x) { return call<Struct>({x}); } \
+// A real function (ops/real_function.h) and what calls it.
+#define SINTER_REAL_FUNCTION(Struct, function, derivative, ...)                                                        \
+  SINTER_REAL_OP(Struct, #function, function, derivative, static constexpr Tolerance tolerance{.ulp = 4}; __VA_ARGS__) \
+  }                                                                                                                    \
+  Tensor function(const TensorArg& x) { return call<Struct>({x}); }                                                    \
   namespace {
 
 #define SINTER_WIDE_ON_GPU static constexpr auto autocast = Autocast::kWideOnGpu;

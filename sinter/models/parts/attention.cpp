@@ -142,6 +142,8 @@ Tensor split_heads(const Tensor& x, int64_t heads) { return x.view({x.size(0), x
 
 Tensor merge_heads(const Tensor& x) { return x.transpose(1, 2).reshape({x.size(0), x.size(2), x.size(1) * x.size(3)}); }
 
+Tensor seen_tokens(const Tensor& attention_mask) { return ne(attention_mask, 0).unsqueeze(1).unsqueeze(1); }
+
 Tensor rows_wanted(const Tensor& x, const std::optional<Tensor>& wanted) {
   if (!wanted || x.size(1) == 1) return x;
   Dim batch = x.size(0), width = x.size(2);

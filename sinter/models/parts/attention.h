@@ -66,6 +66,8 @@ Tensor read_source(const Source& source, int64_t layer, const Tensor& query, std
 Tensor split_heads(const Tensor& x, int64_t heads);
 // And back.
 Tensor merge_heads(const Tensor& x);
+// Which tokens may be seen, [batch, tokens] of numbers or truth values, as attention takes it: [batch, 1, 1, tokens].
+Tensor seen_tokens(const Tensor& attention_mask);
 
 // Of [batch, tokens, width] the row of each sequence that is wanted: [batch, 1, width]; all rows without.
 Tensor rows_wanted(const Tensor& x, const std::optional<Tensor>& wanted);
