@@ -8,6 +8,7 @@
 #include "sinter/ops/contract.h"
 #include "sinter/ops/dims.h"
 #include "sinter/ops/in_place.h"
+#include "sinter/ops/layout.h"
 #include "sinter/ops/pointwise.h"
 #include "sinter/ops/reduce.h"
 #include "sinter/ops/registry.h"
@@ -206,22 +207,32 @@ Tensor ones(const Shape& size, const TensorOptions& options, Where where) {
   return full(size, {1, where}, options.over(get_default_dtype()));
 }
 
-Tensor full_like(const TensorArg& x, const TensorArg& value, const std::optional<TensorOptions>& options) {
+Tensor full_like(const TensorArg& x, const TensorArg& value, const std::optional<TensorOptions>& options, MemoryFormat format) {
   UserPosition here(x.where());
-  return full(x.sizes(), value, options.value_or(TensorOptions()).over(x.tensor().options()));
+  const TensorOptions o = options.value_or(TensorOptions()).over(x.tensor().options());
+  auto strides = strides_like("full_like", x.tensor(), format);
+  if (!strides) return full(x.sizes(), value, o);
+  if (auto* tracer = Tracer::current()) {
+    Tensor out = full(x.sizes(), value, o);
+    tracer->lay_out(out, *strides);
+    return out;
+  }
+  return with_grad(empty_strided(x.sizes(), *strides, o.requires_grad(false)).fill_(value), o);
 }
-Tensor zeros_like(const TensorArg& x, const std::optional<TensorOptions>& options) {
+Tensor zeros_like(const TensorArg& x, const std::optional<TensorOptions>& options, MemoryFormat format) {
   UserPosition here(x.where());
-  return full_like(x, 0, options);
+  return full_like(x, 0, options, format);
 }
-Tensor ones_like(const TensorArg& x, const std::optional<TensorOptions>& options) {
+Tensor ones_like(const TensorArg& x, const std::optional<TensorOptions>& options, MemoryFormat format) {
   UserPosition here(x.where());
-  return full_like(x, 1, options);
+  return full_like(x, 1, options, format);
 }
-Tensor empty_like(const TensorArg& x, const std::optional<TensorOptions>& options) {
+Tensor empty_like(const TensorArg& x, const std::optional<TensorOptions>& options, MemoryFormat format) {
   UserPosition here(x.where());
-  if (Tracer::current()) return zeros_like(x, options);
-  return empty(x.sizes(), options.value_or(TensorOptions()).over(x.tensor().options()));
+  if (Tracer::current()) return zeros_like(x, options, format);
+  const TensorOptions o = options.value_or(TensorOptions()).over(x.tensor().options());
+  auto strides = strides_like("empty_like", x.tensor(), format);
+  return strides ? empty_strided(x.sizes(), *strides, o) : empty(x.sizes(), o);
 }
 
 Tensor arange(const Scalar& end, const std::optional<TensorOptions>& options, Where where) {

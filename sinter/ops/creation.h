@@ -17,11 +17,16 @@ namespace sinter SINTER_API {
 Tensor full(const Shape& size, const TensorArg& value, const std::optional<TensorOptions>& options = {});
 Tensor zeros(const Shape& size, const TensorOptions& options = {}, Where where = Where::current());
 Tensor ones(const Shape& size, const TensorOptions& options = {}, Where where = Where::current());
-// The same with the shape of another tensor, and its dtype and device unless the options name others.
-Tensor full_like(const TensorArg& x, const TensorArg& value, const std::optional<TensorOptions>& options = {});  // no method
-Tensor zeros_like(const TensorArg& x, const std::optional<TensorOptions>& options = {});  // no method
-Tensor ones_like(const TensorArg& x, const std::optional<TensorOptions>& options = {});  // no method
-Tensor empty_like(const TensorArg& x, const std::optional<TensorOptions>& options = {});  // no method
+// The same with the shape of another tensor, and its dtype and device unless the options name others. It lies in memory
+// as clone(x) would, in x's order, or in the order that is named.
+Tensor full_like(const TensorArg& x, const TensorArg& value, const std::optional<TensorOptions>& options = {},
+                 MemoryFormat format = MemoryFormat::kPreserve);  // no method
+Tensor zeros_like(const TensorArg& x, const std::optional<TensorOptions>& options = {},
+                  MemoryFormat format = MemoryFormat::kPreserve);  // no method
+Tensor ones_like(const TensorArg& x, const std::optional<TensorOptions>& options = {},
+                 MemoryFormat format = MemoryFormat::kPreserve);  // no method
+Tensor empty_like(const TensorArg& x, const std::optional<TensorOptions>& options = {},
+                  MemoryFormat format = MemoryFormat::kPreserve);  // no method
 
 // start, start + step, … up to but without `end`.
 Tensor arange(const Scalar& end, const std::optional<TensorOptions>& options = {}, Where where = Where::current());
@@ -115,11 +120,16 @@ Tensor randn(const Shape& size, const TensorOptions& options = {}, Where where =
 Tensor randint(int64_t high, const Shape& size, const TensorOptions& options = kInt64, Where where = Where::current());
 Tensor randint(int64_t low, int64_t high, const Shape& size, const TensorOptions& options = kInt64,
                Where where = Where::current());
-// The same with the shape of another tensor, and its dtype and device unless the options name others.
-Tensor rand_like(const TensorArg& x, const TensorOptions& options = {});  // no method
-Tensor randn_like(const TensorArg& x, const TensorOptions& options = {});  // no method
-Tensor randint_like(const TensorArg& x, int64_t high, const TensorOptions& options = {});  // no method
-Tensor randint_like(const TensorArg& x, int64_t low, int64_t high, const TensorOptions& options = {});  // no method
+// The same with the shape of another tensor, and its dtype and device unless the options name others; in its order in
+// memory, or the one that is named.
+Tensor rand_like(const TensorArg& x, const TensorOptions& options = {},
+                 MemoryFormat format = MemoryFormat::kPreserve);  // no method
+Tensor randn_like(const TensorArg& x, const TensorOptions& options = {},
+                  MemoryFormat format = MemoryFormat::kPreserve);  // no method
+Tensor randint_like(const TensorArg& x, int64_t high, const TensorOptions& options = {},
+                    MemoryFormat format = MemoryFormat::kPreserve);  // no method
+Tensor randint_like(const TensorArg& x, int64_t low, int64_t high, const TensorOptions& options = {},
+                    MemoryFormat format = MemoryFormat::kPreserve);  // no method
 // 0, …, n - 1 in random order.
 Tensor randperm(Dim n, const TensorOptions& options = kInt64, Where where = Where::current());
 // 1 with the probability each element states, else 0; or everywhere with the same probability.

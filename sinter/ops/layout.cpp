@@ -1,4 +1,4 @@
-#include "sinter/ops/view.h"
+#include "sinter/ops/layout.h"
 
 #include <algorithm>
 
@@ -11,6 +11,7 @@
 #include "sinter/ops/pointwise.h"
 #include "sinter/ops/registry.h"
 #include "sinter/ops/reshape.h"
+#include "sinter/ops/view.h"
 #include "sinter/ops/view_path.h"
 #include "sinter/tensor/memory_format.h"
 #include "sinter/tensor/program_tracer.h"
@@ -460,22 +461,38 @@ const Op& clone_op() {
 
 }  // namespace
 
+std::optional<IntList> strides_like(const char* function, const Tensor& x, MemoryFormat format) {
+  const TensorImpl& body = x.impl();
+  if ((body.traced && !body.traced->has_layout()) ||
+      (body.contiguous && (format == MemoryFormat::kContiguous || format == MemoryFormat::kPreserve)))
+    return std::nullopt;
+  return format == MemoryFormat::kPreserve ? preserved_strides(body.sizes, body.strides)
+                                           : format_strides(function, body.sizes, format);
+}
+
+Tensor laid_like(const char* function, const Tensor& x, MemoryFormat format, Tensor made) {
+  auto strides = strides_like(function, x, format);
+  if (!strides) return made;
+  if (auto* tracer = Tracer::current()) {
+    if (made.is_traced()) tracer->lay_out(made, *strides);
+    return made;
+  }
+  Tensor out = empty_strided(made.sizes(), *strides, made.options());
+  return out.copy_(made);
+}
+
 Tensor clone(const TensorArg& x, MemoryFormat format) {
   UserPosition here(x.where());
   auto plainly = [&] { return call_op(clone_op(), {&x, 1}, {}, x.where()); };
   if (x.is_scalar() || !x.tensor().defined()) return plainly();
-  const TensorImpl& body = x.tensor().impl();
-  if ((body.traced && !body.traced->has_layout()) ||
-      (body.contiguous && (format == MemoryFormat::kContiguous || format == MemoryFormat::kPreserve)))
-    return plainly();
-  IntList strides = format == MemoryFormat::kPreserve ? preserved_strides(body.sizes, body.strides)
-                                                      : format_strides("clone", body.sizes, format);
+  auto strides = strides_like("clone", x.tensor(), format);
+  if (!strides) return plainly();
   if (auto* tracer = Tracer::current()) {
     Tensor out = plainly();
-    tracer->lay_out(out, strides);
+    tracer->lay_out(out, *strides);
     return out;
   }
-  Tensor out = empty_strided(x.sizes(), strides, x.tensor().options());
+  Tensor out = empty_strided(x.sizes(), *strides, x.tensor().options());
   call_op_into(clone_op(), {&x, 1}, {}, out, x.where());
   return out;
 }

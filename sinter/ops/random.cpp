@@ -12,6 +12,7 @@
 #include "sinter/ops/contract.h"
 #include "sinter/ops/define.h"
 #include "sinter/ops/draws.h"
+#include "sinter/ops/layout.h"
 #include "sinter/ops/pointwise.h"
 #include "sinter/ops/reduce.h"
 #include "sinter/ops/registry.h"
@@ -287,20 +288,31 @@ Tensor randint(int64_t low, int64_t high, const Shape& size, const TensorOptions
   check(double(high) - double(low) <= 0x1p53, "randint: [{}, {}) spans more than 2^53 integers", low, high);
   return draw_tensor<RandInt>(size, options.over(kInt64), where, {low, high});
 }
-Tensor rand_like(const TensorArg& x, const TensorOptions& options) {
+namespace {
+
+// Draws are told by elements, not by places: what one is does not depend on the order.
+template <class F>
+Tensor draw_like(const char* function, const TensorArg& x, const TensorOptions& options, MemoryFormat format, F draw) {
   UserPosition here(x.where());
-  return rand(x.sizes(), options.over(x.tensor().options()), x.where());
+  const TensorOptions o = options.over(x.tensor().options());
+  Tensor out = laid_like(function, x.tensor(), format, draw(o.requires_grad(false)));
+  return o.requires_grad_ ? out.requires_grad_() : out;
 }
-Tensor randn_like(const TensorArg& x, const TensorOptions& options) {
-  UserPosition here(x.where());
-  return randn(x.sizes(), options.over(x.tensor().options()), x.where());
+
+}  // namespace
+
+Tensor rand_like(const TensorArg& x, const TensorOptions& options, MemoryFormat format) {
+  return draw_like("rand_like", x, options, format, [&](const TensorOptions& o) { return rand(x.sizes(), o, x.where()); });
 }
-Tensor randint_like(const TensorArg& x, int64_t high, const TensorOptions& options) {
-  return randint_like(x, 0, high, options);
+Tensor randn_like(const TensorArg& x, const TensorOptions& options, MemoryFormat format) {
+  return draw_like("randn_like", x, options, format, [&](const TensorOptions& o) { return randn(x.sizes(), o, x.where()); });
 }
-Tensor randint_like(const TensorArg& x, int64_t low, int64_t high, const TensorOptions& options) {
-  UserPosition here(x.where());
-  return randint(low, high, x.sizes(), options.over(x.tensor().options()), x.where());
+Tensor randint_like(const TensorArg& x, int64_t high, const TensorOptions& options, MemoryFormat format) {
+  return randint_like(x, 0, high, options, format);
+}
+Tensor randint_like(const TensorArg& x, int64_t low, int64_t high, const TensorOptions& options, MemoryFormat format) {
+  return draw_like("randint_like", x, options, format,
+                   [&](const TensorOptions& o) { return randint(low, high, x.sizes(), o, x.where()); });
 }
 
 Tensor randperm(Dim n, const TensorOptions& options, Where where) {

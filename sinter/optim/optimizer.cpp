@@ -85,9 +85,9 @@ void Optimizer::begin_zero(State& state, const char* name, const Tensor& param) 
   begin_full(state, name, param, param.sizes(), 0);
 }
 
-// A tensor for a state, like the parameter in memory too where it can be, so that an update walks both in one order.
-static Tensor state_like(const Tensor& param, const Shape& sizes) {
-  return sizes.same_as(param.sizes()) ? param.detach().clone() : zeros(sizes, param.options());
+// Like the parameter in memory, too, where it can be, so that an update walks both in one order.
+static Tensor new_state(const Tensor& param, const Shape& sizes) {
+  return sizes.same_as(param.sizes()) ? empty_like(param) : empty(sizes, param.options());
 }
 
 void Optimizer::begin_full(State& state, const char* name, const Tensor& param, const Shape& sizes, double value) {
@@ -96,7 +96,7 @@ void Optimizer::begin_full(State& state, const char* name, const Tensor& param, 
   // Memory that outlives a program being captured, which writes into it.
   TracerScope scope(param.is_traced() ? Tracer::current() : nullptr);
   NoGradGuard no_grad;
-  tensor = state_like(param, sizes).fill_(value);
+  tensor = new_state(param, sizes).fill_(value);
   state.first = state.steps + 1;
 }
 
@@ -180,7 +180,7 @@ void Optimizer::load_state_dict(const NamedTensors& state) {
     Shape sizes = state_sizes(name, all[i]);
     check(value.sizes().same_as(sizes), "optim: state '{}' is {} and not {}, its parameter is {}", key, value.sizes(), sizes,
           all[i].sizes());
-    loaded[i][*known] = state_like(all[i], sizes).copy_(value);
+    loaded[i][*known] = new_state(all[i], sizes).copy_(value);
   }
   states_ = std::move(loaded);
   touch();

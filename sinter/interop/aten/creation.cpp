@@ -8,8 +8,7 @@ namespace sinter::interop {
 
 namespace {
 
-// What a tensor like another one is: its dtype and device unless others are named. The layout in memory is row-major, whatever
-// memory format is asked for.
+// What a tensor like another one is: its dtype and device unless others are named.
 std::optional<TensorOptions> like(MaybeType dtype, MaybeDevice device) { return options_of(dtype, device); }
 
 std::optional<TensorOptions> wanted(MaybeType dtype, MaybeDevice device) {
@@ -113,23 +112,23 @@ std::span<const Function> creation_functions() {
        }},
       {"full_like(Tensor self, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
        "bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
-       [](In x, In value, MaybeType dtype, Ignored, MaybeDevice device, Ignored, Ignored) {
-         return full_like(x, value, like(dtype, device));
+       [](In x, In value, MaybeType dtype, Ignored, MaybeDevice device, Ignored, MaybeFormat format) {
+         return full_like(x, value, like(dtype, device), format.value_or(kPreserve));
        }},
       {"zeros_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
        "pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
-       [](In x, MaybeType dtype, Ignored, MaybeDevice device, Ignored, Ignored) {
-         return zeros_like(x, like(dtype, device));
+       [](In x, MaybeType dtype, Ignored, MaybeDevice device, Ignored, MaybeFormat format) {
+         return zeros_like(x, like(dtype, device), format.value_or(kPreserve));
        }},
       {"ones_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
        "pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
-       [](In x, MaybeType dtype, Ignored, MaybeDevice device, Ignored, Ignored) {
-         return ones_like(x, like(dtype, device));
+       [](In x, MaybeType dtype, Ignored, MaybeDevice device, Ignored, MaybeFormat format) {
+         return ones_like(x, like(dtype, device), format.value_or(kPreserve));
        }},
       {"empty_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
        "pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
-       [](In x, MaybeType dtype, Ignored, MaybeDevice device, Ignored, Ignored) {
-         return zeros_like(x, like(dtype, device));
+       [](In x, MaybeType dtype, Ignored, MaybeDevice device, Ignored, MaybeFormat format) {
+         return zeros_like(x, like(dtype, device), format.value_or(kPreserve));
        }},
       {"new_zeros(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
        "bool? pin_memory=None) -> Tensor",

@@ -33,23 +33,23 @@ std::span<const Function> random_functions() {
        }},
       {"rand_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
        "pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
-       [](const Tensor& x, MaybeType dtype, Ignored, MaybeDevice device, Ignored, Ignored) {
-         return rand(x.sizes(), options_of(dtype, device).over(x.options()));
+       [](In x, MaybeType dtype, Ignored, MaybeDevice device, Ignored, MaybeFormat format) {
+         return rand_like(x, options_of(dtype, device), format.value_or(kPreserve));
        }},
       {"randn_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
        "pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
-       [](const Tensor& x, MaybeType dtype, Ignored, MaybeDevice device, Ignored, Ignored) {
-         return randn(x.sizes(), options_of(dtype, device).over(x.options()));
+       [](In x, MaybeType dtype, Ignored, MaybeDevice device, Ignored, MaybeFormat format) {
+         return randn_like(x, options_of(dtype, device), format.value_or(kPreserve));
        }},
       {"randint_like(Tensor self, SymInt high, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
        "bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
-       [](const Tensor& x, Int high, MaybeType dtype, Ignored, MaybeDevice device, Ignored, Ignored) {
-         return randint(high, x.sizes(), options_of(dtype, device).over(x.options()));
+       [](In x, Int high, MaybeType dtype, Ignored, MaybeDevice device, Ignored, MaybeFormat format) {
+         return randint_like(x, high, options_of(dtype, device), format.value_or(kPreserve));
        }},
       {"randint_like.low_dtype(Tensor self, SymInt low, SymInt high, *, ScalarType? dtype=None, Layout? layout=None, "
        "Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
-       [](const Tensor& x, Int low, Int high, MaybeType dtype, Ignored, MaybeDevice device, Ignored, Ignored) {
-         return randint(low, high, x.sizes(), options_of(dtype, device).over(x.options()));
+       [](In x, Int low, Int high, MaybeType dtype, Ignored, MaybeDevice device, Ignored, MaybeFormat format) {
+         return randint_like(x, low, high, options_of(dtype, device), format.value_or(kPreserve));
        }},
       {"bernoulli(Tensor self, *, Generator? generator=None) -> Tensor", [](In p, Unset) { return bernoulli(p); }},
       {"bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor",
