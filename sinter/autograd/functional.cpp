@@ -1,5 +1,6 @@
 #include "sinter/autograd/functional.h"
 
+#include <numeric>
 #include <unordered_set>
 
 #include "sinter/autograd/history.h"
@@ -123,13 +124,26 @@ std::vector<bool> only(size_t argnum, size_t count, const char* name) {
 
 }  // namespace
 
+std::vector<int64_t> detail::positions_of(int64_t argnum, const std::vector<size_t>& counts) {
+  check(argnum >= 0 && argnum < int64_t(counts.size()), "grad: there is no argument {}, but {} in all", argnum, counts.size());
+  const auto at = counts.begin() + argnum;
+  std::vector<int64_t> positions(*at);
+  std::iota(positions.begin(), positions.end(), std::accumulate(counts.begin(), at, int64_t(0)));
+  return positions;
+}
+
+std::vector<std::optional<int64_t>> detail::dims_of(const std::vector<std::optional<int64_t>>& in_dims,
+                                                    const std::vector<size_t>& counts) {
+  check(in_dims.size() == 1 || in_dims.size() == counts.size(), "vmap: {} in_dims for {} arguments", in_dims.size(), counts.size());
+  std::vector<std::optional<int64_t>> all;
+  for (size_t i = 0; i < counts.size(); ++i) all.insert(all.end(), counts[i], in_dims[in_dims.size() == 1 ? 0 : i]);
+  return all;
+}
+
 std::pair<TensorList, TensorList> detail::grad_and_value(const Map& f, const TensorList& inputs,
-                                                         const std::vector<int64_t>& argnums) {
+                                                         const std::vector<int64_t>& positions) {
   std::vector<bool> wanted(inputs.size());
-  for (int64_t argnum : argnums) {
-    check(argnum >= 0 && argnum < int64_t(inputs.size()), "grad: there is no argument {}, but {} in all", argnum, inputs.size());
-    wanted[size_t(argnum)] = true;
-  }
+  for (int64_t at : positions) wanted[size_t(at)] = true;
   Recorded run(f, inputs, wanted);
   check(run.outputs[0].numel().same_as(1), "grad: the function gives a tensor of shape {}, not one number; see jacrev()",
         run.outputs[0].sizes());
@@ -203,14 +217,13 @@ TensorList detail::jacfwd(const Map& f, const TensorList& inputs, size_t argnum)
 
 TensorList detail::vmap(const Map& f, const TensorList& inputs, const std::vector<std::optional<int64_t>>& in_dims,
                         const std::vector<int64_t>& out_dims, const std::string& randomness) {
-  check(in_dims.size() == 1 || in_dims.size() == inputs.size(), "vmap: {} in_dims for {} arguments", in_dims.size(), inputs.size());
   check(randomness == "error" || randomness == "different" || randomness == "same",
         "vmap: randomness is \"error\", \"different\" or \"same\", not \"{}\"", randomness);
   std::optional<Dim> size;
   TensorList moved = inputs;
   std::vector<bool> batched;
   for (size_t i = 0; i < inputs.size(); ++i) {
-    auto dim = in_dims[in_dims.size() == 1 ? 0 : i];
+    auto dim = in_dims[i];
     batched.push_back(dim.has_value() && inputs[i].defined());
     if (!batched.back()) continue;
     check(*dim >= -inputs[i].dim() && *dim < inputs[i].dim(), "vmap: argument {} of shape {} has no dimension {}", i,

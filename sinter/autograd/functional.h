@@ -23,7 +23,7 @@ using Map = std::function<TensorList(const TensorList&)>;
 namespace detail {
 
 // The list forms, which the templates below call.
-std::pair<TensorList, TensorList> grad_and_value(const Map& f, const TensorList& inputs, const std::vector<int64_t>& argnums);
+std::pair<TensorList, TensorList> grad_and_value(const Map& f, const TensorList& inputs, const std::vector<int64_t>& positions);
 TensorList jacrev(const Map& f, const TensorList& inputs, size_t argnum);
 TensorList jacfwd(const Map& f, const TensorList& inputs, size_t argnum);
 TensorList vmap(const Map& f, const TensorList& inputs, const std::vector<std::optional<int64_t>>& in_dims,
@@ -45,12 +45,55 @@ R from_list(const TensorList& list) {
     return [&]<size_t... I>(std::index_sequence<I...>) { return R(list.at(I)...); }(
                std::make_index_sequence<std::tuple_size_v<R>>());
 }
-template <class F, class... Args>
-Map list_form(F f) {
-  return [f = std::move(f)](const TensorList& inputs) {
-    return [&]<size_t... I>(std::index_sequence<I...>) { return as_list(f(inputs.at(I)...)); }(
-               std::index_sequence_for<Args...>());
+
+// Arguments are tensors or lists of tensors; all of them one after another, and how many each is.
+template <class T>
+inline constexpr bool is_list = std::is_same_v<T, TensorList>;
+template <class T>
+using Argument = std::conditional_t<is_list<T>, TensorList, Tensor>;
+template <class... Args>
+TensorList flat(const Args&... args) {
+  TensorList all;
+  auto add = [&](const auto& arg) {
+    for (auto& tensor : as_list(arg)) all.push_back(tensor);
   };
+  (add(Argument<Args>(args)), ...);
+  return all;
+}
+template <class... Args>
+std::vector<size_t> counts(const Args&... args) {
+  return {as_list(Argument<Args>(args)).size()...};
+}
+template <class F, class... Args>
+Map list_form(F f, const Args&... args) {
+  return [f = std::move(f), counts = counts(args...)](const TensorList& inputs) {
+    auto from = inputs.begin();
+    auto count = counts.begin();
+    auto next = [&]<bool list>(std::bool_constant<list>) {
+      auto begin = from;
+      from += ptrdiff_t(*count++);
+      if constexpr (list)
+        return TensorList(begin, from);
+      else
+        return *begin;
+    };
+    // Braces fix the order of evaluation.
+    std::tuple<Argument<Args>...> all{next(std::bool_constant<is_list<Args>>())...};
+    return as_list(std::apply(f, std::as_const(all)));
+  };
+}
+// The numbers of the tensors of an argument.
+std::vector<int64_t> positions_of(int64_t argnum, const std::vector<size_t>& counts);
+// The dimension of each tensor: arguments share those of theirs.
+std::vector<std::optional<int64_t>> dims_of(const std::vector<std::optional<int64_t>>& in_dims, const std::vector<size_t>& counts);
+
+// One gradient as it is, several as a list.
+template <class... Args>
+auto gradient_form(const TensorList& grads) {
+  if constexpr ((is_list<Args> || ...))
+    return grads;
+  else
+    return grads.at(0);
 }
 
 }  // namespace detail
@@ -61,19 +104,23 @@ std::pair<TensorList, Map> vjp(const Map& f, const TensorList& inputs);
 // ops need gradients that have gradients.
 std::pair<TensorList, TensorList> jvp(const Map& f, const TensorList& inputs, const TensorList& tangents);
 
-// The gradient of f, whose result is one number, of its argument number `argnum`.
+// The gradient of f, whose result is one number, of its argument number `argnum`. Arguments may be lists of tensors (the parameters
+// of a module, see nn/functional_call.h); with one among them the gradient is a list, too.
 template <class F>
 auto grad(F f, int64_t argnum = 0) {
-  return [f = std::move(f), argnum](const auto&... args) -> Tensor {
-    return detail::grad_and_value(detail::list_form<F, decltype(args)...>(f), {args...}, {argnum}).first[0];
+  return [f = std::move(f), argnum](const auto&... args) {
+    auto at = detail::positions_of(argnum, detail::counts(args...));
+    auto grads = detail::grad_and_value(detail::list_form(f, args...), detail::flat(args...), at).first;
+    return detail::gradient_form<std::decay_t<decltype(args)>...>(grads);
   };
 }
 // And its result.
 template <class F>
 auto grad_and_value(F f, int64_t argnum = 0) {
-  return [f = std::move(f), argnum](const auto&... args) -> std::pair<Tensor, Tensor> {
-    auto [grads, values] = detail::grad_and_value(detail::list_form<F, decltype(args)...>(f), {args...}, {argnum});
-    return {grads[0], values[0]};
+  return [f = std::move(f), argnum](const auto&... args) {
+    auto at = detail::positions_of(argnum, detail::counts(args...));
+    auto [grads, values] = detail::grad_and_value(detail::list_form(f, args...), detail::flat(args...), at);
+    return std::pair(detail::gradient_form<std::decay_t<decltype(args)>...>(grads), values[0]);
   };
 }
 
@@ -82,13 +129,13 @@ auto grad_and_value(F f, int64_t argnum = 0) {
 template <class F>
 auto jacrev(F f, int64_t argnum = 0) {
   return [f = std::move(f), argnum](const auto&... args) -> Tensor {
-    return detail::jacrev(detail::list_form<F, decltype(args)...>(f), {args...}, size_t(argnum))[0];
+    return detail::jacrev(detail::list_form(f, Tensor(args)...), {args...}, size_t(argnum))[0];
   };
 }
 template <class F>
 auto jacfwd(F f, int64_t argnum = 0) {
   return [f = std::move(f), argnum](const auto&... args) -> Tensor {
-    return detail::jacfwd(detail::list_form<F, decltype(args)...>(f), {args...}, size_t(argnum))[0];
+    return detail::jacfwd(detail::list_form(f, Tensor(args)...), {args...}, size_t(argnum))[0];
   };
 }
 // The jacobian of the gradient of f, whose result is one number.
@@ -99,7 +146,8 @@ auto hessian(F f, int64_t argnum = 0) {
 
 // f for every element of a batch at once: f sees each tensor without its dimension in_dims, {} for one that all of the batch
 // share; results have the batch at out_dims. Every op runs once, for the whole batch, as if it had been written for it; ops
-// that have no such form (nonzero, searchsorted, cond, an op of one's own that has a kernel) run element by element.
+// that have no such form (nonzero, searchsorted, cond, an op of one's own that has a kernel) run element by element. The tensors of
+// a list share the dimension of their argument.
 // randomness: "error" where f draws random numbers, "different" in each element, or the "same". What f returns is a Tensor,
 // a TensorList or a tuple of Tensors.
 template <class F>
@@ -107,8 +155,8 @@ auto vmap(F f, std::vector<std::optional<int64_t>> in_dims = {0}, std::vector<in
           std::string randomness = "error") {
   return [=](const auto&... args) {
     using Result = std::decay_t<decltype(f(args...))>;
-    return detail::from_list<Result>(
-        detail::vmap(detail::list_form<F, decltype(args)...>(f), {args...}, in_dims, out_dims, randomness));
+    return detail::from_list<Result>(detail::vmap(detail::list_form(f, args...), detail::flat(args...),
+                                                  detail::dims_of(in_dims, detail::counts(args...)), out_dims, randomness));
   };
 }
 

@@ -97,8 +97,7 @@ Tensor saved_form(const Tensor& tensor) {
   const TensorImpl& impl = tensor.impl();
   if (impl.traced) return without_history(tensor);
   if (auto* tracer = Tracer::current()) return tracer->present_value(tensor);
-  // What cannot gain a history is kept as it is.
-  if (impl.requires_grad || !is_differentiable(impl.dtype)) return tensor;
+  if (impl.requires_grad) return tensor;
   auto* state = state_of(impl);
   if (!state) return detached(tensor);
   if (!state->alias.defined()) state->alias = detached(tensor);
