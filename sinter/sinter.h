@@ -39,3 +39,5 @@
 #include "sinter/runtime/cuda/cuda.h"
 #include "sinter/tensor/dlpack.h"
 #include "sinter/tensor/tensor.h"
+
+#include "sinter/ops/flat_names.inc"

@@ -223,7 +223,7 @@ std::string summary_of(const std::string& text) {
 Header read_header(const std::string& path) {
   constexpr std::string_view kOpening = "namespace sinter SINTER_API {";
   std::string text = read_file(path);
-  Header header{.path = path, .summary = summary_of(text), .functions = {}};
+  Header header{.path = path, .summary = summary_of(text), .functions = {}, .borrowed = {}};
   bool methods = header.summary.find("No methods of Tensor") == header.summary.npos;
   std::vector<Statement> statements;
   for (size_t open = text.find(kOpening); open != text.npos; open = text.find(kOpening, open + 1))
@@ -235,6 +235,13 @@ Header read_header(const std::string& path) {
     f.statement.follows = statement.follows && below_function;
     below_function = is_function;
     if (is_function) header.functions.push_back(std::move(f));
+    if (statement.scope.empty() || !statement.text.starts_with("using sinter::")) continue;
+    constexpr std::string_view kBorrowed = "sinter::";
+    for (size_t at = 0; (at = statement.text.find(kBorrowed, at)) != std::string::npos;) {
+      size_t end = at += kBorrowed.size();
+      while (end < statement.text.size() && is_word(statement.text[end])) ++end;
+      header.borrowed.push_back({statement.scope, statement.text.substr(at, end - at)});
+    }
   }
   return header;
 }

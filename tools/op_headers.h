@@ -27,10 +27,16 @@ struct Function {
   bool is_method = false, in_place = false;
 };
 
+// A function of namespace sinter that a namespace inside of it has, too: `using sinter::erf;` in special.
+struct Borrowed {
+  std::string scope, name;
+};
+
 struct Header {
   std::string path;
   std::string summary;  // the comment it opens with
   std::vector<Function> functions;
+  std::vector<Borrowed> borrowed;
 };
 
 // Throws when there is no such file.

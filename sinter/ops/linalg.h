@@ -2,6 +2,7 @@
 // Dense linear algebra on the matrices in the last two dimensions, batched over those before, and distances. Matrices are f32
 // or f64; those of solve, inv, det and slogdet may be complex. LAPACK (libopenblas0-pthread) is used where it is installed;
 // tensors of an NVIDIA GPU are factored by cuSOLVER, many small matrices on the host.
+#include <concepts>
 #include <optional>
 #include <string_view>
 #include <tuple>
@@ -36,6 +37,11 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> lstsq(const TensorArg& A, const Tenso
 // The pseudo-inverse: singular values up to max(atol, rtol * the largest) count as zero; rtol is max(m, n) eps by default.
 Tensor pinv(const TensorArg& A, std::optional<double> atol = {}, std::optional<double> rtol = {},
             bool hermitian = false);
+// A single tolerance is the relative one, as LibTorch has it.
+template <std::floating_point Real>
+Tensor pinv(const TensorArg& A, Real rcond, GivenBool hermitian = false) {
+  return pinv(A, {}, double(rcond), hermitian.value);
+}
 // A⁻¹ of a tensor seen as a matrix of its first `ind` dimensions and the rest.
 Tensor tensorinv(const TensorArg& A, int64_t ind = 2);
 // X of tensordot(A, X) = B; `dims` of A are moved to its end first.
@@ -108,109 +114,6 @@ Tensor vander(const TensorArg& x, std::optional<int64_t> N = {});
 Tensor diagonal(const TensorArg& A, int64_t offset = 0, int64_t dim1 = -2, int64_t dim2 = -1);
 
 }  // namespace linalg
-
-// --- LibTorch's names of the same: torch::linalg_inv(A)
-inline Tensor linalg_solve(const TensorArg& A, const TensorArg& B, bool left = true) {
-  return linalg::solve(A, B, left);
-}  // no method
-inline Tensor linalg_solve_triangular(const TensorArg& A, const TensorArg& B, bool upper, bool left = true,
-                                      bool unitriangular = false) {
-  return linalg::solve_triangular(A, B, upper, left, unitriangular);
-}  // no method
-inline Tensor linalg_inv(const TensorArg& A) { return linalg::inv(A); }  // no method
-inline Tensor linalg_det(const TensorArg& A) { return linalg::det(A); }  // no method
-inline std::tuple<Tensor, Tensor> linalg_slogdet(const TensorArg& A) { return linalg::slogdet(A); }  // no method
-inline std::tuple<Tensor, Tensor, Tensor, Tensor> linalg_lstsq(const TensorArg& A, const TensorArg& B,
-                                                               std::optional<double> rcond = {},
-                                                               std::string_view driver = "gelsy") {
-  return linalg::lstsq(A, B, rcond, driver);
-}  // no method
-inline Tensor linalg_pinv(const TensorArg& A, std::optional<double> atol = {}, std::optional<double> rtol = {},
-                          bool hermitian = false) {
-  return linalg::pinv(A, atol, rtol, hermitian);
-}  // no method
-inline Tensor linalg_pinv(const TensorArg& A, double rcond, bool hermitian = false) {
-  return linalg::pinv(A, {}, rcond, hermitian);
-}  // no method
-inline Tensor linalg_tensorinv(const TensorArg& A, int64_t ind = 2) { return linalg::tensorinv(A, ind); }  // no method
-inline Tensor linalg_cholesky(const TensorArg& A, bool upper = false) {
-  return linalg::cholesky(A, upper);
-}  // no method
-inline std::tuple<Tensor, Tensor> linalg_qr(const TensorArg& A, std::string_view mode = "reduced") {
-  return linalg::qr(A, mode);
-}  // no method
-inline std::tuple<Tensor, Tensor, Tensor> linalg_lu(const TensorArg& A, bool pivot = true) {
-  return linalg::lu(A, pivot);
-}  // no method
-inline std::tuple<Tensor, Tensor> linalg_lu_factor(const TensorArg& A, bool pivot = true) {
-  return linalg::lu_factor(A, pivot);
-}  // no method
-inline std::tuple<Tensor, Tensor> linalg_eigh(const TensorArg& A, std::string_view UPLO = "L") {
-  return linalg::eigh(A, UPLO);
-}  // no method
-inline Tensor linalg_eigvalsh(const TensorArg& A, std::string_view UPLO = "L") {
-  return linalg::eigvalsh(A, UPLO);
-}  // no method
-inline std::tuple<Tensor, Tensor, Tensor> linalg_svd(const TensorArg& A, bool full_matrices = true) {
-  return linalg::svd(A, full_matrices);
-}  // no method
-inline Tensor linalg_svdvals(const TensorArg& A) { return linalg::svdvals(A); }  // no method
-inline Tensor linalg_matrix_power(const TensorArg& A, int64_t n) { return linalg::matrix_power(A, n); }  // no method
-inline Tensor linalg_matrix_exp(const TensorArg& A) { return linalg::matrix_exp(A); }  // no method
-inline Tensor linalg_matrix_rank(const TensorArg& A, std::optional<double> atol = {}, std::optional<double> rtol = {},
-                                 bool hermitian = false) {
-  return linalg::matrix_rank(A, atol, rtol, hermitian);
-}  // no method
-inline Tensor linalg_cond(const TensorArg& A, const std::optional<Scalar>& p = {}) {
-  return linalg::cond(A, p);
-}  // no method
-inline Tensor linalg_vector_norm(const TensorArg& x, const Scalar& ord = 2, const std::optional<IntList>& dim = {},
-                                 bool keepdim = false, std::optional<DType> dtype = {}) {
-  return linalg::vector_norm(x, ord, dim, keepdim, dtype);
-}  // no method
-inline Tensor linalg_matrix_norm(const TensorArg& A, std::string_view ord = "fro", const IntList& dim = {-2, -1},
-                                 bool keepdim = false, std::optional<DType> dtype = {}) {
-  return linalg::matrix_norm(A, ord, dim, keepdim, dtype);
-}  // no method
-inline Tensor linalg_norm(const TensorArg& x, const std::optional<Scalar>& ord = {}, const std::optional<IntList>& dim = {},
-                          bool keepdim = false, std::optional<DType> dtype = {}) {
-  return linalg::norm(x, ord, dim, keepdim, dtype);
-}  // no method
-inline Tensor linalg_multi_dot(const TensorList& matrices) { return linalg::multi_dot(matrices); }
-inline Tensor linalg_cross(const TensorArg& a, const TensorArg& b, int64_t dim = -1) {
-  return linalg::cross(a, b, dim);
-}  // no method
-inline Tensor linalg_vecdot(const TensorArg& a, const TensorArg& b, int64_t dim = -1) {
-  return linalg::vecdot(a, b, dim);
-}  // no method
-
-inline std::tuple<Tensor, Tensor> linalg_solve_ex(const TensorArg& A, const TensorArg& B, bool left = true,
-                                                  bool check_errors = false) {
-  return linalg::solve_ex(A, B, left, check_errors);
-}  // no method
-inline std::tuple<Tensor, Tensor> linalg_inv_ex(const TensorArg& A, bool check_errors = false) {
-  return linalg::inv_ex(A, check_errors);
-}  // no method
-inline std::tuple<Tensor, Tensor> linalg_cholesky_ex(const TensorArg& A, bool upper = false, bool check_errors = false) {
-  return linalg::cholesky_ex(A, upper, check_errors);
-}  // no method
-inline std::tuple<Tensor, Tensor, Tensor> linalg_lu_factor_ex(const TensorArg& A, bool pivot = true, bool check_errors = false) {
-  return linalg::lu_factor_ex(A, pivot, check_errors);
-}  // no method
-inline Tensor linalg_lu_solve(const TensorArg& LU, const TensorArg& pivots, const TensorArg& B, bool left = true,
-                              bool adjoint = false) {
-  return linalg::lu_solve(LU, pivots, B, left, adjoint);
-}  // no method
-inline Tensor linalg_householder_product(const TensorArg& A, const TensorArg& tau) {
-  return linalg::householder_product(A, tau);
-}  // no method
-inline Tensor linalg_tensorsolve(const TensorArg& A, const TensorArg& B, const std::optional<IntList>& dims = {}) {
-  return linalg::tensorsolve(A, B, dims);
-}  // no method
-inline Tensor linalg_vander(const TensorArg& x, std::optional<int64_t> N = {}) { return linalg::vander(x, N); }  // no method
-inline Tensor linalg_diagonal(const TensorArg& A, int64_t offset = 0, int64_t dim1 = -2, int64_t dim2 = -1) {
-  return linalg::diagonal(A, offset, dim1, dim2);
-}  // no method
 
 // --- PyTorch's older names of the same
 
