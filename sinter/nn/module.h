@@ -150,6 +150,17 @@ class Module {
   // The state dict as a safetensors file.
   void save(const std::string& path) const;
   LoadResult load(const std::string& path, const LoadOptions& options = {});
+  // Into an archive of sinter/serialize.h, and from one.
+  template <class Archive>
+    requires requires(Archive& archive, const Module& module) { archive.write(module); }
+  void save(Archive& archive) const {
+    archive.write(*this);
+  }
+  template <class Archive>
+    requires requires(Archive& archive, Module& module) { archive.read(module); }
+  void load(Archive& archive) {
+    archive.read(*this);
+  }
   // Another of the same type with copies of all parameters and buffers, on this device where one is told. Of modules that are
   // nn::Cloneable, as all layers of the library are; of others an Error.
   virtual std::shared_ptr<Module> clone(const std::optional<Device>& device = {}) const;

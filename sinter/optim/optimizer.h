@@ -42,6 +42,7 @@ class ParamGroup {
   TensorList& params() { return params_; }
   const Options& options() const { return options_; }
   Options& options() { return options_; }
+  bool has_options() const { return true; }
 
  private:
   TensorList params_;
@@ -104,6 +105,17 @@ class Optimizer {
   // options are the program's own and not part of it. Loading is into an optimiser of the same parameters.
   virtual NamedTensors state_dict() const;
   virtual void load_state_dict(const NamedTensors& state);
+  // Into an archive of sinter/serialize.h, and from one.
+  template <class Archive>
+    requires requires(Archive& archive, const Optimizer& optimizer) { archive.write(optimizer); }
+  void save(Archive& archive) const {
+    archive.write(*this);
+  }
+  template <class Archive>
+    requires requires(Archive& archive, Optimizer& optimizer) { archive.read(optimizer); }
+  void load(Archive& archive) {
+    archive.read(*this);
+  }
 
  protected:
   Optimizer() = default;
@@ -174,6 +186,11 @@ class GroupedOptimizer : public Optimizer {
     touch();
     groups_.push_back(std::move(group));
     check_params();
+  }
+  // Without options of its own it has those of the first group.
+  template <std::same_as<OptimizerParamGroup> G>
+  void add_param_group(const G& group) {
+    add_param_group(typed({group}, groups_.at(0).options())[0]);
   }
   void init_state() override {
     watch();

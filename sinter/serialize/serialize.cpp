@@ -47,21 +47,23 @@ PtValue value_of(const optim::Optimizer& optimizer) {
   return {Dict{{text("state"), {std::move(states)}}, {text("param_groups"), {std::move(groups)}}}};
 }
 
-void take(Tensor& tensor, const PtValue& value) {
+using Where = const std::optional<Device>&;
+
+void take(Tensor& tensor, const PtValue& value, Where device) {
   check(value.is<Tensor>(), "load: what is saved is no tensor by itself");
-  tensor = value.as<Tensor>();
+  tensor = device ? value.as<Tensor>().to(*device) : value.as<Tensor>();
 }
-void take(TensorList& tensors, const PtValue& value) {
+void take(TensorList& tensors, const PtValue& value, Where device) {
   check(value.is<List>(), "load: what is saved is no list of tensors");
   TensorList out;
-  for (auto& item : value.as<List>()) take(out.emplace_back(), item);
+  for (auto& item : value.as<List>()) take(out.emplace_back(), item, device);
   tensors = std::move(out);
 }
-void take(nn::Module& module, const PtValue& value) {
+void take(nn::Module& module, const PtValue& value, Where = {}) {
   check(value.is<Dict>(), "load: what is saved is no state dict of a module");
   module.load_state_dict(data::pt_tensors(value));
 }
-void take(optim::Optimizer& optimizer, const PtValue& value) {
+void take(optim::Optimizer& optimizer, const PtValue& value, Where = {}) {
   check(value.contains("state") && value.contains("param_groups"), "load: what is saved is no state of an optimiser");
   auto& groups = value.at("param_groups").as<List>();
   check(groups.size() == optimizer.num_groups(), "load: the optimiser has {} groups of parameters, {} are saved",
@@ -81,12 +83,89 @@ void take(optim::Optimizer& optimizer, const PtValue& value) {
 #define SINTER_SAVE_AND_LOAD(Saved, Loaded)                                               \
   void save(Saved what, const std::string& path) { data::save_pt(path, value_of(what)); } \
   void save(Saved what, std::ostream& out) { data::save_pt(out, value_of(what)); }        \
-  void load(Loaded what, const std::string& path) { take(what, data::load_pt(path)); }    \
-  void load(Loaded what, std::istream& in) { take(what, data::load_pt(in)); }
+  void load(Loaded what, const std::string& path, const std::optional<Device>& device) {  \
+    take(what, data::load_pt(path), device);                                              \
+  }                                                                                       \
+  void load(Loaded what, std::istream& in, const std::optional<Device>& device) {         \
+    take(what, data::load_pt(in), device);                                                \
+  }
 SINTER_SAVE_AND_LOAD(const Tensor&, Tensor&)
 SINTER_SAVE_AND_LOAD(const TensorList&, TensorList&)
 SINTER_SAVE_AND_LOAD(const nn::Module&, nn::Module&)
 SINTER_SAVE_AND_LOAD(const optim::Optimizer&, optim::Optimizer&)
 #undef SINTER_SAVE_AND_LOAD
+
+namespace serialize {
+
+struct Entries {
+  PtValue dict{Dict()};
+
+  Dict& list() { return std::get<Dict>(dict.value); }
+  void add(const std::string& key, PtValue value) {
+    check(!dict.contains(key), "OutputArchive: there is an entry '{}' already", key);
+    list().emplace_back(text(key), std::move(value));
+  }
+  void add(const PtValue& entries) {
+    for (auto& [key, value] : entries.as<Dict>()) add(key.as<std::string>(), value);
+  }
+  template <class T>
+  const T& get(const std::string& key, const char* kind) const {
+    const PtValue& value = dict.at(key);
+    check(value.is<T>(), "InputArchive: the entry '{}' is no {}", key, kind);
+    return value.as<T>();
+  }
+};
+
+OutputArchive::OutputArchive() : entries_(std::make_shared<Entries>()) {}
+void OutputArchive::write(const std::string& key, const Tensor& tensor, bool) { entries_->add(key, {tensor}); }
+void OutputArchive::write(const std::string& key, const OutputArchive& nested) { entries_->add(key, nested.entries_->dict); }
+void OutputArchive::write(const std::string& key, const std::string& value) { entries_->add(key, {value}); }
+void OutputArchive::write(const std::string& key, double value) { entries_->add(key, {value}); }
+void OutputArchive::write_int(const std::string& key, int64_t value) { entries_->add(key, {value}); }
+void OutputArchive::write(const nn::Module& module) { entries_->add(value_of(module)); }
+void OutputArchive::write(const optim::Optimizer& optimizer) { entries_->add(value_of(optimizer)); }
+void OutputArchive::save_to(const std::string& path) const { data::save_pt(path, entries_->dict); }
+void OutputArchive::save_to(std::ostream& out) const { data::save_pt(out, entries_->dict); }
+
+static std::shared_ptr<const Entries> entries_of(PtValue value) {
+  check(value.is<Dict>(), "InputArchive: what is saved has no entries by name");
+  return std::make_shared<const Entries>(Entries{std::move(value)});
+}
+
+InputArchive::InputArchive() : entries_(std::make_shared<const Entries>()) {}
+void InputArchive::load_from(const std::string& path, const std::optional<Device>& device) {
+  entries_ = entries_of(data::load_pt(path));
+  device_ = device;
+}
+void InputArchive::load_from(std::istream& in, const std::optional<Device>& device) {
+  entries_ = entries_of(data::load_pt(in));
+  device_ = device;
+}
+void InputArchive::read(const std::string& key, Tensor& tensor, bool) {
+  tensor = entries_->get<Tensor>(key, "tensor");
+  if (device_) tensor = tensor.to(*device_);
+}
+void InputArchive::read(const std::string& key, InputArchive& nested) {
+  nested.entries_ = std::make_shared<const Entries>(Entries{PtValue{entries_->get<Dict>(key, "archive")}});
+  nested.device_ = device_;
+}
+void InputArchive::read(const std::string& key, std::string& value) { value = entries_->get<std::string>(key, "text"); }
+void InputArchive::read(const std::string& key, double& value) { value = entries_->get<double>(key, "floating-point number"); }
+void InputArchive::read_int(const std::string& key, int64_t& value) { value = entries_->get<int64_t>(key, "whole number"); }
+void InputArchive::read(const std::string& key, bool& value) {
+  const PtValue& entry = entries_->dict.at(key);
+  value = entry.is<bool>() ? entry.as<bool>() : entries_->get<int64_t>(key, "truth value") != 0;
+}
+void InputArchive::read(nn::Module& module) { take(module, entries_->dict); }
+void InputArchive::read(optim::Optimizer& optimizer) { take(optimizer, entries_->dict); }
+bool InputArchive::contains(const std::string& key) const { return entries_->dict.contains(key); }
+std::vector<std::string> InputArchive::keys() const {
+  std::vector<std::string> keys;
+  for (auto& [key, value] : entries_->dict.as<Dict>())
+    if (key.is<std::string>()) keys.push_back(key.as<std::string>());
+  return keys;
+}
+
+}  // namespace serialize
 
 }  // namespace sinter
