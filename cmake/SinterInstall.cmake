@@ -3,7 +3,7 @@
 include(CMakePackageConfigHelpers)
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/sinter")
 
-install(TARGETS sinter EXPORT sinterTargets
+install(TARGETS sinter sinter_torch EXPORT sinterTargets
   LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}"
   ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 install(EXPORT sinterTargets NAMESPACE sinter:: DESTINATION "${package_dir}")
@@ -16,6 +16,8 @@ foreach(header IN LISTS headers)
   get_filename_component(folder "${header}" DIRECTORY)
   install(FILES "${PROJECT_SOURCE_DIR}/${header}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/${folder}")
 endforeach()
+
+install(FILES "${PROJECT_SOURCE_DIR}/sinter/compat/torch/torch.h" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/sinter/compat/torch")
 
 configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/sinterConfig.cmake.in"
   "${PROJECT_BINARY_DIR}/sinterConfig.cmake" INSTALL_DESTINATION "${package_dir}")

@@ -1,7 +1,7 @@
-# Installs BUILD_DIR into BUILD_DIR/prefix, builds the project EXTERNAL against that alone, and runs it and the command.
+# Installs BUILD_DIR into BUILD_DIR/prefix, builds the projects EXAMPLES/external and EXAMPLES/libtorch against that alone, and runs
+# them and the command.
 set(prefix "${BUILD_DIR}/prefix")
-set(consumer "${BUILD_DIR}/external")
-file(REMOVE_RECURSE "${prefix}" "${consumer}")
+file(REMOVE_RECURSE "${prefix}" "${BUILD_DIR}/external" "${BUILD_DIR}/libtorch")
 
 function(step)
   execute_process(COMMAND ${ARGV} RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
@@ -12,11 +12,15 @@ function(step)
 endfunction()
 
 step("${CMAKE_COMMAND}" --install "${BUILD_DIR}" --prefix "${prefix}")
-step("${CMAKE_COMMAND}" -S "${EXTERNAL}" -B "${consumer}" -G "${GENERATOR}" "-DCMAKE_PREFIX_PATH=${prefix}"
-  "-DCMAKE_CXX_COMPILER=${CXX}" -DCMAKE_BUILD_TYPE=Release)
-step("${CMAKE_COMMAND}" --build "${consumer}")
-step("${consumer}/hello_sinter")
-message("${output}")
+foreach(project external/hello_sinter libtorch/hello_torch)
+  get_filename_component(folder "${project}" DIRECTORY)
+  set(consumer "${BUILD_DIR}/${folder}")
+  step("${CMAKE_COMMAND}" -S "${EXAMPLES}/${folder}" -B "${consumer}" -G "${GENERATOR}" "-DCMAKE_PREFIX_PATH=${prefix}"
+    "-DCMAKE_CXX_COMPILER=${CXX}" -DCMAKE_BUILD_TYPE=Release)
+  step("${CMAKE_COMMAND}" --build "${consumer}")
+  step("${CMAKE_COMMAND}" -E chdir "${consumer}" "${BUILD_DIR}/${project}")
+  message("${output}")
+endforeach()
 if(EXISTS "${prefix}/bin/sinter")
   step("${prefix}/bin/sinter" --help)
   step("${prefix}/bin/sinter" generate --prompt "Call me Ishmael." --max-new-tokens 4)

@@ -19,12 +19,7 @@
 #ifdef IDIOMS_OF_LIBTORCH
 #include <torch/torch.h>
 #else
-#include "sinter/nn/recurrent.h"
-#include "sinter/sinter.h"
-namespace torch = sinter;
-namespace at = sinter;
-namespace c10 = sinter;
-#define TORCH_MODULE SINTER_MODULE
+#include "sinter/torch.h"
 #endif
 // Lines that run once are not worth optimising; the precompiled header, which is made with -O1, serves all the same.
 #if defined(__GNUC__) && !defined(__clang__)

@@ -1,0 +1,3 @@
+#pragma once
+// What programs for LibTorch include.
+#include <sinter/torch.h>
