@@ -17,6 +17,8 @@ class Error : public std::runtime_error {
 
   // The message without the position.
   const std::string& message() const { return message_; }
+  const std::string& msg() const { return message_; }
+  const char* what_without_backtrace() const { return what(); }
   // "file:line" of the user's call, empty when unknown.
   const std::string& where() const { return where_; }
   // The same with a note behind the message.

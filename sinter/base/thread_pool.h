@@ -10,6 +10,7 @@ namespace sinter SINTER_API {
 // Threads a parallel loop may use, the caller included. At first SINTER_NUM_THREADS, or else the number of cores in the
 // process's affinity mask.
 int num_threads();
+inline int get_num_threads() { return num_threads(); }
 // Takes effect from the next loop on; may be called at any time from any thread. 1 <= n <= 1024.
 void set_num_threads(int n);
 

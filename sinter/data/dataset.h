@@ -252,6 +252,11 @@ class Dataset : public data::Dataset<Self, SingleExample> {
   virtual ~Dataset() = default;
   virtual SingleExample get(size_t index) = 0;
   virtual std::optional<size_t> size() const = 0;
+  virtual std::vector<SingleExample> get_batch(const std::vector<size_t>& indices) {
+    std::vector<SingleExample> batch;
+    for (size_t index : indices) batch.push_back(get(index));
+    return batch;
+  }
 };
 using data::TensorDataset;
 

@@ -83,7 +83,14 @@ class OrderedDict : public std::vector<OrderedDictItem<Key, Value>> {
     for (auto& [key, value] : other) insert(key, value);
   }
 
+  // Nothing happens when there is no such key.
+  void erase(const Key& key) {
+    std::erase_if(static_cast<Base&>(*this), [&](const Item& item) { return item.first == key; });
+  }
+  using Base::erase;
+
   const Base& items() const { return *this; }
+  std::vector<std::pair<Key, Value>> pairs() const { return {this->begin(), this->end()}; }
   std::vector<Key> keys() const {
     std::vector<Key> keys;
     for (auto& item : *this) keys.push_back(item.first);

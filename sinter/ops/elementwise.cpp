@@ -31,6 +31,14 @@ double largest_of(DType dtype) {
 
 }  // namespace
 
+DType result_type(const TensorArg& a, const TensorArg& b) {
+  UserPosition here(a.where());
+  std::vector<Type> types;
+  for (const TensorArg* arg : {&a, &b})
+    types.push_back({.dtype = arg->dtype(), .shape = arg->sizes(), .device = {}, .weak = arg->is_scalar()});
+  return promote_operands(types);
+}
+
 Tensor deg2rad(const TensorArg& x) { return mul(x, std::numbers::pi / 180); }
 Tensor rad2deg(const TensorArg& x) { return mul(x, 180 / std::numbers::pi); }
 

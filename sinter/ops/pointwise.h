@@ -133,6 +133,9 @@ Tensor trunc(const TensorArg& x);  // in place too
 
 // --- of several operands, broadcast and promoted as PyTorch's. An operand may be a number
 
+// The dtype in which add() and its like compute with these.
+DType result_type(const TensorArg& a, const TensorArg& b);  // no method
+
 // --- arithmetic
 // a + alpha * b.
 Tensor add(const TensorArg& a, const TensorArg& b, const Scalar& alpha = 1);  // in place too

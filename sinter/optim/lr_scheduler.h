@@ -247,5 +247,24 @@ class ReduceLROnPlateau {
   Known known_;
 };
 
+// The same with LibTorch's name and arguments.
+class ReduceLROnPlateauScheduler : public ReduceLROnPlateau {
+ public:
+  enum SchedulerMode { max, min };
+  enum ThresholdMode { rel, abs };
+  explicit ReduceLROnPlateauScheduler(Optimizer& optimizer, SchedulerMode mode = min, double factor = 0.1, int64_t patience = 10,
+                                      double threshold = 1e-4, ThresholdMode threshold_mode = rel, int64_t cooldown = 0,
+                                      const std::vector<double>& min_lr = {0}, double eps = 1e-8)
+      : ReduceLROnPlateau(optimizer, ReduceLROnPlateauOptions()
+                                         .mode(mode == min ? PlateauMode::kMin : PlateauMode::kMax)
+                                         .factor(factor)
+                                         .patience(patience)
+                                         .threshold(threshold)
+                                         .threshold_mode(threshold_mode == rel ? optim::ThresholdMode::kRel : optim::ThresholdMode::kAbs)
+                                         .cooldown(cooldown)
+                                         .min_lr(min_lr.empty() ? std::vector<double>{0} : min_lr)
+                                         .eps(eps)) {}
+};
+
 }  // namespace optim
 }  // namespace sinter

@@ -30,6 +30,8 @@ class Device {
   constexpr DeviceType type() const { return type_; }
   // Of several devices of a type; 0 for the CPU.
   constexpr DeviceIndex index() const { return index_; }
+  // Always: where LibTorch has none, this is 0.
+  constexpr bool has_index() const { return true; }
   bool operator==(const Device&) const = default;
   bool is_cpu() const { return type_ == DeviceType::kCPU; }
   bool is_cuda() const { return type_ == DeviceType::kCUDA; }

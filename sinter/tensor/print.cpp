@@ -1,4 +1,5 @@
 // Tensors as text, in PyTorch's manner: one format for all elements, long tensors by their edges.
+#include <cctype>
 #include <cmath>
 #include <cstdio>
 #include <iostream>
@@ -220,6 +221,17 @@ std::string to_string(const Tensor& tensor, const PrintOptions& options) {
 std::string to_string(const Tensor& tensor) { return to_string(tensor, PrintOptions()); }
 
 std::ostream& operator<<(std::ostream& out, const Tensor& tensor) { return out << to_string(tensor); }
+
+std::ostream& operator<<(std::ostream& out, const TensorOptions& options) {
+  return out << "TensorOptions(dtype=" << options.dtype() << ", device=" << options.device()
+             << ", requires_grad=" << (options.requires_grad() ? "true" : "false") << ")";
+}
+
+std::string Tensor::toString() const {
+  std::string type(name_of(device().type()));
+  for (char& c : type) c = char(std::toupper(c));
+  return type + std::string(sinter::toString(dtype())) + "Type";
+}
 
 void print(const Tensor& tensor, int line_width) {
   std::cout << to_string(tensor, {.line_width = line_width}) << '\n';

@@ -255,6 +255,12 @@ class Tensor {
   TensorLayout layout() const { return kStrided; }
   bool is_sparse() const { return false; }
   bool is_quantized() const { return false; }
+  // Memory of the host is pinned by data loaders alone, for a copy.
+  bool is_pinned() const { return false; }
+  // Handles on this tensor.
+  size_t use_count() const { return impl_ ? impl_->use_count() : 0; }
+  // "CPUFloatType": its device and dtype in LibTorch's words.
+  std::string toString() const;
   bool is_same_size(const Tensor& other) const { return sizes() == other.sizes(); }
   TensorOptions options(Where where = Where::current()) const {
     return TensorOptions(dtype(where)).device(device(where));
@@ -700,8 +706,17 @@ struct PrintOptions {
 std::string to_string(const Tensor& tensor, const PrintOptions& options);
 std::string to_string(const Tensor& tensor);
 std::ostream& operator<<(std::ostream& out, const Tensor& tensor);
+// "TensorOptions(dtype=f32, device=cpu, requires_grad=false)".
+std::ostream& operator<<(std::ostream& out, const TensorOptions& options);
 // On the standard output.
 void print(const Tensor& tensor, int line_width = 80);
+
+// --- as functions what a tensor tells of itself
+inline Dim numel(const Tensor& x) { return x.numel(); }
+inline bool is_floating_point(const Tensor& x) { return x.is_floating_point(); }
+inline bool is_complex(const Tensor& x) { return x.is_complex(); }
+inline bool is_signed(const Tensor& x) { return x.is_signed(); }
+inline bool is_nonzero(const Tensor& x) { return x.is_nonzero(); }
 
 // LibTorch's `using namespace torch::indexing`.
 namespace indexing {

@@ -1,6 +1,7 @@
 #include "sinter/runtime/cuda/cuda.h"
 
 #include "sinter/base/error.h"
+#include "sinter/runtime/cuda/cudnn.h"
 #include "sinter/runtime/cuda/memory.h"
 #include "sinter/runtime/cuda/stream.h"
 
@@ -20,6 +21,7 @@ void cuda::synchronize(int64_t device_index) {
   if (device_index >= 0) return cuda_synchronize(Device(kCUDA, int(device_index)));
   for (int i = 0; i < cuda_device_count(); ++i) cuda_synchronize(Device(kCUDA, i));
 }
+bool cuda::cudnn_is_available() { return cuda_is_available() && runtime::cudnn_problem().empty(); }
 CudaMemoryStats cuda_memory_stats(Device device) {
   return runtime::cuda_memory_stats(index_of(device, "cuda_memory_stats"));
 }

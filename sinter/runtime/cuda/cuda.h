@@ -38,6 +38,7 @@ struct cuda {
   static int device_count() { return cuda_device_count(); }
   // Of one device, or of all.
   static void synchronize(int64_t device_index = -1);
+  static bool cudnn_is_available();
 };
 
 // Ops on a GPU return before they are done. Waits for those queued so far, and throws what went wrong in them.

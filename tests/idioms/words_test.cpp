@@ -1,0 +1,144 @@
+#include "tests/idioms/idioms.h"
+
+// Words around tensors: archives, checks, flat names, what a tensor tells of itself.
+namespace {
+
+struct WordIdioms : Idioms {};
+
+struct ScaledImpl : torch::nn::Module {
+  ScaledImpl() : fc(3, 2) {
+    register_module("fc", fc);
+    scale = register_parameter("scale", torch::full({2}, 2.0));
+  }
+  torch::Tensor forward(torch::Tensor x) { return fc->forward(x) * scale; }
+  torch::nn::Linear fc;
+  torch::Tensor scale;
+};
+TORCH_MODULE(Scaled);
+
+TEST_F(WordIdioms, Archives) {
+  IDIOM_HOLDS_DO({
+    Scaled net, other;
+    torch::serialize::OutputArchive out;
+    net->save(out);
+    out.write("epoch", torch::tensor(3));
+    std::stringstream stream;
+    out.save_to(stream);
+    torch::serialize::InputArchive in;
+    in.load_from(stream);
+    other->load(in);
+    torch::Tensor epoch, missing;
+    in.read("epoch", epoch);
+    return other->fc->weight.equal(net->fc->weight) && epoch.item<int64_t>() == 3 && !in.try_read("missing", missing);
+  });
+  IDIOM_HOLDS_DO({
+    torch::serialize::OutputArchive out, inner;
+    inner.write("a", torch::ones({2}));
+    out.write("inner", inner);
+    std::stringstream stream;
+    out.save_to(stream);
+    torch::serialize::InputArchive in, nested;
+    in.load_from(stream, torch::kCPU);
+    in.read("inner", nested);
+    torch::Tensor a;
+    nested.read("a", a, /*is_buffer=*/true);
+    return a.sum().item<float>() == 2 && nested.keys().size() == 1;
+  });
+  IDIOM_HOLDS_DO({
+    Scaled net;
+    torch::optim::Adam adam(net->parameters(), 0.1), again(net->parameters(), 0.2);
+    net(torch::ones({1, 3})).sum().backward();
+    adam.step();
+    torch::serialize::OutputArchive out;
+    adam.save(out);
+    std::stringstream stream;
+    out.save_to(stream);
+    torch::serialize::InputArchive in;
+    in.load_from(stream);
+    again.load(in);
+    return true;
+  });
+  IDIOM_HOLDS_DO({
+    std::stringstream stream;
+    torch::save(x, stream);
+    torch::Tensor y;
+    torch::load(y, stream, torch::kCPU);
+    return y.equal(x);
+  });
+}
+
+TEST_F(WordIdioms, Checks) {
+  IDIOM_HOLDS_DO({
+    TORCH_CHECK(x.defined(), "x is not there");
+    TORCH_CHECK(true);
+    try {
+      TORCH_CHECK(x.dim() == 7, "expected 7 dimensions, got ", x.dim());
+    } catch (const c10::Error& error) {
+      return std::string(error.what()).find("expected 7 dimensions, got ") != std::string::npos &&
+             std::string(error.what_without_backtrace()).find("7 dimensions") != std::string::npos &&
+             error.msg().find("7 dimensions") != std::string::npos;
+    }
+    return false;
+  });
+  IDIOM_HOLDS_DO({
+    try {
+      TORCH_CHECK_EQ(x.dim(), 70);
+    } catch (const c10::Error&) {
+      return true;
+    }
+    return false;
+  });
+}
+
+TEST_F(WordIdioms, FlatNames) {
+  IDIOM_HOLDS(torch::fft_rfft(x).equal(torch::fft::rfft(x)));
+  IDIOM_HOLDS(torch::fft_irfft(torch::fft_rfft(x)).sizes() == x.sizes() || x.size(-1) % 2 == 1);
+  IDIOM_HOLDS(torch::special_expit(x).equal(torch::sigmoid(x)));
+  IDIOM_HOLDS(torch::special_erf(x).equal(torch::erf(x)));
+  IDIOM_HOLDS(torch::special_logsumexp(x, {1}).equal(torch::logsumexp(x, {1})));
+  IDIOM_HOLDS(torch::linalg_inv(torch::eye(3)).equal(torch::eye(3)));
+  IDIOM_HOLDS(torch::linalg_pinv(torch::diag(torch::tensor({1.0, 1e-3})), 1e-2).allclose(torch::diag(torch::tensor({1.0, 0.0}))));
+}
+
+TEST_F(WordIdioms, WhatATensorTells) {
+  IDIOM_HOLDS(torch::numel(x) == x.numel());
+  IDIOM_HOLDS(torch::is_floating_point(x) && !torch::is_complex(x) && torch::is_signed(x));
+  IDIOM_HOLDS(torch::result_type(x, torch::tensor(1.0, torch::kDouble)) == torch::kFloat);
+  IDIOM_HOLDS(torch::result_type(torch::ones({2}, torch::kInt), 1.5) == torch::kFloat);
+  IDIOM_HOLDS(torch::result_type(torch::ones({2}, torch::kInt), torch::ones({2}, torch::kLong)) == torch::kLong);
+  IDIOM_HOLDS(x.toString() == "CPUFloatType" && !x.is_pinned() && x.use_count() >= 1);
+  IDIOM_HOLDS_DO({
+    std::ostringstream out;
+    out << x.options();
+    return out.str().find("requires_grad=") != std::string::npos;
+  });
+  IDIOM_HOLDS(torch::get_num_threads() >= 1);
+}
+
+TEST_F(WordIdioms, GroupsSchedulesAndDictionaries) {
+  IDIOM_HOLDS_DO({
+    torch::nn::Linear a(2, 2), b(2, 2);
+    torch::optim::RMSprop o(a->parameters(), torch::optim::RMSpropOptions(0.5));
+    o.add_param_group(torch::optim::OptimizerParamGroup(b->parameters()));
+    for (auto& group : o.param_groups())
+      if (group.has_options()) static_cast<torch::optim::RMSpropOptions&>(group.options()).lr(0.25);
+    return o.param_groups().size() == 2 && o.param_groups()[1].options().get_lr() == 0.25;
+  });
+  IDIOM_HOLDS_DO({
+    torch::nn::Linear a(2, 2);
+    torch::optim::SGD o(a->parameters(), 1.0);
+    using Plateau = torch::optim::ReduceLROnPlateauScheduler;
+    Plateau s(o, Plateau::SchedulerMode::min, 0.5, 0);
+    for (int i = 0; i < 3; ++i) s.step(1.0);
+    return o.param_groups()[0].options().get_lr() == 0.25;
+  });
+  IDIOM_HOLDS_DO({
+    torch::OrderedDict<std::string, torch::Tensor> dict;
+    dict.insert("a", x);
+    dict.insert("b", x);
+    dict.erase("a");
+    return dict.size() == 1 && dict.pairs()[0].first == "b";
+  });
+}
+
+}  // namespace
