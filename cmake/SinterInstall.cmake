@@ -17,7 +17,7 @@ foreach(header IN LISTS headers)
   install(FILES "${PROJECT_SOURCE_DIR}/${header}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/${folder}")
 endforeach()
 
-install(FILES "${PROJECT_SOURCE_DIR}/sinter/compat/torch/torch.h" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/sinter/compat/torch")
+install(DIRECTORY "${LIBTORCH_INCLUDE}/" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/sinter/libtorch")
 
 configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/sinterConfig.cmake.in"
   "${PROJECT_BINARY_DIR}/sinterConfig.cmake" INSTALL_DESTINATION "${package_dir}")

@@ -1,7 +1,7 @@
 # What the build makes of the public op headers, by programs of tools/ that it compiles and runs. Methods of Tensor: the target
-# `tensor_methods`; gives METHODS_INCLUDE, the folder of sinter/tensor/tensor_methods.inc, and METHODS_SOURCE. LibTorch's flat names of
-# functions in namespaces: sinter/ops/flat_names.inc, by the same target. The table of
-# functions for the command: FUNCTIONS_SOURCE.
+# `tensor_methods`; gives METHODS_INCLUDE, the folder of sinter/tensor/tensor_methods.inc, and METHODS_SOURCE. LibTorch's other
+# names of functions: sinter/ops/flat_names.inc and out_names.inc, by the same target. The table of functions for the command:
+# FUNCTIONS_SOURCE.
 add_library(op_headers STATIC EXCLUDE_FROM_ALL "${PROJECT_SOURCE_DIR}/tools/op_headers.cpp")
 target_compile_features(op_headers PUBLIC cxx_std_20)
 foreach(tool make_methods make_flat_names make_functions)
@@ -23,17 +23,18 @@ add_custom_command(OUTPUT "${methods_header}" "${METHODS_SOURCE}"
   DEPENDS make_methods ${op_header_files}
   COMMENT "Writing the methods of Tensor" VERBATIM)
 set(flat_names "${METHODS_INCLUDE}/sinter/ops/flat_names.inc")
-add_custom_command(OUTPUT "${flat_names}"
+set(out_names "${METHODS_INCLUDE}/sinter/ops/out_names.inc")
+add_custom_command(OUTPUT "${flat_names}" "${out_names}"
   COMMAND ${CMAKE_COMMAND} -E make_directory "${METHODS_INCLUDE}/sinter/ops"
-  COMMAND make_flat_names "${flat_names}" ${op_headers}
+  COMMAND make_flat_names "${flat_names}" "${out_names}" ${op_headers}
   WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
   DEPENDS make_flat_names ${op_header_files}
-  COMMENT "Writing LibTorch's flat names" VERBATIM)
-add_custom_target(tensor_methods DEPENDS "${methods_header}" "${METHODS_SOURCE}" "${flat_names}")
+  COMMENT "Writing LibTorch's other names of functions" VERBATIM)
+add_custom_target(tensor_methods DEPENDS "${methods_header}" "${METHODS_SOURCE}" "${flat_names}" "${out_names}")
 add_custom_command(OUTPUT "${FUNCTIONS_SOURCE}"
   COMMAND make_functions "${FUNCTIONS_SOURCE}" sinter/tensor/tensor.h ${op_headers}
   WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
   DEPENDS make_functions ${op_header_files} "${PROJECT_SOURCE_DIR}/sinter/tensor/tensor.h"
   COMMENT "Writing the table of functions" VERBATIM)
 install(FILES "${methods_header}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/sinter/tensor")
-install(FILES "${flat_names}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/sinter/ops")
+install(FILES "${flat_names}" "${out_names}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/sinter/ops")

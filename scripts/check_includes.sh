@@ -32,7 +32,6 @@ serialize: base tensor ops autograd capture engine io data nn optim
 generate: base tensor ops autograd capture engine io nn optim models
 package:  base tensor ops autograd capture engine io nn optim models generate runtime
 c:        base tensor ops autograd capture io nn interop runtime
-compat:   torch.h
 cli:      base tensor graph ops autograd passes loops codegen runtime capture engine io data nn optim models train generate package interop sinter.h
 '
 

@@ -22,6 +22,7 @@
 #include "sinter/base/error.h"
 #include "sinter/data/example.h"
 #include "sinter/data/random.h"
+#include "sinter/data/transform_classes.h"
 #include "sinter/tensor/tensor.h"
 
 namespace sinter SINTER_API {
@@ -124,11 +125,11 @@ class Dataset {
   // examples it makes the batches, as Stack does, and comes last.
   template <class F>
   auto map(F f) const& {
-    return detail::map(static_cast<const Self&>(*this), std::move(f));
+    return detail::map(static_cast<const Self&>(*this), detail::called(std::move(f), static_cast<F*>(nullptr)));
   }
   template <class F>
   auto map(F f) && {
-    return detail::map(static_cast<Self&&>(*this), std::move(f));
+    return detail::map(static_cast<Self&&>(*this), detail::called(std::move(f), static_cast<F*>(nullptr)));
   }
 };
 
@@ -147,7 +148,8 @@ class MapDataset : public Dataset<MapDataset<D, F>, detail::Mapped<D, F>> {
   using ExampleType = detail::Mapped<D, F>;
   MapDataset(D dataset, F f) : dataset_(std::move(dataset)), f_(std::move(f)) {}
 
-  int64_t size() const { return detail::size_of(dataset_); }
+  // As the dataset tells it, which may be an optional number.
+  auto size() const { return dataset_.size(); }
   ExampleType get(int64_t index) const {
     Random random(0, 0, index);
     return draw(index, random);
@@ -171,7 +173,8 @@ class CollateDataset {
   using ExampleType = typename D::ExampleType;
   CollateDataset(D dataset, F f) : dataset_(std::move(dataset)), f_(std::move(f)) {}
 
-  int64_t size() const { return detail::size_of(dataset_); }
+  // As the dataset tells it, which may be an optional number.
+  auto size() const { return dataset_.size(); }
   ExampleType get(int64_t index) const { return detail::example_of(dataset_, index); }
   ExampleType draw(int64_t index, Random& random) const { return detail::draw(dataset_, index, random); }
   auto collate(std::vector<ExampleType> examples) const { return f_(std::move(examples)); }

@@ -35,6 +35,7 @@ struct Stack;
 template <>
 struct Stack<Tensor> {
   Tensor operator()(const std::vector<Tensor>& examples) const { return detail::stack_examples(examples, "examples"); }
+  Tensor apply_batch(const std::vector<Tensor>& examples) const { return (*this)(examples); }
 };
 
 template <>
@@ -47,6 +48,7 @@ struct Stack<Example<>> {
     }
     return {detail::stack_examples(data, "data"), detail::stack_examples(targets, "targets")};
   }
+  Example<> apply_batch(const std::vector<Example<>>& examples) const { return (*this)(examples); }
 };
 
 // f(tensor) for each defined tensor of a batch: in structs with SINTER_FIELDS, containers, pairs and tuples, inside of

@@ -121,6 +121,11 @@ class Module {
     else
       return dynamic_cast<M*>(this);
   }
+  template <class M>
+  auto* as() const {
+    const auto* found = const_cast<Module*>(this)->as<M>();
+    return found;
+  }
 
   // --- state
   virtual void train(bool on = true);

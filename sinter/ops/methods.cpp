@@ -90,6 +90,19 @@ void Tensor::set_data(const Tensor& contents, Where where) const {
   TensorImpl::geometry_clock.fetch_add(1, std::memory_order_relaxed);
 }
 
+const Tensor& store_out(const char* function, const Tensor& out, const Tensor& result) {
+  if (out.numel().same_as(0) && !result.numel().same_as(0)) {
+    check(!result.is_traced(), "{}: a compiled function cannot change what a tensor is: write out = ... in place of an empty out",
+          function);
+    check(out.dtype() == result.dtype(), "{}: the result is {}, out is {}", function, result.dtype(), out.dtype());
+    out.set_data(result.detach());
+    return out;
+  }
+  check(out.sizes().same_as(result.sizes()), "{}: the result is {}, out is {}: make out with these sizes, or empty", function,
+        result.sizes(), out.sizes());
+  return out.copy_(result);
+}
+
 const Tensor& Tensor::take_shape(const char* function, const Tensor& view) const {
   check(!Tracer::current() && !is_traced(), "{}: a compiled function cannot change the shape of a tensor itself: write "
         "x = x.view(...), x = x.unsqueeze(dim) and the like", function);

@@ -28,7 +28,7 @@ Pads pads_of(const Shape& pad, int64_t rank, int64_t d) {
   return at + 1 < pad.size() ? Pads{pad[at], pad[at + 1]} : Pads{0, 0};
 }
 Shape pad_alone(int64_t rank, int64_t d, const Dim& low, const Dim& high) {
-  Shape pad(size_t(2 * (rank - d)));
+  Shape pad(size_t(2 * (rank - d)), Dim(0));
   pad[pad.size() - 2] = low;
   pad[pad.size() - 1] = high;
   return pad;

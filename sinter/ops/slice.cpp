@@ -40,7 +40,7 @@ struct Select : View {
     return c.each([&] {
       int64_t dim = wrap_dim("select", a.dim, c[0].dim());
       Dim size = c[0].size(dim), index = a.index.is_number() && a.index.number() < 0 ? a.index + size : a.index;
-      Shape pad(size_t(2 * (c[0].dim() - dim)));
+      Shape pad(size_t(2 * (c[0].dim() - dim)), Dim(0));
       pad[pad.size() - 2] = index;
       pad[pad.size() - 1] = size - index - 1;
       return constant_pad_nd(unsqueeze(c.grad(), dim), pad);
@@ -76,7 +76,7 @@ struct SliceOp : View {
       int64_t dim = wrap_dim("slice", a.dim, c[0].dim());
       Dim end = a.end.value_or(c[0].size(dim));
       if (a.step != 1) return slice_scatter(zeros_like(c[0]), c.grad(), dim, a.start, end, a.step);
-      Shape pad(size_t(2 * (c[0].dim() - dim)));
+      Shape pad(size_t(2 * (c[0].dim() - dim)), Dim(0));
       pad[pad.size() - 2] = a.start;
       pad[pad.size() - 1] = c[0].size(dim) - end;
       return constant_pad_nd(c.grad(), pad);

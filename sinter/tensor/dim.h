@@ -68,6 +68,18 @@ class Dim {
   Dim operator-() const { return Dim(0) - *this; }
   Dim& operator+=(const Dim& b) { return *this = *this + b; }
   Dim& operator-=(const Dim& b) { return *this = *this - b; }
+  Dim& operator++() { return *this += Dim(1); }
+  Dim& operator--() { return *this -= Dim(1); }
+  Dim operator++(int) {
+    Dim before = *this;
+    ++*this;
+    return before;
+  }
+  Dim operator--(int) {
+    Dim before = *this;
+    --*this;
+    return before;
+  }
   Dim& operator*=(const Dim& b) { return *this = *this * b; }
 
   // A comparison that the structure does not answer asks the current Tracer; the answer becomes a guard.

@@ -43,8 +43,9 @@ class Shape : public SmallVector<Dim, 5> {
   Shape(std::initializer_list<Dim> dims) : SmallVector<Dim, 5>(dims) {}
   Shape(const std::vector<int64_t>& sizes) : Shape(std::span<const int64_t>(sizes)) {}
   Shape(const IntList& sizes) : Shape(std::span<const int64_t>(sizes)) {}
-  // One size: zeros(3), x.view(-1).
-  template <std::signed_integral T>
+  // One size: zeros(3), x.view(-1), ones(list.size()).
+  template <std::integral T>
+    requires(!std::same_as<T, bool>)
   Shape(T size) : SmallVector<Dim, 5>({Dim(size)}) {}
   Shape(const Dim& size) : SmallVector<Dim, 5>({size}) {}
   explicit Shape(std::span<const int64_t> sizes) {

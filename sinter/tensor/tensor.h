@@ -711,6 +711,10 @@ std::ostream& operator<<(std::ostream& out, const TensorOptions& options);
 // On the standard output.
 void print(const Tensor& tensor, int line_width = 80);
 
+// What functions do that are given the tensor for their result (LibTorch's add_out): an empty one becomes the result, another
+// one of its shape takes its values.
+const Tensor& store_out(const char* function, const Tensor& out, const Tensor& result);
+
 // --- as functions what a tensor tells of itself
 inline Dim numel(const Tensor& x) { return x.numel(); }
 inline bool is_floating_point(const Tensor& x) { return x.is_floating_point(); }

@@ -115,6 +115,71 @@ TEST_F(WordIdioms, WhatATensorTells) {
   IDIOM_HOLDS(torch::get_num_threads() >= 1);
 }
 
+struct Doubled : torch::data::transforms::TensorTransform<torch::Tensor> {
+  torch::Tensor operator()(torch::Tensor input) override { return input * 2; }
+};
+struct Counting : torch::data::datasets::Dataset<Counting> {
+  torch::data::Example<> get(size_t index) override {
+    return {torch::full({2}, double(index)), torch::tensor(int64_t(index))};
+  }
+  torch::optional<size_t> size() const override { return 6; }
+};
+
+TEST_F(WordIdioms, DatasetsAndTransforms) {
+  IDIOM_HOLDS_DO({
+    auto dataset = Counting().map(Doubled()).map(torch::data::transforms::Stack<>());
+    const size_t size = dataset.size().value();
+    auto loader = torch::data::make_data_loader<torch::data::samplers::SequentialSampler>(std::move(dataset), 4);
+    double sum = 0;
+    for (auto& batch : *loader) sum += batch.data.sum().item<double>() + batch.target.sum().item<double>();
+    return size == 6 && sum == 2 * 2 * 15 + 15;
+  });
+  IDIOM_HOLDS_DO({
+    namespace T = torch::data::transforms;
+    using Example = torch::data::Example<>;
+    auto dataset = Counting()
+                       .map(T::TensorLambda<>([](torch::Tensor x) { return x + 1; }))
+                       .map(T::Lambda<Example>([](Example e) { return Example(e.data, e.target + 1); }))
+                       .map(T::Collate<Example>([](std::vector<Example> all) { return T::Stack<>().apply_batch(all); }));
+    auto loader = torch::data::make_data_loader<torch::data::samplers::SequentialSampler>(std::move(dataset), 6);
+    auto batch = *loader->begin();
+    return batch.data.sum().item<double>() == 2 * 21 && batch.target.sum().item<double>() == 21;
+  });
+  IDIOM_HOLDS(Counting().get_batch({1, 2}).size() == 2);
+}
+
+TEST_F(WordIdioms, ResultsIntoTensors) {
+  IDIOM_HOLDS_DO({
+    torch::Tensor out = torch::empty_like(x), none = torch::empty({0});
+    torch::add_out(out, x, x);
+    torch::mul_out(none, x, x);
+    return out.equal(x + x) && none.equal(x * x);
+  });
+  IDIOM_HOLDS_DO({
+    torch::Tensor out = torch::empty({7, 7, 7});
+    try {
+      torch::add_out(out, x, x);
+    } catch (const c10::Error&) {
+      return true;
+    }
+    return false;
+  });
+}
+
+TEST_F(WordIdioms, SizesAsCounters) {
+  IDIOM_HOLDS_DO({
+    int64_t rows = 0;
+    for (decltype(x.size(0)) i = 0; i != x.size(0); ++i) rows++;
+    const size_t n = 3;
+    return rows == x.size(0) && torch::ones(n).numel() == 3 && torch::str("a", 1, "b") == "a1b";
+  });
+  IDIOM_HOLDS_DO({
+    const torch::nn::Linear layer(2, 2);
+    const torch::nn::Module& module = *layer;
+    return module.as<torch::nn::Linear>() != nullptr && !module.as<torch::nn::Conv2d>();
+  });
+}
+
 TEST_F(WordIdioms, GroupsSchedulesAndDictionaries) {
   IDIOM_HOLDS_DO({
     torch::nn::Linear a(2, 2), b(2, 2);

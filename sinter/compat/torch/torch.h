@@ -1,3 +1,0 @@
-#pragma once
-// What programs for LibTorch include.
-#include <sinter/torch.h>
