@@ -57,6 +57,10 @@ class AnyModule {
         again_([](const std::shared_ptr<Module>& same) { return AnyModule(std::static_pointer_cast<M>(same)); }) {
     check(bool(module), "nn: an empty module handle cannot be called");
   }
+  // A module by value.
+  template <std::derived_from<Module> M>
+    requires(detail::MapsOneTensor<M> && std::move_constructible<M>)
+  AnyModule(M module) : AnyModule(std::make_shared<M>(std::move(module))) {}
   template <class F>
     requires(!detail::Handle<F> && std::is_invocable_r_v<Tensor, F, const Tensor&>)
   AnyModule(F function) : AnyModule(std::make_shared<FunctionalImpl>(std::move(function))) {}

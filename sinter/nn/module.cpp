@@ -44,6 +44,14 @@ struct Module::Hooks {
 Module::Module() : made_in_(HostEffects::current()) {}
 Module::Module(std::string name) : name_(std::move(name)), made_in_(HostEffects::current()) {}
 
+Module::Module(Module&& other) : made_in_(HostEffects::current()) {
+  check(!other.state_ && !other.region_ && !other.hooks_,
+        "{}: a module that has hooks or guarded members, or that compiled functions know, cannot be moved: use a handle "
+        "(SINTER_MODULE)",
+        other.name());
+  take(other);
+}
+
 // --- building
 
 void Module::touch() {

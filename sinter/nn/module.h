@@ -79,6 +79,8 @@ class Module {
   virtual ~Module();
   Module(const Module&) = delete;
   Module& operator=(const Module&) = delete;
+  // Of one by value on its way into a Sequential; nobody may know it yet: no hook, no captured program, no guarded member.
+  Module(Module&& other);
 
   // --- building; names are not empty, hold no dot and are used once
   // Gives the tensor back, now a leaf that requires a gradient. An undefined one (no bias) is not registered.

@@ -95,7 +95,21 @@ inline TensorOptions layout(TensorLayout l) { return TensorOptions().layout(l); 
 using std::nullopt;
 using std::optional;
 template <class T>
-using ArrayRef = std::vector<T>;
+class ArrayRef : public std::vector<T> {
+ public:
+  ArrayRef() = default;
+  ArrayRef(const T& one) : std::vector<T>{one} {}
+  ArrayRef(const std::vector<T>& values) : std::vector<T>(values) {}
+  ArrayRef(std::vector<T>&& values) : std::vector<T>(std::move(values)) {}
+  ArrayRef(std::initializer_list<T> values) : std::vector<T>(values) {}
+  ArrayRef(const T* data, size_t length) : std::vector<T>(data, data + length) {}
+  ArrayRef(const T* begin, const T* end) : std::vector<T>(begin, end) {}
+  template <size_t N>
+  ArrayRef(const T (&array)[N]) : std::vector<T>(array, array + N) {}
+  bool equals(const ArrayRef& other) const { return *this == other; }
+  ArrayRef slice(size_t start, size_t length) const { return {this->data() + start, length}; }
+  std::vector<T> vec() const { return *this; }
+};
 
 struct TensorImpl;
 

@@ -148,6 +148,33 @@ TEST_F(WordIdioms, DatasetsAndTransforms) {
   IDIOM_HOLDS(Counting().get_batch({1, 2}).size() == 2);
 }
 
+struct Centered : torch::nn::Module {
+  torch::Tensor forward(torch::Tensor input) { return input - input.mean(); }
+};
+struct Halves : torch::nn::Module {
+  Halves() : fc(register_module("fc", torch::nn::Linear(2, 2))) {}
+  torch::Tensor forward(torch::Tensor input) { return fc->forward(input) / 2; }
+  torch::nn::Linear fc;
+};
+
+TEST_F(WordIdioms, ModulesByValue) {
+  IDIOM_HOLDS_DO({
+    torch::nn::Sequential net = torch::nn::Sequential(Halves(), Centered());
+    net->push_back(Halves());
+    torch::Tensor y = net->forward(torch::ones({3, 2}));
+    return net->parameters().size() == 4 && y.sizes() == torch::ones({3, 2}).sizes();
+  });
+}
+
+TEST_F(WordIdioms, ListsOfWhatLiesElsewhere) {
+  IDIOM_HOLDS_DO({
+    float numbers[3] = {1, 2, 3};
+    std::vector<float> list = {1, 2, 3};
+    at::ArrayRef<float> a(numbers), b(list), c(numbers, 2);
+    return torch::tensor(a).equal(torch::tensor(b)) && a.equals(b) && c.size() == 2 && b.slice(1, 2).vec()[0] == 2;
+  });
+}
+
 TEST_F(WordIdioms, ResultsIntoTensors) {
   IDIOM_HOLDS_DO({
     torch::Tensor out = torch::empty_like(x), none = torch::empty({0});
