@@ -178,6 +178,11 @@ class CollateDataset {
   ExampleType get(int64_t index) const { return detail::example_of(dataset_, index); }
   ExampleType draw(int64_t index, Random& random) const { return detail::draw(dataset_, index, random); }
   auto collate(std::vector<ExampleType> examples) const { return f_(std::move(examples)); }
+  auto get_batch(const std::vector<size_t>& indices) const {
+    std::vector<ExampleType> examples;
+    for (size_t index : indices) examples.push_back(get(int64_t(index)));
+    return collate(std::move(examples));
+  }
 
  private:
   D dataset_;

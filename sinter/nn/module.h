@@ -141,10 +141,10 @@ class Module {
   void requires_grad_(bool requires_grad = true);
   // Conversions keep the identity of every parameter and buffer: who holds one (an optimiser, a tied layer) sees the
   // new values. A dtype concerns floating-point tensors only, a memory format those of 4 (or 5) dimensions.
-  void to(DType dtype, bool non_blocking = false);
-  void to(Device device, bool non_blocking = false);
+  virtual void to(DType dtype, bool non_blocking = false);
+  virtual void to(Device device, bool non_blocking = false);
   void to(MemoryFormat format);
-  void to(Device device, DType dtype, bool = false) {
+  virtual void to(Device device, DType dtype, bool = false) {
     to(dtype);
     to(device);
   }
