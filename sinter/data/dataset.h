@@ -178,7 +178,7 @@ class CollateDataset {
   ExampleType get(int64_t index) const { return detail::example_of(dataset_, index); }
   ExampleType draw(int64_t index, Random& random) const { return detail::draw(dataset_, index, random); }
   auto collate(std::vector<ExampleType> examples) const { return f_(std::move(examples)); }
-  auto get_batch(const std::vector<size_t>& indices) const {
+  auto get_batch(const ArrayRef<size_t>& indices) const {
     std::vector<ExampleType> examples;
     for (size_t index : indices) examples.push_back(get(int64_t(index)));
     return collate(std::move(examples));
@@ -260,7 +260,7 @@ class Dataset : public data::Dataset<Self, SingleExample> {
   virtual ~Dataset() = default;
   virtual SingleExample get(size_t index) = 0;
   virtual std::optional<size_t> size() const = 0;
-  virtual std::vector<SingleExample> get_batch(const std::vector<size_t>& indices) {
+  virtual std::vector<SingleExample> get_batch(const ArrayRef<size_t>& indices) {
     std::vector<SingleExample> batch;
     for (size_t index : indices) batch.push_back(get(index));
     return batch;
