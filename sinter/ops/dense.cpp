@@ -6,6 +6,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "sinter/ops/dense_plain.h"
+
 namespace sinter {
 
 namespace {
@@ -84,23 +86,28 @@ void reflect(Columns a, int64_t k, double tau, Columns x, int64_t first, int64_t
   }
 }
 
-int qr(int64_t m, int64_t n, double* data, int64_t columns, double* q_data) {
-  Columns a{m, data}, q{m, q_data};
-  std::vector<double> tau(size_t(std::min(m, n)), 0.0);
+int qr(int64_t m, int64_t n, double* data, double* tau) {
+  Columns a{m, data};
   for (int64_t k = 0; k < std::min(m, n); ++k) {
+    tau[k] = 0;
     double below = std::sqrt(dot(m - k - 1, a.column(k) + k + 1, a.column(k) + k + 1));
     if (below == 0) continue;
     // The sign that cancels nothing, as LAPACK has it.
     double head = a(k, k), beta = -std::copysign(std::hypot(head, below), head);
-    tau[size_t(k)] = (beta - head) / beta;
+    tau[k] = (beta - head) / beta;
     for (int64_t i = k + 1; i < m; ++i) a(i, k) /= head - beta;
     a(k, k) = beta;
-    reflect(a, k, tau[size_t(k)], a, k + 1, n);
+    reflect(a, k, tau[k], a, k + 1, n);
   }
-  if (!q_data) return 0;
+  return 0;
+}
+
+int reflections(int64_t m, int64_t columns, int64_t count, double* data, const double* tau) {
+  const std::vector<double> kept(data, data + m * columns);
+  Columns a{m, const_cast<double*>(kept.data())}, q{m, data};
   for (int64_t j = 0; j < columns; ++j)
     for (int64_t i = 0; i < m; ++i) q(i, j) = i == j;
-  for (int64_t k = int64_t(tau.size()); k-- > 0;) reflect(a, k, tau[size_t(k)], q, 0, columns);
+  for (int64_t k = count; k-- > 0;) reflect(a, k, tau[k], q, 0, columns);
   return 0;
 }
 
@@ -256,15 +263,27 @@ class Widened {
   std::vector<double> wide_;
 };
 
-constexpr Dense<double> kTextbook{lu, cholesky, qr, eigh, svd, solve_triangular, multiply};
+constexpr Dense<double> kTextbook{lu,   cholesky, qr,           reflections, plain::ldl,   eigh, plain::eig,
+                                  plain::eig_of_pairs, svd, solve_triangular, multiply};
 constexpr Dense<float> kTextbookOfFloat{
     [](int64_t m, int64_t n, float* a, int32_t* pivots) { return lu(m, n, Widened(a, m * n), pivots); },
     [](int64_t n, float* a) { return cholesky(n, Widened(a, n * n)); },
-    [](int64_t m, int64_t n, float* a, int64_t columns, float* q) {
-      return qr(m, n, Widened(a, m * n), columns, Widened(q, m * columns));
+    [](int64_t m, int64_t n, float* a, float* tau) {
+      return qr(m, n, Widened(a, m * n), Widened(tau, std::min(m, n)));
     },
+    [](int64_t m, int64_t columns, int64_t count, float* q, const float* tau) {
+      std::vector<double> wide(tau, tau + count);
+      return reflections(m, columns, count, Widened(q, m * columns), wide.data());
+    },
+    [](int64_t n, float* a, int32_t* pivots) { return plain::ldl(n, Widened(a, n * n), pivots); },
     [](int64_t n, float* a, float* values, bool vectors) {
       return eigh(n, Widened(a, n * n), Widened(values, n), vectors);
+    },
+    [](int64_t n, float* a, float* values, float* vectors) {
+      return plain::eig(n, Widened(a, n * n), Widened(values, 2 * n), Widened(vectors, 2 * n * n));
+    },
+    [](int64_t n, float* a, float* values, float* vectors) {
+      return plain::eig_of_pairs(n, Widened(a, 2 * n * n), Widened(values, 2 * n), Widened(vectors, 2 * n * n));
     },
     [](int64_t m, int64_t n, float* a, float* u, float* s, float* vt) {
       int64_t k = std::min(m, n);

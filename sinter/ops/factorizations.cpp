@@ -40,11 +40,24 @@ void check_cholesky(const std::string& fails, const std::vector<int64_t>& info) 
   throw_error(format("{}: {}the matrix is not positive-definite: its leading minor of order {} is not positive", fails,
                      batch_element(int64_t(info.size()), at), info[size_t(at)]));
 }
+void check_ldl(const std::string& fails, const std::vector<int64_t>& info) {
+  const int64_t at = fails.empty() ? -1 : first_failed(info);
+  if (at < 0) return;
+  throw_error(format("{}: {}the matrix is singular: element {} of the diagonal of D is zero", fails,
+                     batch_element(int64_t(info.size()), at), info[size_t(at)]));
+}
 void check_eigh(const std::vector<int64_t>& info) {
   const int64_t at = first_failed(info);
   if (at >= 0)
     throw_error(format("linalg.eigh: {}the algorithm did not converge: the matrix has too many equal eigenvalues",
                        batch_element(int64_t(info.size()), at)));
+}
+void check_eig(const std::vector<int64_t>& info) {
+  const int64_t at = first_failed(info);
+  if (at < 0) return;
+  throw_error(
+      format("linalg.eig: {}{}", batch_element(int64_t(info.size()), at),
+             info[size_t(at)] < 0 ? "the matrix has elements that are not finite" : "the algorithm did not converge"));
 }
 void check_svd(const std::vector<int64_t>& info) {
   const int64_t at = first_failed(info);
@@ -293,12 +306,17 @@ struct Qr : Opaque {
   static void compute(const Dense<T>& dense, const MatrixSizes& s, int64_t k, const T* a, T* q, T* r) {
     for_each_matrix(s.count, s.numel() * k, [&](int64_t at) {
       auto matrix = by_columns(s.rows, s.columns, a + at * s.numel());
-      std::vector<T> first(size_t(q ? s.rows * k : 0));
+      const int64_t count = std::min(s.rows, s.columns);
+      std::vector<T> first(size_t(q ? s.rows * k : 0)), tau(static_cast<size_t>(count));
       // Without columns nothing is reflected.
-      if (s.numel() == 0)
+      if (count == 0)
         for (int64_t i = 0; q && i < k; ++i) first[size_t(i * s.rows + i)] = 1;
       else
-        dense.qr(s.rows, s.columns, matrix.data(), k, q ? first.data() : nullptr);
+        dense.qr(s.rows, s.columns, matrix.data(), tau.data());
+      if (q && count > 0) {
+        std::copy_n(matrix.data(), s.rows * std::min(count, k), first.data());
+        dense.reflections(s.rows, k, count, first.data(), tau.data());
+      }
       if (q) store_columns(s.rows, k, first.data(), q + at * s.rows * k);
       for (int64_t i = 0; i < k; ++i)
         for (int64_t j = 0; j < s.columns; ++j)
@@ -354,6 +372,45 @@ struct Qr : Opaque {
                  "x[3, 0] | complete=true", "x[0, 3] |", "x[0, 2, 2] |")
 };
 
+// The reflections themselves, as LAPACK leaves them.
+struct Geqrf : Opaque {
+  static constexpr auto name = "geqrf";
+  static constexpr auto autocast = Autocast::kWide;
+  using Attributes = NoAttrs;
+  static constexpr NotDifferentiable grad{"PyTorch gives it none; linalg.qr has a gradient"};
+  static std::vector<Type> infer(const OpCall& call) {
+    check_matrices(call);
+    auto& a = call.inputs[0];
+    return {Type{a.dtype, a.shape, a.device}, Type{a.dtype, batch_with(a.shape, {smaller(a.shape)}), a.device}};
+  }
+  template <class T>
+  static void compute(const Dense<T>& dense, const MatrixSizes& s, const T* a, T* out, T* tau) {
+    const int64_t k = std::min(s.rows, s.columns);
+    if (k == 0) return;
+    for_each_matrix(s.count, s.numel() * k, [&](int64_t at) {
+      auto matrix = by_columns(s.rows, s.columns, a + at * s.numel());
+      dense.qr(s.rows, s.columns, matrix.data(), tau + at * k);
+      store_columns(s.rows, s.columns, matrix.data(), out + at * s.numel());
+    });
+  }
+  static constexpr bool reads_host_memory = true;
+  static TensorList run_cpu(std::span<const Tensor> inputs, const Attrs&) {
+    Tensor a = inputs[0].contiguous(), out = empty(a.sizes(), a.dtype()),
+           tau = empty(batch_with(a.sizes(), {smaller(a.sizes())}), a.dtype());
+    visit_real(a.dtype(), [&]<class T>(T) {
+      compute(dense<T>(), MatrixSizes(a.impl().sizes), a.data_ptr<T>(), out.data_ptr<T>(), tau.data_ptr<T>());
+    });
+    return {out, tau};
+  }
+  static void interpret(InterpretCall& c) {
+    compute(textbook<double>(), MatrixSizes(c.inputs[0]->sizes), c.inputs[0]->f.data(), c.outputs[0].f.data(),
+            c.outputs[1].f.data());
+  }
+  static constexpr Tolerance tolerance{.ulp = 64, .absolute = 5e-4};
+  SINTER_SAMPLES("x[4, 2, 2] |", "x[4, 3, 2] |", "x[4, 2, 3] |", "x[7, 6, 5] |", "x[6, 1] |", "x[1, 6] |", "x[3, 0] |",
+                 "x[0, 2, 2] |")
+};
+
 }  // namespace
 
 namespace factor {
@@ -404,13 +461,20 @@ std::tuple<Tensor, Tensor> qr(const Tensor& a, QrMode mode) {
   return {out[0], out[1]};
 }
 
+std::tuple<Tensor, Tensor> geqrf(const Tensor& a) {
+  auto out = call_many<Geqrf>({a});
+  return {out[0], out[1]};
+}
+
 }  // namespace factor
 
 OpFamily factorization_ops() {
   static const auto all = [] {
-    std::vector<const Op*> ops{&op_of<LuFactor>, &op_of<PivotsToPermutation>, &op_of<Cholesky>, &op_of<SolveTriangular>,
-                               &op_of<Qr>};
-    ops.insert(ops.end(), spectral_ops().begin(), spectral_ops().end());
+    std::vector<const Op*> ops{&op_of<LuFactor>, &op_of<PivotsToPermutation>,
+                               &op_of<Cholesky>, &op_of<SolveTriangular>,
+                               &op_of<Qr>,       &op_of<Geqrf>};
+    for (OpFamily family : {spectral_ops(), eig_ops(), ldl_ops(), matrix_root_ops()})
+      ops.insert(ops.end(), family.begin(), family.end());
     return ops;
   }();
   return all;

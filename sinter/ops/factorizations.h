@@ -37,7 +37,10 @@ namespace sinter::factor {
 // The Errors of a batch, where `fails` is not empty, from LAPACK's numbers: the first matrix that is none's.
 void check_lu(const std::string& fails, const std::vector<int64_t>& info);
 void check_cholesky(const std::string& fails, const std::vector<int64_t>& info);
+void check_ldl(const std::string& fails, const std::vector<int64_t>& info);
 void check_eigh(const std::vector<int64_t>& info);
+// -1 stands for a matrix that is not finite.
+void check_eig(const std::vector<int64_t>& info);
 void check_svd(const std::vector<int64_t>& info);
 
 struct Lu {
@@ -61,13 +64,28 @@ enum class QrMode : uint8_t { kReduced, kComplete, kR };
 // Q (undefined where only R is wanted) and R.
 std::tuple<Tensor, Tensor> qr(const Tensor& a, QrMode mode);
 
+// R above, and below the diagonal the vectors of the min(m, n) reflections whose product is Q; their factors.
+std::tuple<Tensor, Tensor> geqrf(const Tensor& a);
+
+// L and D of a symmetric matrix in one lower triangle, with their pivots, from the lower triangle (Dense::ldl).
+Lu ldl(const Tensor& a, const std::string& fails = {});
+// A⁻¹B from these; of one batch.
+Tensor ldl_solve(const Tensor& ld, const Tensor& pivots, const Tensor& b);
+
 // Eigenvalues in ascending order and eigenvectors of the symmetric matrix in the lower triangle.
 std::tuple<Tensor, Tensor> eigh(const Tensor& a);
 Tensor eigvalsh(const Tensor& a);
 // U, S, Vᵀ with min(m, n) singular values in descending order.
 std::tuple<Tensor, Tensor, Tensor> svd(const Tensor& a);
 Tensor svdvals(const Tensor& a);
+// Eigenvalues and eigenvectors of any square matrix, real or complex; complex.
+std::tuple<Tensor, Tensor> eig(const Tensor& a);
+Tensor eigvals(const Tensor& a);
 Tensor matrix_exp(const Tensor& a);
+// Of the positive matrix in the lower triangle.
+Tensor matrix_sqrth(const Tensor& a);
+// U and H with A = U H, of as many rows as columns or more.
+std::tuple<Tensor, Tensor> polar(const Tensor& a);
 
 // Small helpers on batches of matrices.
 inline Tensor transposed(const Tensor& a) { return a.transpose(-2, -1); }
@@ -79,7 +97,10 @@ Tensor identity_like(const Tensor& a);
 
 namespace sinter {
 
-// Of spectral.cpp, for the family's list.
+// Of spectral.cpp, eig.cpp, ldl.cpp and matrix_root.cpp, for the family's list.
 OpFamily spectral_ops();
+OpFamily eig_ops();
+OpFamily ldl_ops();
+OpFamily matrix_root_ops();
 
 }  // namespace sinter

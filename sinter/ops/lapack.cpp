@@ -39,6 +39,12 @@ struct Functions {
   void (*potrf)(const char* uplo, Int n, T* a, Int lda, int* info, Length);
   void (*geqrf)(Int m, Int n, T* a, Int lda, T* tau, T* work, Int lwork, int* info);
   void (*orgqr)(Int m, Int n, Int k, T* a, Int lda, const T* tau, T* work, Int lwork, int* info);
+  void (*sytrf)(const char* uplo, Int n, T* a, Int lda, int* pivots, T* work, Int lwork, int* info, Length);
+  void (*geev)(const char* left, const char* right, Int n, T* a, Int lda, T* re, T* im, T* vl, Int ldvl, T* vr,
+               Int ldvr, T* work, Int lwork, int* info, Length, Length);
+  // Of complex numbers, which lie as pairs.
+  void (*complex_geev)(const char* left, const char* right, Int n, T* a, Int lda, T* values, T* vl, Int ldvl, T* vr,
+                       Int ldvr, T* work, Int lwork, T* real_work, int* info, Length, Length);
   void (*syevd)(const char* job, const char* uplo, Int n, T* a, Int lda, T* w, T* work, Int lwork, int* iwork,
                 Int liwork, int* info, Length, Length);
   void (*gesdd)(const char* job, Int m, Int n, T* a, Int lda, T* s, T* u, Int ldu, T* vt, Int ldvt, T* work, Int lwork,
@@ -49,14 +55,18 @@ struct Functions {
                const T* b, Int ldb, const T* beta, T* c, Int ldc, Length, Length);
 
   Functions() {
-    const std::string prefix = std::is_same_v<T, float> ? "s" : "d";
-    auto bind = [&](auto& function, const char* name) {
-      function = library()->function<std::remove_reference_t<decltype(function)>>(prefix + name + "_");
+    const std::string real = std::is_same_v<T, float> ? "s" : "d", complex = std::is_same_v<T, float> ? "c" : "z";
+    auto bind_as = [&](auto& function, const std::string& name) {
+      function = library()->function<std::remove_reference_t<decltype(function)>>(name + "_");
     };
+    auto bind = [&](auto& function, const char* name) { bind_as(function, real + name); };
     bind(getrf, "getrf");
     bind(potrf, "potrf");
     bind(geqrf, "geqrf");
     bind(orgqr, "orgqr");
+    bind(sytrf, "sytrf");
+    bind(geev, "geev");
+    bind_as(complex_geev, complex + "geev");
     bind(syevd, "syevd");
     bind(gesdd, "gesdd");
     bind(trsm, "trsm");
@@ -94,18 +104,76 @@ int cholesky(int64_t size, T* a) {
 }
 
 template <class T>
-int qr(int64_t rows, int64_t given, T* a, int64_t columns, T* q) {
-  int m = int(rows), n = int(given), k = std::min(m, n), wanted = int(columns), info = 0;
-  std::vector<T> tau(size_t(std::max(k, 1)));
+int qr(int64_t rows, int64_t columns, T* a, T* tau) {
+  int m = int(rows), n = int(columns), info = 0;
   auto& f = functions<T>();
-  auto work = workspace<T>([&](T* w, Int size) { f.geqrf(&m, &n, a, &m, tau.data(), w, size, &info); });
+  auto work = workspace<T>([&](T* w, Int size) { f.geqrf(&m, &n, a, &m, tau, w, size, &info); });
   int length = int(work.size());
-  f.geqrf(&m, &n, a, &m, tau.data(), work.data(), &length, &info);
-  if (info || !q) return info;
-  std::copy_n(a, rows * std::min<int64_t>(k, columns), q);
-  work = workspace<T>([&](T* w, Int size) { f.orgqr(&m, &wanted, &k, q, &m, tau.data(), w, size, &info); });
-  length = int(work.size());
-  f.orgqr(&m, &wanted, &k, q, &m, tau.data(), work.data(), &length, &info);
+  f.geqrf(&m, &n, a, &m, tau, work.data(), &length, &info);
+  return info;
+}
+
+template <class T>
+int reflections(int64_t rows, int64_t columns, int64_t count, T* q, const T* tau) {
+  int m = int(rows), n = int(columns), k = int(count), info = 0;
+  auto& f = functions<T>();
+  auto work = workspace<T>([&](T* w, Int size) { f.orgqr(&m, &n, &k, q, &m, tau, w, size, &info); });
+  int length = int(work.size());
+  f.orgqr(&m, &n, &k, q, &m, tau, work.data(), &length, &info);
+  return info;
+}
+
+template <class T>
+int ldl(int64_t size, T* a, int32_t* pivots) {
+  int n = int(size), info = 0;
+  auto& f = functions<T>();
+  auto work = workspace<T>([&](T* w, Int length) { f.sytrf("L", &n, a, &n, pivots, w, length, &info, 1); });
+  int length = int(work.size());
+  f.sytrf("L", &n, a, &n, pivots, work.data(), &length, &info, 1);
+  return info;
+}
+
+template <class T>
+int eig(int64_t size, T* a, T* values, T* vectors) {
+  int n = int(size), one = 1, info = 0;
+  const char* right = vectors ? "V" : "N";
+  std::vector<T> re(size_t(n), T(0)), im(size_t(n), T(0)), found(size_t(vectors ? n * n : 1));
+  auto& f = functions<T>();
+  auto run = [&](T* work, Int length) {
+    f.geev("N", right, &n, a, &n, re.data(), im.data(), nullptr, &one, found.data(), &n, work, length, &info, 1, 1);
+  };
+  auto work = workspace<T>(run);
+  int length = int(work.size());
+  run(work.data(), &length);
+  for (int64_t j = 0; j < size; ++j) values[2 * j] = re[size_t(j)], values[2 * j + 1] = im[size_t(j)];
+  if (!vectors) return info;
+  // Of a conjugate pair the real and the imaginary part stand in the columns of both.
+  for (int64_t j = 0; j < size; ++j) {
+    const bool first = im[size_t(j)] > 0, second = im[size_t(j)] < 0;
+    const T *real = found.data() + (second ? j - 1 : j) * size, *imaginary = real + size, sign = T(second ? -1 : 1);
+    for (int64_t i = 0; i < size; ++i) {
+      vectors[2 * (j * size + i)] = real[i];
+      vectors[2 * (j * size + i) + 1] = first || second ? sign * imaginary[i] : T(0);
+    }
+  }
+  return info;
+}
+
+template <class T>
+int eig_of_pairs(int64_t size, T* a, T* values, T* vectors) {
+  int n = int(size), one = 1, info = 0;
+  const char* right = vectors ? "V" : "N";
+  std::vector<T> reals(size_t(2 * n));
+  auto& f = functions<T>();
+  auto run = [&](T* work, Int length) {
+    f.complex_geev("N", right, &n, a, &n, values, nullptr, &one, vectors, &n, work, length, reals.data(), &info, 1, 1);
+  };
+  T wanted[2] = {0, 0};
+  int length = -1;
+  run(wanted, &length);
+  length = std::max(int(wanted[0]), 2 * n) + 1;
+  std::vector<T> work(size_t(2 * length));
+  run(work.data(), &length);
   return info;
 }
 
@@ -153,7 +221,8 @@ void multiply(int64_t size, const T* a, const T* b, T* c) {
 
 template <class T>
 const Dense<T>* lapack() {
-  static const Dense<T> table{lu<T>, cholesky<T>, qr<T>, eigh<T>, svd<T>, solve_triangular<T>, multiply<T>};
+  static const Dense<T> table{lu<T>,  cholesky<T>,     qr<T>,  reflections<T>,      ldl<T>,     eigh<T>,
+                              eig<T>, eig_of_pairs<T>, svd<T>, solve_triangular<T>, multiply<T>};
   return library() ? &table : nullptr;
 }
 template const Dense<float>* lapack<float>();

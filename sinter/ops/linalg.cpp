@@ -104,18 +104,67 @@ Tensor svdvals(const TensorArg& A) {
   return factor::svdvals(matrix_operand("linalg.svdvals", A));
 }
 
+std::tuple<Tensor, Tensor> eig(const TensorArg& A) {
+  UserPosition here(A.where());
+  return factor::eig(square_operand("linalg.eig", A, true));
+}
+Tensor eigvals(const TensorArg& A) {
+  UserPosition here(A.where());
+  return factor::eigvals(square_operand("linalg.eigvals", A, true));
+}
+
+std::tuple<Tensor, Tensor, Tensor> ldl_factor_ex(const TensorArg& A, bool, bool check_errors) {
+  UserPosition here(A.where());
+  auto f = factor::ldl(square_operand("linalg.ldl_factor_ex", A), check_errors ? "linalg.ldl_factor_ex" : "");
+  return {f.lu, f.pivots, f.info};
+}
+std::tuple<Tensor, Tensor> ldl_factor(const TensorArg& A, bool) {
+  UserPosition here(A.where());
+  auto f = factor::ldl(square_operand("linalg.ldl_factor", A), "linalg.ldl_factor");
+  return {f.lu, f.pivots};
+}
+Tensor ldl_solve(const TensorArg& LD, const TensorArg& pivots_arg, const TensorArg& B, bool) {
+  UserPosition here(LD.where());
+  const char* op = "linalg.ldl_solve";
+  Tensor ld = square_operand(op, LD), b = matrix_operand(op, B), pivots = tensor_operand(op, pivots_arg);
+  check(b.size(-2) == ld.size(-1), "{}: factors {} do not fit right-hand sides {}", op, ld.sizes(), b.sizes());
+  check(is_integral(pivots.dtype()) && pivots.dim() == ld.dim() - 1 && pivots.size(-1) == ld.size(-1),
+        "{}: pivots {} {} do not fit factors {}", op, pivots.dtype(), pivots.sizes(), ld.sizes());
+  std::tie(ld, b) = with_common_batch(op, ld, b);
+  return factor::ldl_solve(ld, pivots.to(kInt32).expand(batch_with(ld.sizes(), {ld.size(-1)})), b);
+}
+
+std::tuple<Tensor, Tensor> polar(const TensorArg& A) {
+  UserPosition here(A.where());
+  return factor::polar(matrix_operand("linalg.polar", A));
+}
+
+namespace {
+
+// What reflections are stored in: their vectors as columns, beginning with a 1, and their factors.
+std::pair<Tensor, Tensor> reflections_of(const char* op, const TensorArg& A, const TensorArg& tau_arg) {
+  Tensor a = matrix_operand(op, A, true), tau = tensor_operand(op, tau_arg);
+  check(
+      tau.dim() == a.dim() - 1 && tau.size(-1) <= a.size(-1) && tau.size(-1) <= a.size(-2) && tau.dtype() == a.dtype(),
+      "{}: {} of {} numbers do not fit vectors {} of {}", op, tau.sizes(), tau.dtype(), a.sizes(), a.dtype());
+  return {a.tril(-1) + eye(a.size(-2), a.size(-1), a.options()), tau};
+}
+
+// What the reflection makes of x, or with its conjugate factor.
+Tensor reflected(const Tensor& x, const Tensor& vectors, const Tensor& tau, int64_t k, bool conjugate) {
+  Tensor v = vectors.narrow(-1, k, 1), factor = tau.narrow(-1, k, 1).unsqueeze(-1);
+  return x - (conjugate ? conj(factor) : factor) * matmul(v, matmul(conj(transposed(v)), x));
+}
+
+}  // namespace
+
 Tensor householder_product(const TensorArg& A, const TensorArg& tau_arg) {
   UserPosition here(A.where());
   const char* op = "linalg.householder_product";
-  Tensor a = matrix_operand(op, A), tau = tensor_operand(op, tau_arg);
-  check(a.size(-1) <= a.size(-2) && tau.dim() == a.dim() - 1 && tau.size(-1) <= a.size(-1) && tau.dtype() == a.dtype(),
-        "{}: {} of {} numbers do not fit vectors {} of {}", op, tau.sizes(), tau.dtype(), a.sizes(), a.dtype());
-  Tensor vectors = a.tril(-1) + eye(a.size(-2), a.size(-1), a.options());
-  Tensor out = eye(a.size(-2), a.size(-1), a.options()).expand(a.sizes());
-  for (int64_t k = int64_t(tau.size(-1)); k-- > 0;) {
-    Tensor v = vectors.narrow(-1, k, 1);
-    out = out - tau.narrow(-1, k, 1).unsqueeze(-1) * matmul(v, matmul(transposed(v), out));
-  }
+  auto [vectors, tau] = reflections_of(op, A, tau_arg);
+  check(vectors.size(-1) <= vectors.size(-2), "{}: vectors {} have more columns than rows", op, vectors.sizes());
+  Tensor out = eye(vectors.size(-2), vectors.size(-1), vectors.options()).expand(vectors.sizes());
+  for (int64_t k = int64_t(tau.size(-1)); k-- > 0;) out = reflected(out, vectors, tau, k, false);
   return out;
 }
 
@@ -140,6 +189,11 @@ Tensor matrix_power(const TensorArg& A, int64_t n) {
 Tensor matrix_exp(const TensorArg& A) {
   UserPosition here(A.where());
   return factor::matrix_exp(square_operand("linalg.matrix_exp", A));
+}
+
+Tensor matrix_sqrth(const TensorArg& A) {
+  UserPosition here(A.where());
+  return factor::matrix_sqrth(square_operand("linalg.matrix_sqrth", A));
 }
 
 // --- products
@@ -316,6 +370,23 @@ Tensor pinverse(const TensorArg& A, double rcond) { return linalg::pinv(A, {}, r
 Tensor matrix_power(const TensorArg& A, int64_t n) { return linalg::matrix_power(A, n); }
 Tensor matrix_exp(const TensorArg& A) { return linalg::matrix_exp(A); }
 Tensor orgqr(const TensorArg& A, const TensorArg& tau) { return linalg::householder_product(A, tau); }
+std::tuple<Tensor, Tensor> geqrf(const TensorArg& A) {
+  UserPosition here(A.where());
+  return factor::geqrf(matrix_operand("geqrf", A));
+}
+Tensor ormqr(const TensorArg& A, const TensorArg& tau_arg, const TensorArg& C, bool left, bool transpose) {
+  UserPosition here(A.where());
+  auto [vectors, tau] = linalg::reflections_of("ormqr", A, tau_arg);
+  Tensor c = matrix_operand("ormqr", C, true);
+  check(c.size(left ? -2 : -1) == vectors.size(-2), "ormqr: reflections {} do not fit {} {}", vectors.sizes(),
+        left ? "rows of" : "columns of", c.sizes());
+  // C Q is the adjoint of Qᴴ Cᴴ.
+  const bool adjoint = left == transpose;
+  if (!left) c = conj(transposed(c));
+  const int64_t count = int64_t(tau.size(-1));
+  for (int64_t n = 0; n < count; ++n) c = linalg::reflected(c, vectors, tau, adjoint ? n : count - 1 - n, adjoint);
+  return left ? c : conj(transposed(c));
+}
 Tensor chain_matmul(const TensorList& matrices, Where where) {
   if (matrices.size() == 1) return matrices[0];
   return linalg::multi_dot(matrices, where);

@@ -1,7 +1,8 @@
 #pragma once
-// Dense linear algebra on the matrices in the last two dimensions, batched over those before, and distances. Matrices are f32
-// or f64; those of solve, inv, det and slogdet may be complex. LAPACK (libopenblas0-pthread) is used where it is installed;
-// tensors of an NVIDIA GPU are factored by cuSOLVER, many small matrices on the host.
+// Dense linear algebra on the matrices in the last two dimensions, batched over those before, and distances. Matrices
+// are f32 or f64; those of solve, inv, det, slogdet, eig and householder_product may be complex. LAPACK
+// (libopenblas0-pthread) is used where it is installed; tensors of an NVIDIA GPU are factored by cuSOLVER, many small
+// matrices on the host.
 #include <concepts>
 #include <optional>
 #include <string_view>
@@ -63,14 +64,29 @@ std::tuple<Tensor, Tensor, Tensor> lu(const TensorArg& A, bool pivot = true);
 // X of A X = B (Aᵀ X = B if adjoint, X A = B if not left) from lu_factor's results.
 Tensor lu_solve(const TensorArg& LU, const TensorArg& pivots, const TensorArg& B, bool left = true,
                 bool adjoint = false);
+// Eigenvalues and eigenvectors (columns of length 1) of any square matrix, both complex, in no particular order. Of
+// each vector the first large element is real and positive; PyTorch's phases are others, and it refuses gradients that
+// depend on them.
+std::tuple<Tensor, Tensor> eig(const TensorArg& A);
+Tensor eigvals(const TensorArg& A);
 // Eigenvalues of a symmetric matrix in ascending order, and eigenvectors, from one triangle.
 std::tuple<Tensor, Tensor> eigh(const TensorArg& A, std::string_view UPLO = "L");
 Tensor eigvalsh(const TensorArg& A, std::string_view UPLO = "L");
 // U, S, Vᵀ with A = U diag(S) Vᵀ, S descending; with full_matrices U and Vᵀ are square.
 std::tuple<Tensor, Tensor, Tensor> svd(const TensorArg& A, bool full_matrices = true);
 Tensor svdvals(const TensorArg& A);
-// The columns of the product of the reflections 1 - tau v vᵀ that are stored below A's diagonal.
+// The columns of the product of the reflections 1 - tau v vᴴ that are stored below A's diagonal.
 Tensor householder_product(const TensorArg& A, const TensorArg& tau);
+// L and D of the symmetric matrix A = P L D Lᵀ Pᵀ in one lower triangle, D of blocks of one or two rows, and LAPACK's
+// pivots, from A's lower triangle; no gradients, as in PyTorch. `hermitian` makes no difference for real matrices. A
+// zero in D is an Error, or told by `info`.
+std::tuple<Tensor, Tensor> ldl_factor(const TensorArg& A, bool hermitian = false);
+std::tuple<Tensor, Tensor, Tensor> ldl_factor_ex(const TensorArg& A, bool hermitian = false, bool check_errors = false);
+// X of A X = B from ldl_factor's results.
+Tensor ldl_solve(const TensorArg& LD, const TensorArg& pivots, const TensorArg& B, bool hermitian = false);
+// U and H with A = U H: U has orthonormal columns, H is symmetric and has no negative eigenvalues. As many rows as
+// columns or more.
+std::tuple<Tensor, Tensor> polar(const TensorArg& A);
 
 // --- functions of a matrix
 
@@ -78,6 +94,9 @@ Tensor householder_product(const TensorArg& A, const TensorArg& tau);
 Tensor matrix_power(const TensorArg& A, int64_t n);
 // 1 + A + A²/2 + …
 Tensor matrix_exp(const TensorArg& A);
+// The symmetric X without negative eigenvalues with X X = A, from the lower triangle of such an A; negative eigenvalues
+// count as 0.
+Tensor matrix_sqrth(const TensorArg& A);
 // How many singular values (magnitudes of eigenvalues if hermitian) exceed max(atol, rtol * the largest).
 Tensor matrix_rank(const TensorArg& A, std::optional<double> atol = {}, std::optional<double> rtol = {},
                    bool hermitian = false);
@@ -147,6 +166,11 @@ std::tuple<Tensor, Tensor> triangular_solve(const TensorArg& B, const TensorArg&
 Tensor matrix_power(const TensorArg& A, int64_t n);
 Tensor matrix_exp(const TensorArg& A);
 Tensor orgqr(const TensorArg& A, const TensorArg& tau);
+// R in the upper triangle, and below it and in tau the reflections whose product is Q: what householder_product and
+// ormqr take. No gradients, as in PyTorch.
+std::tuple<Tensor, Tensor> geqrf(const TensorArg& A);
+// Q C for the product Q of those reflections, all of its columns: Qᴴ C if transpose, C Q or C Qᴴ if not left.
+Tensor ormqr(const TensorArg& A, const TensorArg& tau, const TensorArg& C, bool left = true, bool transpose = false);
 
 // --- products
 

@@ -20,7 +20,9 @@ Tensor matrix_operand(const char* op, const TensorArg& arg, bool takes_complex) 
   tensor_operand(op, arg);
   Tensor a = in_f32(arg).tensor();
   check(takes_complex || !is_complex(a.dtype()),
-        "{}: not provided for complex matrices, got {}{}; linalg.solve, inv, det and slogdet take them", op, a.dtype(), a.sizes());
+        "{}: not provided for complex matrices, got {}{}; linalg.solve, inv, det, slogdet and eig take "
+        "them",
+        op, a.dtype(), a.sizes());
   check(is_complex(a.dtype()) || is_floating(a.dtype()), "{}: expected a floating tensor, got {}", op, a.dtype());
   check(item_size(a.dtype()) >= 4, "{}: low precision dtypes are not supported, got {}; convert with .to(kFloat32)", op,
         a.dtype());

@@ -29,7 +29,9 @@ bool has_floating_operand(const Sample& sample) {
 }
 
 // Ops that read one triangle of a symmetric matrix: their gradient is that of a symmetric change, as in PyTorch.
-bool takes_symmetric(const Op& op) { return op.name == "linalg_cholesky_ex" || op.name == "linalg_eigh"; }
+bool takes_symmetric(const Op& op) {
+  return op.name == "linalg_cholesky_ex" || op.name == "linalg_eigh" || op.name == "linalg_matrix_sqrth";
+}
 
 ::testing::AssertionResult gradcheck_symmetric(const Op& op, const Array& matrix, const Attrs& attrs,
                                                const GradcheckOptions& options) {

@@ -2,6 +2,8 @@
 #include "sinter/ops/linalg.h"
 #include "sinter/base/error.h"
 #include "sinter/interop/aten/table.h"
+#include "sinter/ops/creation.h"
+#include "sinter/ops/matmul.h"
 #include "sinter/ops/reduce.h"
 
 namespace sinter::interop {
@@ -15,6 +17,9 @@ MaybeReal single(const Tensor& tolerance) {
         tolerance.sizes());
   return tolerance.item<double>();
 }
+
+// In place of what was not asked for.
+Tensor nothing_like(In A) { return zeros({0}, A.tensor().options()); }
 
 }  // namespace
 
@@ -60,11 +65,37 @@ std::span<const Function> linalg_functions() {
        [](In A, Text triangle) { return linalg::eigh(A, triangle); }},
       {"linalg_eigvalsh(Tensor self, str UPLO=\"L\") -> Tensor",
        [](In A, Text triangle) { return linalg::eigvalsh(A, triangle); }},
+      {"_linalg_eigh(Tensor A, str UPLO=\"L\", bool compute_v=True) -> (Tensor eigenvalues, Tensor eigenvectors)",
+       [](In A, Text triangle, bool compute_v) {
+         return compute_v ? linalg::eigh(A, triangle) : std::tuple(linalg::eigvalsh(A, triangle), nothing_like(A));
+       }},
+      {"_linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? driver=None) -> (Tensor U, "
+       "Tensor S, "
+       "Tensor Vh)",
+       [](In A, bool full_matrices, bool compute_uv, Unset) {
+         if (compute_uv) return linalg::svd(A, full_matrices);
+         return std::tuple(nothing_like(A), linalg::svdvals(A), nothing_like(A));
+       }},
       {"linalg_svd(Tensor A, bool full_matrices=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)",
        [](In A, bool full_matrices, Unset) { return linalg::svd(A, full_matrices); }},
       {"linalg_svdvals(Tensor A, *, str? driver=None) -> Tensor", [](In A, Unset) { return linalg::svdvals(A); }},
       {"svd(Tensor self, bool some=True, bool compute_uv=True) -> (Tensor U, Tensor S, Tensor V)",
        [](In A, bool some, bool compute_uv) { return svd(A, some, compute_uv); }},
+      {"linalg_eig(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors)", [](In A) { return linalg::eig(A); }},
+      {"linalg_eigvals(Tensor self) -> Tensor", [](In A) { return linalg::eigvals(A); }},
+      {"linalg_ldl_factor(Tensor self, *, bool hermitian=False) -> (Tensor LD, Tensor pivots)",
+       [](In A, bool hermitian) { return linalg::ldl_factor(A, hermitian); }},
+      {"linalg_ldl_factor_ex(Tensor self, *, bool hermitian=False, bool check_errors=False) -> (Tensor LD, Tensor "
+       "pivots, "
+       "Tensor info)",
+       [](In A, bool hermitian, bool check_errors) { return linalg::ldl_factor_ex(A, hermitian, check_errors); }},
+      {"linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False) -> Tensor",
+       [](In LD, In pivots, In B, bool hermitian) { return linalg::ldl_solve(LD, pivots, B, hermitian); }},
+      {"linalg_polar(Tensor A) -> (Tensor U, Tensor H)", [](In A) { return linalg::polar(A); }},
+      {"linalg_matrix_sqrth(Tensor self) -> Tensor", [](In A) { return linalg::matrix_sqrth(A); }},
+      {"geqrf(Tensor self) -> (Tensor a, Tensor tau)", geqrf},
+      {"ormqr(Tensor self, Tensor input2, Tensor input3, bool left=True, bool transpose=False) -> Tensor", ormqr},
+      {"orgqr(Tensor self, Tensor input2) -> Tensor", orgqr},
       {"linalg_householder_product(Tensor input, Tensor tau) -> Tensor",
        [](In A, In tau) { return linalg::householder_product(A, tau); }},
       {"linalg_matrix_power(Tensor self, int n) -> Tensor", [](In A, Int n) { return linalg::matrix_power(A, n); }},
@@ -81,7 +112,8 @@ std::span<const Function> linalg_functions() {
        [](In A, In B, bool left, bool check_errors) { return linalg::solve_ex(A, B, left, check_errors); }},
       {"lu_solve(Tensor self, Tensor LU_data, Tensor LU_pivots) -> Tensor",
        [](In B, In LU, In pivots) { return linalg::lu_solve(LU, pivots, B); }},
-      {"lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) -> (Tensor P, Tensor L, "
+      {"lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) -> (Tensor P, "
+       "Tensor L, "
        "Tensor U)",
        [](In LU, In pivots, bool data, bool swaps) { return lu_unpack(LU, pivots, data, swaps); }},
       {"_lu_with_info(Tensor self, bool pivot=True, bool check_errors=True) -> (Tensor LU, Tensor pivots, Tensor info)",
@@ -114,6 +146,13 @@ std::span<const Function> linalg_functions() {
       {"linalg_tensorinv(Tensor self, int ind=2) -> Tensor", [](In A, Int ind) { return linalg::tensorinv(A, ind); }},
       {"linalg_tensorsolve(Tensor self, Tensor other, int[]? dims=None) -> Tensor",
        [](In A, In B, MaybeInts dims) { return linalg::tensorsolve(A, B, dims); }},
+      {"linalg_matmul(Tensor self, Tensor other) -> Tensor", [](In a, In b) { return matmul(a, b); }},
+      {"vander(Tensor x, int? N=None, bool increasing=False) -> Tensor",
+       [](In x, MaybeInt N, bool increasing) { return vander(x, N, increasing); }},
+      {"frobenius_norm.dim(Tensor self, int[1] dim, bool keepdim=False) -> Tensor", frobenius_norm},
+      {"nuclear_norm(Tensor self, bool keepdim=False) -> Tensor", nuclear_norm},
+      {"nuclear_norm.dim(Tensor self, int[2] dim, bool keepdim=False) -> Tensor",
+       [](In A, Ints dim, bool keepdim) { return linalg::matrix_norm(A, "nuc", dim, keepdim); }},
 
       // --- norms
       {"linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) "
