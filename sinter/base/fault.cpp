@@ -29,6 +29,9 @@ constexpr std::string_view kTexts[] = {
     "multinomial: the weights of a row are all 0, so that none of its indices can be drawn",
     "histogram: the range of the elements is not finite; remove what is infinite or NaN, or give a range",
     "quantile: a share is not between 0 and 1",
+    "segment_reduce: the lengths are negative, or do not add up to the size of what they divide; the offsets are "
+    "outside of it, or "
+    "not in ascending order",
     "multi_margin_loss: a target is not among the classes",
     "embedding_bag: the first of the offsets is not 0, where the first bag begins",
     "poisson: a rate is negative",

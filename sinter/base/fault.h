@@ -22,6 +22,7 @@ enum class Fault : uint8_t {
   kMultinomialSum,
   kHistogramRange,
   kQuantileShare,
+  kSegmentLengths,
   kMultiMarginLoss,
   kEmbeddingBag,
   kPoisson,

@@ -139,6 +139,17 @@ struct AdaptivePoolOptions {
   SINTER_OPTION(SpatialList, output_size);
 };
 
+// Either a size or a ratio of the pooled sizes; places are drawn where no samples are given.
+struct FractionalMaxPoolOptions {
+  FractionalMaxPoolOptions(const SpatialList& kernel_size) : kernel_size_(kernel_size) {}
+  template <std::integral T>
+  FractionalMaxPoolOptions(T kernel_size) : kernel_size_(kernel_size) {}
+  SINTER_OPTION(SpatialList, kernel_size);
+  SINTER_OPTION(SpatialList, output_size);
+  SINTER_OPTION(std::vector<double>, output_ratio);
+  SINTER_OPTION(Tensor, _random_samples);
+};
+
 // Layers around functions of one tensor, F::name(x, options), or of several.
 template <class Options>
 struct OptionsLayer : CloneableBase {
@@ -158,6 +169,13 @@ struct AdaptivePoolBase : OptionsLayer<AdaptivePoolOptions> {
   using OptionsLayer::OptionsLayer;
   std::string extra_repr() const override;
 };
+struct FractionalMaxPoolBase : OptionsLayer<FractionalMaxPoolOptions> {
+  // A buffer where samples are given.
+  Tensor _random_samples;
+  explicit FractionalMaxPoolBase(const FractionalMaxPoolOptions& options);
+  void reset() override;
+  std::string extra_repr() const override;
+};
 
 namespace functional {
 
@@ -171,6 +189,7 @@ Tensor avg_pool(int64_t rank, const TensorArg& x, const PoolOptions& options);
 Tensor lp_pool(int64_t rank, const TensorArg& x, const LPPoolOptions& options);
 Tensor adaptive_avg_pool(int64_t rank, const TensorArg& x, const AdaptivePoolOptions& options);
 TensorPair adaptive_max_pool(int64_t rank, const TensorArg& x, const AdaptivePoolOptions& options);
+TensorPair fractional_max_pool_with_indices(int64_t rank, const TensorArg& x, const FractionalMaxPoolOptions& options);
 
 }  // namespace functional
 
@@ -235,6 +254,13 @@ inline TensorPair adaptive_max_pool_with_indices(int64_t rank, const TensorArg& 
 SINTER_POOL_LAYERS(1);
 SINTER_POOL_LAYERS(2);
 SINTER_POOL_LAYERS(3);
+#define SINTER_FRACTIONAL_POOL_LAYER(n)                                                    \
+  SINTER_MAX_POOL_LAYER(FractionalMaxPool, fractional_max_pool,                            \
+                        std::get<0>(fractional_max_pool_with_indices(n, x, o)), n,         \
+                        FractionalMaxPoolBase, FractionalMaxPoolOptions)
+SINTER_FRACTIONAL_POOL_LAYER(2);
+SINTER_FRACTIONAL_POOL_LAYER(3);
+#undef SINTER_FRACTIONAL_POOL_LAYER
 #undef SINTER_POOL_LAYERS
 #undef SINTER_MAX_POOL_LAYER
 #undef SINTER_POOL_LAYER

@@ -1,5 +1,6 @@
 #include "sinter/base/error.h"
 #include "sinter/nn/conv.h"
+#include "sinter/ops/creation.h"
 
 namespace sinter::nn {
 
@@ -14,6 +15,28 @@ std::string LPPoolBase::extra_repr() const {
 }
 
 std::string AdaptivePoolBase::extra_repr() const { return format("output_size={}", options.output_size()); }
+
+FractionalMaxPoolBase::FractionalMaxPoolBase(const FractionalMaxPoolOptions& options) : OptionsLayer(options) {
+  reset();
+}
+
+void FractionalMaxPoolBase::reset() {
+  check(options.output_size().empty() != options.output_ratio().empty(),
+        "nn::FractionalMaxPool: give either an output_size or an output_ratio");
+  for (double ratio : options.output_ratio())
+    check(ratio > 0 && ratio < 1, "nn::FractionalMaxPool: output_ratio {} is not between 0 and 1", ratio);
+  if (!options._random_samples().defined()) return;
+  options._random_samples(options._random_samples().detach().clone());
+  _random_samples = register_buffer("_random_samples", options._random_samples());
+}
+
+std::string FractionalMaxPoolBase::extra_repr() const {
+  if (options.output_ratio().empty())
+    return format("kernel_size={}, output_size={}", options.kernel_size(), options.output_size());
+  std::string ratios;
+  for (double ratio : options.output_ratio()) ratios += (ratios.empty() ? "" : ", ") + double_to_string(ratio);
+  return format("kernel_size={}, output_ratio=[{}]", options.kernel_size(), ratios);
+}
 
 namespace functional {
 
@@ -68,6 +91,24 @@ Tensor adaptive_avg_pool(int64_t rank, const TensorArg& x, const AdaptivePoolOpt
 TensorPair adaptive_max_pool(int64_t rank, const TensorArg& x, const AdaptivePoolOptions& o) {
   auto pool = by_rank(rank, sinter::adaptive_max_pool1d, sinter::adaptive_max_pool2d, sinter::adaptive_max_pool3d);
   return pool(x, sizes_of(o));
+}
+
+TensorPair fractional_max_pool_with_indices(int64_t rank, const TensorArg& x, const FractionalMaxPoolOptions& o) {
+  UserPosition here(x.where());
+  const char* op = rank == 2 ? "fractional_max_pool2d" : "fractional_max_pool3d";
+  check(x.dim() == rank + 1 || x.dim() == rank + 2, "{}: expected an input of {} or {} dimensions, got {}", op,
+        rank + 2, rank + 1, x.sizes());
+  check(o.output_size().empty() != o.output_ratio().empty(), "{}: give either an output_size or an output_ratio", op);
+  SpatialList size = o.output_size();
+  const auto& ratios = o.output_ratio();
+  check(ratios.empty() || ratios.size() == 1 || ratios.size() == size_t(rank), "{}: expected {} output ratios, got {}",
+        op, rank, ratios.size());
+  for (int64_t d = 0; size.size() < size_t(rank) && !ratios.empty(); ++d)
+    size.push_back(int64_t(double(x.size(d - rank).to_int()) * ratios[ratios.size() == 1 ? 0 : size_t(d)]));
+  Tensor samples = o._random_samples();
+  if (!samples.defined())
+    samples = rand({x.dim() == rank + 1 ? Dim(1) : x.size(0), x.size(-rank - 1), rank}, x.tensor().options());
+  return (rank == 2 ? sinter::fractional_max_pool2d : sinter::fractional_max_pool3d)(x, o.kernel_size(), size, samples);
 }
 
 }  // namespace functional

@@ -134,6 +134,14 @@ Tensor max_unpool2d(const TensorArg& x, const Tensor& indices, const SpatialList
 Tensor max_unpool3d(const TensorArg& x, const Tensor& indices, const SpatialList& kernel, const SpatialList& stride = {},
                     const SpatialList& padding = 0, const Shape& output_size = {});
 
+// Max pools whose windows begin at drawn places, so that the result has any size, and where each element came from: of
+// the pooled sizes the first and the last window touch the ends. random_samples, in [0, 1), are [n, c, 2] (last
+// dimension first) or [n, c, 3]; n may be left out of x.
+std::tuple<Tensor, Tensor> fractional_max_pool2d(const TensorArg& x, const SpatialList& kernel_size,
+                                                 const SpatialList& output_size, const TensorArg& random_samples);
+std::tuple<Tensor, Tensor> fractional_max_pool3d(const TensorArg& x, const SpatialList& kernel_size,
+                                                 const SpatialList& output_size, const TensorArg& random_samples);
+
 // --- windows side by side; nn::functional::unfold and fold are the same
 
 // [n, c, h, w] → [n, c * kernel, windows]: every window as a column, zeros outside. n may be left out.

@@ -182,4 +182,25 @@ std::tuple<Tensor, Tensor> histogram(const TensorArg& x, int64_t bins = 100,
                                      const std::optional<std::array<double, 2>>& range = {}, const Tensor& weight = {},
                                      bool density = false);
 
+// The same of points: x holds their coordinates in its last dimension, hist has a dimension for each of them; the edges
+// are one vector for each. A range is the least and the greatest of the first coordinate, of the second, and so on.
+std::tuple<Tensor, TensorList> histogramdd(const TensorArg& x, const TensorList& bins, const Tensor& weight = {},
+                                           bool density = false);  // no method
+std::tuple<Tensor, TensorList> histogramdd(const TensorArg& x, const IntList& bins,
+                                           const std::optional<std::vector<double>>& range = {},
+                                           const Tensor& weight = {}, bool density = false);  // no method
+std::tuple<Tensor, TensorList> histogramdd(const TensorArg& x, int64_t bins,
+                                           const std::optional<std::vector<double>>& range = {},
+                                           const Tensor& weight = {}, bool density = false);  // no method
+
+// --- runs of elements
+// "sum", "mean", "max", "min" or "prod" of runs of elements along a dimension, which follow one another: given by their
+// lengths, or by where each begins and the last ends. The dimensions of x in front of that one have runs of their own:
+// lengths (offsets) is of their sizes, and then of a length for each run. A run without elements gives 0, NaN, -inf,
+// inf or 1, or `initial`, which is counted in everywhere. Unless `unsafe` the lengths must add up to the size.
+// `indices` is not there yet, as in PyTorch.
+Tensor segment_reduce(const TensorArg& x, std::string_view reduce, const Tensor& lengths = {},
+                      const Tensor& indices = {}, const Tensor& offsets = {}, int64_t axis = 0, bool unsafe = false,
+                      const std::optional<Scalar>& initial = {});  // no method
+
 }  // namespace sinter

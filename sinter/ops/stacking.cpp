@@ -141,6 +141,26 @@ TensorList broadcast_tensors(const TensorList& tensors, Where where) {
 
 // --- joining
 
+Tensor _chunk_cat(const TensorList& tensors, int64_t dim, int64_t num_chunks, Where where) {
+  UserPosition here(where);
+  check(!tensors.empty() && num_chunks >= 1, "_chunk_cat: needs a tensor and a chunk, got {} and {}", tensors.size(),
+        num_chunks);
+  dim = wrap_dim("_chunk_cat", dim, tensors[0].dim());
+  TensorList rows;
+  for (auto& t : tensors) {
+    check(t.dim() > dim && t.dtype() == tensors[0].dtype(),
+          "_chunk_cat: {} {} and {} {} do not go together along dimension {}", tensors[0].dtype(), tensors[0].sizes(),
+          t.dtype(), t.sizes(), dim);
+    const Dim size = t.size(dim), piece = (size + num_chunks - 1) / num_chunks;
+    const Shape sizes = t.sizes();
+    Shape row(sizes.begin(), sizes.begin() + dim), missing = sizes;
+    missing[size_t(dim)] = piece * num_chunks - size;
+    row.push_back(num_chunks);
+    row.push_back(-1);
+    rows.push_back(cat({t, zeros(missing, t.options())}, dim).reshape(row));
+  }
+  return cat(rows, dim + 1);
+}
 Tensor hstack(const TensorList& tensors, Where where) {
   UserPosition here(where);
   check(!tensors.empty(), "hstack: needs at least one tensor");

@@ -254,6 +254,15 @@ void check_histogram(const char* op, const TensorArg& x, int64_t bins) {
   check(bins > 0, "{}: {} is not a number of bins", op, bins);
 }
 
+// The edges of so many equal parts.
+Tensor equal_edges(const char* op, const Tensor& x, int64_t bins, const std::optional<std::array<double, 2>>& range) {
+  check(!range || (std::isfinite((*range)[0]) && std::isfinite((*range)[1]) && (*range)[0] <= (*range)[1]),
+        "{}: [{}, {}] is no range", op, range ? (*range)[0] : 0, range ? (*range)[1] : 0);
+  auto [first, last] = range_of(x, range, 0.5);
+  Tensor share = linspace(0, 1, bins + 1, x.options());
+  return where(share == 1, last, first + (last - first) * share);
+}
+
 }  // namespace
 
 Tensor histc(const TensorArg& given, int64_t bins, const Scalar& min, const Scalar& max) {
@@ -291,13 +300,67 @@ std::tuple<Tensor, Tensor> histogram(const TensorArg& given, int64_t bins,
                                      bool density) {
   UserPosition here(given.where());
   check_histogram("histogram", given, bins);
-  check(!range || (std::isfinite((*range)[0]) && std::isfinite((*range)[1]) && (*range)[0] <= (*range)[1]),
-        "histogram: [{}, {}] is no range", range ? (*range)[0] : 0, range ? (*range)[1] : 0);
-  Tensor x = given.tensor().detach();
-  auto [first, last] = range_of(x, range, 0.5);
-  Tensor share = linspace(0, 1, bins + 1, x.options());
-  Tensor edges = where(share == 1, last, first + (last - first) * share);
-  return histogram(given, edges, weight, density);
+  return histogram(given, equal_edges("histogram", given.tensor().detach(), bins, range), weight, density);
+}
+
+std::tuple<Tensor, TensorList> histogramdd(const TensorArg& given, const TensorList& edges, const Tensor& weight,
+                                           bool density) {
+  UserPosition here(given.where());
+  const int64_t dims = int64_t(edges.size());
+  check(is_floating(given.dtype()) && given.dim() >= 2 && given.size(-1) == dims,
+        "histogramdd: expected points of {} coordinates, [..., {}], got {} {}", dims, dims, given.dtype(),
+        given.sizes());
+  const Tensor x = given.tensor().detach().reshape({-1, dims});
+  check(!weight.defined() || (weight.dtype() == x.dtype() && weight.sizes() == removed(given.sizes(), given.dim() - 1)),
+        "histogramdd: expected a weight for each point {} of {}", removed(given.sizes(), given.dim() - 1), x.dtype());
+  Tensor place = zeros({x.size(0)}, x.options().dtype(kInt64)),
+         inside = zeros({x.size(0)}, x.options().dtype(kBool)) == 0;
+  Shape bins;
+  for (int64_t d = 0; d < dims; ++d) {
+    const Tensor &edge = edges[size_t(d)], column = x.select(1, d);
+    check(edge.dim() == 1 && edge.size(0) > 1 && edge.dtype() == x.dtype(),
+          "histogramdd: the edges of a coordinate are a vector of {}, of at least two, not {} {}", x.dtype(),
+          edge.dtype(), edge.sizes());
+    bins.push_back(edge.size(0) - 1);
+    inside = inside & (column >= edge.select(0, 0)) & (column <= edge.select(0, -1));
+    place = place * bins.back() +
+            minimum(searchsorted(edge.detach(), column.contiguous(), false, true) - 1, bins.back() - 1);
+  }
+  Tensor amount = weight.defined() ? weight.detach().flatten() : ones({x.size(0)}, x.options());
+  Tensor hist = counted(place, inside, amount, bins.numel()).view(bins);
+  if (density) {
+    hist = hist / hist.sum();
+    for (int64_t d = 0; d < dims; ++d) {
+      Shape along(size_t(dims), 1);
+      along[size_t(d)] = bins[size_t(d)];
+      hist = hist / diff(edges[size_t(d)]).view(along);
+    }
+  }
+  return {hist, edges};
+}
+std::tuple<Tensor, TensorList> histogramdd(const TensorArg& given, const IntList& bins,
+                                           const std::optional<std::vector<double>>& range, const Tensor& weight,
+                                           bool density) {
+  UserPosition here(given.where());
+  check(given.dim() >= 2 && given.size(-1) == int64_t(bins.size()),
+        "histogramdd: numbers of bins {} for points of shape {}", bins, given.sizes());
+  check(!range || range->size() == 2 * bins.size(), "histogramdd: a range of {} coordinates has {} bounds, not {}",
+        bins.size(), 2 * bins.size(), range ? range->size() : 0);
+  TensorList edges;
+  for (size_t d = 0; d < bins.size(); ++d) {
+    check_histogram("histogramdd", given, bins[d]);
+    std::optional<std::array<double, 2>> bounds;
+    if (range) bounds = {{(*range)[2 * d], (*range)[2 * d + 1]}};
+    edges.push_back(equal_edges("histogramdd", given.tensor().detach().select(-1, int64_t(d)), bins[d], bounds));
+  }
+  return histogramdd(given, edges, weight, density);
+}
+std::tuple<Tensor, TensorList> histogramdd(const TensorArg& given, int64_t bins,
+                                           const std::optional<std::vector<double>>& range, const Tensor& weight,
+                                           bool density) {
+  UserPosition here(given.where());
+  check(given.dim() >= 2, "histogramdd: expected points, [..., coordinates], got shape {}", given.sizes());
+  return histogramdd(given, IntList(size_t(given.size(-1).to_int()), bins), range, weight, density);
 }
 
 }  // namespace sinter

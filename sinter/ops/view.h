@@ -140,6 +140,9 @@ inline Tensor concat(const TensorList& tensors, int64_t dim = 0, Where where = W
 inline Tensor concatenate(const TensorList& tensors, int64_t dim = 0, Where where = Where::current()) {
   return cat(tensors, dim, where);
 }
+// Of each tensor as many chunks along dim as asked for, padded with zeros at the end, as rows of a new dimension in
+// front of what is left of it, flattened; the rows of all tensors side by side.
+Tensor _chunk_cat(const TensorList& tensors, int64_t dim, int64_t num_chunks, Where where = Where::current());
 // The same along a new dimension.
 Tensor stack(const TensorList& tensors, int64_t dim = 0, Where where = Where::current());
 // Side by side, one below the other, and one behind the other, once they have 1, 2 or 3 dimensions.

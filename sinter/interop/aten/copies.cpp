@@ -20,6 +20,8 @@ std::span<const Function> copy_functions() {
       {"dstack(Tensor[] tensors) -> Tensor", [](const TensorList& tensors) { return dstack(tensors); }},
       {"row_stack(Tensor[] tensors) -> Tensor", [](const TensorList& tensors) { return row_stack(tensors); }},
       {"column_stack(Tensor[] tensors) -> Tensor", [](const TensorList& tensors) { return column_stack(tensors); }},
+      {"_chunk_cat(Tensor[] tensors, int dim, int num_chunks) -> Tensor",
+       [](const TensorList& tensors, Int dim, Int num_chunks) { return _chunk_cat(tensors, dim, num_chunks); }},
       {"block_diag(Tensor[] tensors) -> Tensor", [](const TensorList& tensors) { return block_diag(tensors); }},
       {"cartesian_prod(Tensor[] tensors) -> Tensor", [](const TensorList& tensors) { return cartesian_prod(tensors); }},
       {"combinations(Tensor self, int r=2, bool with_replacement=False) -> Tensor", combinations},

@@ -132,6 +132,20 @@ std::span<const Function> pool_functions() {
       {"adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor, Tensor)", adaptive_max_pool1d},
       {"adaptive_max_pool2d(Tensor self, int[2] output_size) -> (Tensor, Tensor)", adaptive_max_pool2d},
       {"adaptive_max_pool3d(Tensor self, int[3] output_size) -> (Tensor, Tensor)", adaptive_max_pool3d},
+      {"fractional_max_pool2d(Tensor self, int[2] kernel_size, int[2] output_size, Tensor random_samples) -> (Tensor, "
+       "Tensor)",
+       [](In x, Ints kernel, Ints size, In samples) { return fractional_max_pool2d(x, kernel, size, samples); }},
+      {"fractional_max_pool3d(Tensor self, int[3] kernel_size, int[3] output_size, Tensor random_samples) -> (Tensor, "
+       "Tensor)",
+       [](In x, Ints kernel, Ints size, In samples) { return fractional_max_pool3d(x, kernel, size, samples); }},
+      {"fractional_max_pool2d_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] output_size, Tensor "
+       "indices) -> "
+       "Tensor",
+       [](In grad, In x, Ignored, Ignored, In indices) { return max_pool2d_with_indices_backward(grad, x, indices); }},
+      {"fractional_max_pool3d_backward(Tensor grad_output, Tensor self, int[3] kernel_size, int[3] output_size, Tensor "
+       "indices) -> "
+       "Tensor",
+       [](In grad, In x, Ignored, Ignored, In indices) { return max_pool3d_with_indices_backward(grad, x, indices); }},
 
       // --- resizing
       {"upsample_nearest1d(Tensor self, SymInt[1] output_size, float? scales=None) -> Tensor",

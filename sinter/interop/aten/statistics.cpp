@@ -19,6 +19,10 @@ std::optional<std::array<double, 2>> range_of(MaybeReals range) {
   return std::array{(*range)[0], (*range)[1]};
 }
 
+ValueList with_edges(const std::tuple<Tensor, TensorList>& counted) {
+  return {Value{std::get<0>(counted)}, results_of(std::get<1>(counted)).at(0)};
+}
+
 }  // namespace
 
 std::span<const Function> statistics_functions() {
@@ -27,11 +31,54 @@ std::span<const Function> statistics_functions() {
       {"corrcoef(Tensor self) -> Tensor", corrcoef},
       {"histogram.bins_tensor(Tensor self, Tensor bins, *, Tensor? weight=None, bool density=False) -> (Tensor hist, "
        "Tensor bin_edges)",
-       [](In x, const Tensor& bins, const Tensor& weight, bool density) { return histogram(x, bins, weight, density); }},
-      {"histogram.bin_ct(Tensor self, int bins=100, *, float[]? range=None, Tensor? weight=None, bool density=False) -> "
+       [](In x, const Tensor& bins, const Tensor& weight, bool density) {
+         return histogram(x, bins, weight, density);
+       }},
+      {"histogram.bin_ct(Tensor self, int bins=100, *, float[]? range=None, Tensor? weight=None, bool density=False) "
+       "-> "
        "(Tensor hist, Tensor bin_edges)",
        [](In x, Int bins, MaybeReals range, const Tensor& weight, bool density) {
          return histogram(x, bins, range_of(range), weight, density);
+       }},
+      {"histogramdd(Tensor self, int[] bins, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor "
+       "hist, "
+       "Tensor[] bin_edges)",
+       [](In x, Ints bins, MaybeReals range, const Tensor& weight, bool density) {
+         return with_edges(histogramdd(x, bins, range, weight, density));
+       }},
+      {"histogramdd.int_bins(Tensor self, int bins, float[]? range=None, Tensor? weight=None, bool density=False) -> "
+       "(Tensor "
+       "hist, Tensor[] bin_edges)",
+       [](In x, Int bins, MaybeReals range, const Tensor& weight, bool density) {
+         return with_edges(histogramdd(x, bins, range, weight, density));
+       }},
+      {"histogramdd.TensorList_bins(Tensor self, Tensor[] bins, float[]? range=None, Tensor? weight=None, bool "
+       "density=False) -> "
+       "(Tensor hist, Tensor[] bin_edges)",
+       [](In x, const TensorList& bins, Ignored, const Tensor& weight, bool density) {
+         return with_edges(histogramdd(x, bins, weight, density));
+       }},
+      {"_histogramdd_bin_edges(Tensor self, int[] bins, *, float[]? range=None, Tensor? weight=None, bool "
+       "density=False) -> "
+       "Tensor[]",
+       [](In x, Ints bins, MaybeReals range, Ignored, Ignored) { return std::get<1>(histogramdd(x, bins, range)); }},
+      {"_histogramdd_from_bin_cts(Tensor self, int[] bins, *, float[]? range=None, Tensor? weight=None, bool "
+       "density=False) -> "
+       "Tensor",
+       [](In x, Ints bins, MaybeReals range, const Tensor& weight, bool density) {
+         return std::get<0>(histogramdd(x, bins, range, weight, density));
+       }},
+      {"_histogramdd_from_bin_tensors(Tensor self, Tensor[] bins, *, Tensor? weight=None, bool density=False) -> "
+       "Tensor",
+       [](In x, const TensorList& bins, const Tensor& weight, bool density) {
+         return std::get<0>(histogramdd(x, bins, weight, density));
+       }},
+      {"segment_reduce(Tensor data, str reduce, *, Tensor? lengths=None, Tensor? indices=None, Tensor? offsets=None, "
+       "int axis=0, "
+       "bool unsafe=False, Scalar? initial=None) -> Tensor",
+       [](In x, Text reduce, const Tensor& lengths, const Tensor& indices, const Tensor& offsets, Int axis, bool unsafe,
+          const std::optional<Scalar>& initial) {
+         return segment_reduce(x, reduce, lengths, indices, offsets, axis, unsafe, initial);
        }},
 
       // --- neighbours
