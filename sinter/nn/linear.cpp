@@ -20,36 +20,65 @@ namespace sinter::nn {
 
 namespace functional {
 
-Tensor linear_cross_entropy(const TensorArg& x_arg, const Tensor& weight, const Tensor& target, const Tensor& bias,
-                            Reduction reduction, int64_t ignore_index, double label_smoothing) {
+// The shape with another size in front.
+static Shape with_front(const Dim& size, const Shape& shape) {
+  Shape out{size};
+  out.append(shape);
+  return out;
+}
+
+Tensor linear_cross_entropy(const TensorArg& x_arg, const Tensor& linear_weight, const Tensor& target,
+                            const Tensor& linear_bias, const Tensor& weight, Reduction reduction, int64_t ignore_index,
+                            double label_smoothing) {
   constexpr auto op = "linear_cross_entropy";
   UserPosition here(x_arg.where());
   const Tensor& x = tensor_operand(op, x_arg);
-  check(x.dim() >= 1 && weight.dim() == 2, "{}: expected rows [..., in] and a weight [out, in], got {} and {}", op, x.sizes(),
-        weight.sizes());
-  check(is_integral(target.dtype()) && target.dim() == x.dim() - 1,
-        "{}: for rows {} expected integer classes {}, got {} {}", op, x.sizes(), removed(x.sizes(), x.dim() - 1),
-        target.dtype(), target.sizes());
+  const int64_t extra = linear_weight.dim() - 2;
+  check(x.dim() >= 1 && extra >= 0 && (extra == 0 || x.dim() == 2) && x.size(-1) == linear_weight.size(-1),
+        "{}: expected rows [..., in] and a linear_weight [out, in], or rows [n, in] and [out, …, in], got {} and {}",
+        op, x.sizes(), linear_weight.sizes());
+  check(!linear_bias.defined() || linear_bias.sizes() == removed(linear_weight.sizes(), linear_weight.dim() - 1),
+        "{}: for a linear_weight {} expected a linear_bias without its last size, got {}", op, linear_weight.sizes(),
+        linear_bias.defined() ? linear_bias.sizes() : Shape());
   check(reduction != Reduction::kBatchMean, "{}: kBatchMean is for kl_div", op);
-  const Tensor rows = x.reshape({-1, x.size(-1)}), classes = target.reshape({-1});
-  check(rows.size(0) == classes.size(0), "{}: {} classes for {} rows", op, classes.size(0), rows.size(0));
+  const bool classes = is_integral(target.dtype());
+  // As in PyTorch no gradient flows into the weights of classes that a target names.
+  const Tensor class_weight = classes && weight.defined() ? weight.detach() : weight;
+  // Of the logits: the rows' sizes, the classes, and what the weight has besides.
+  const Shape outputs = removed(linear_weight.sizes(), linear_weight.dim() - 1);
+  Shape wanted = removed(x.sizes(), x.dim() - 1);
+  for (size_t d = classes ? 1 : 0; d < outputs.size(); ++d) wanted.push_back(outputs[d]);
+  check((classes || is_floating(target.dtype())) && target.sizes() == wanted,
+        "{}: for rows {} and a linear_weight {} expected integer classes {}{}, got {} {}", op, x.sizes(),
+        linear_weight.sizes(), classes ? "" : "or probabilities ", wanted, target.dtype(), target.sizes());
+  const Tensor rows = x.reshape({-1, x.size(-1)});
+  const Tensor targets = target.reshape(with_front(rows.size(0), Shape(wanted.begin() + (x.dim() - 1), wanted.end())));
+  const Tensor matrix = linear_weight.reshape({-1, linear_weight.size(-1)});
+  const Tensor bias = linear_bias.defined() ? linear_bias.reshape({-1}) : linear_bias;
   // Logits of a piece, in f32, are about so large; products like many rows.
   constexpr int64_t kPieceBytes = int64_t(64) << 20, kLeastRows = 256;
-  const int64_t piece = std::max(kLeastRows, kPieceBytes / (4 * std::max<int64_t>(weight.size(0), 1)));
+  const int64_t piece = std::max(kLeastRows, kPieceBytes / (4 * std::max<int64_t>(matrix.size(0), 1)));
   const Reduction of_piece = reduction == Reduction::kNone ? Reduction::kNone : Reduction::kSum;
   TensorList losses;
-  const TensorList pieces = rows.split(piece), targets = classes.split(piece);
+  const TensorList pieces = rows.split(piece), target_pieces = targets.split(piece);
   for (size_t p = 0; p < pieces.size(); ++p) {
     // Runs again when this call has returned.
-    auto loss = [=](const Tensor& rows, const Tensor& classes, const Tensor& weight, const Tensor& bias) {
-      return cross_entropy(linear(rows, weight, bias), classes, {}, of_piece, ignore_index, label_smoothing);
+    auto loss = [=](const Tensor& rows, const Tensor& targets, const Tensor& matrix, const Tensor& bias,
+                    const Tensor& class_weight) {
+      const Tensor logits = linear(rows, matrix, bias).reshape(with_front(rows.size(0), outputs));
+      return cross_entropy(logits, targets, class_weight, of_piece, ignore_index, label_smoothing);
     };
-    losses.push_back(checkpoint(loss, pieces[p], targets[p], weight, bias));
+    losses.push_back(checkpoint(loss, pieces[p], target_pieces[p], matrix, bias, class_weight));
   }
-  if (reduction == Reduction::kNone) return cat(losses).view(target.sizes());
+  if (reduction == Reduction::kNone) return cat(losses).view(classes ? wanted : removed(wanted, x.dim() - 1));
   Tensor total = losses[0];
   for (size_t p = 1; p < losses.size(); ++p) total = total + losses[p];
-  return reduction == Reduction::kSum ? total : total / (classes != ignore_index).sum().to(total.dtype());
+  if (reduction == Reduction::kSum) return total;
+  if (!classes) return total * outputs[0] / targets.numel();
+  const Tensor kept = targets != ignore_index;
+  if (!class_weight.defined()) return total / kept.sum().to(total.dtype());
+  const Tensor weights = index_select(class_weight, 0, where(kept, targets, 0).flatten()).view(targets.sizes());
+  return total / where(kept, weights, 0).sum().to(total.dtype());
 }
 
 }  // namespace functional

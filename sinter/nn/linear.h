@@ -44,10 +44,13 @@ SINTER_MODULE(Linear);
 
 namespace functional {
 
-// cross_entropy(linear(x, weight, bias), target) for classes [...] and rows [..., in], in pieces of rows: what would be the
-// logits of all rows is never in memory whole, and gradients compute each piece again. Where a compiled function lets its
-// gradients flow itself, a plain cross_entropy of a linear layer is computed in pieces too, and nothing again.
-Tensor linear_cross_entropy(const TensorArg& x, const Tensor& weight, const Tensor& target, const Tensor& bias = {},
+// cross_entropy(linear(x, linear_weight, linear_bias), target, weight) for classes [...], or probabilities [..., out],
+// and rows [..., in], in pieces of rows: what would be the logits of all rows is never in memory whole, and gradients
+// compute each piece again. Rows [n, in] may have a linear_weight [out, d1, …, in], for classes [n, d1, …] or
+// probabilities [n, out, d1, …]. Where a compiled function lets its gradients flow itself, a plain cross_entropy of a
+// linear layer is computed in pieces too, and nothing again.
+Tensor linear_cross_entropy(const TensorArg& x, const Tensor& linear_weight, const Tensor& target,
+                            const Tensor& linear_bias = {}, const Tensor& weight = {},
                             Reduction reduction = Reduction::kMean, int64_t ignore_index = -100,
                             double label_smoothing = 0);
 

@@ -1,6 +1,7 @@
 #pragma once
 // Everything of nn: modules, layers, initialisation, clipping of gradients.
 #include "sinter/nn/activation.h"
+#include "sinter/nn/adaptive.h"
 #include "sinter/nn/attention.h"
 #include "sinter/nn/containers.h"
 #include "sinter/nn/conv.h"

@@ -9,7 +9,10 @@
 #include <set>
 
 #include "sinter/graph/graph.h"
+#include "sinter/nn/recurrent.h"
 #include "sinter/ops/creation.h"
+#include "sinter/ops/matmul.h"
+#include "sinter/ops/norm.h"
 #include "sinter/ops/pointwise.h"
 #include "sinter/ops/reduce.h"
 #include "sinter/ops/registry.h"
@@ -68,6 +71,30 @@ TEST(AtenTable, HasTheCoreSet) {
     }
   }
   EXPECT_GT(count, 180);
+}
+
+// Cells and the loss of a linear layer in pieces are those of nn.
+TEST(AtenTable, CallsWhatLayersCall) {
+  manual_seed(1);
+  Tensor x = randn({2, 3}), h = randn({2, 4}), c = randn({2, 4});
+  const auto cell_arguments = [&](const auto& cell, Value state) {
+    std::vector<Value> all{{x}, std::move(state)};
+    for (auto& p : cell->parameters()) all.push_back({p});
+    return all;
+  };
+  nn::GRUCell gru(3, 4);
+  EXPECT_TRUE(allclose(tensor_of(call("aten.gru_cell.default", cell_arguments(gru, {h}))), gru->forward(x, h)));
+  nn::RNNCell rnn(3, 4);
+  EXPECT_TRUE(allclose(tensor_of(call("aten.rnn_tanh_cell.default", cell_arguments(rnn, {h}))), rnn->forward(x, h)));
+  nn::LSTMCell lstm(3, 4);
+  const auto states = call("aten.lstm_cell.default", cell_arguments(lstm, {ValueList{{h}, {c}}}));
+  auto [want_h, want_c] = lstm->forward(x, std::tuple(h, c));
+  EXPECT_TRUE(allclose(states.at(0).as<Tensor>(), want_h) && allclose(states.at(1).as<Tensor>(), want_c));
+  Tensor weight = randn({5, 3}), classes = tensor({4, 0});
+  const ValueList head{{x},      {weight},      {classes}, {}, {}, {std::string("sum")}, {Dim(-100)}, {Scalar(0.1)},
+                       {Dim(1)}, {std::string("auto")}, {kFloat32}, {false}, {false}, {false}, {false}};
+  EXPECT_TRUE(allclose(tensor_of(call("torch_nn._linear_cross_entropy_batch_chunked.default", head)),
+                       cross_entropy(linear(x, weight), classes, {}, Reduction::kSum, -100, 0.1)));
 }
 
 TEST(AtenTable, FillsInDefaults) {

@@ -1,6 +1,7 @@
 // Losses.
 #include "sinter/base/error.h"
 #include "sinter/interop/aten/table.h"
+#include "sinter/nn/linear.h"
 #include "sinter/ops/creation.h"
 #include "sinter/ops/norm.h"
 #include "sinter/ops/pointwise.h"
@@ -113,6 +114,36 @@ std::span<const Function> loss_functions() {
        "reduction=1) -> Tensor",
        [](In x, In target, double p, double margin, const Tensor& weight, Int reduction) {
          return multi_margin_loss(x, target, p, margin, weight, reduction_of(reduction));
+       }},
+
+      // --- what nn.functional.linear_cross_entropy calls where it is told to compute in pieces; their size is our own
+      {"torch_nn::_linear_cross_entropy_batch_chunked.default(Tensor input, Tensor linear_weight, Tensor target, "
+       "Tensor? "
+       "linear_bias, Tensor? weight, str reduction, SymInt ignore_index, float label_smoothing, SymInt "
+       "batch_chunk_size, str "
+       "acc_policy, ScalarType acc_dtype, bool allow_retain_graph, bool compute_input_grad, bool "
+       "compute_linear_weight_grad, bool "
+       "compute_linear_bias_grad) -> (Tensor, Tensor, Tensor, Tensor)",
+       [](In x, const Tensor& linear_weight, const Tensor& target, const Tensor& linear_bias, const Tensor& weight,
+          Text reduction, Int ignore_index, double label_smoothing, Ignored, Ignored, Ignored, Ignored, Ignored,
+          Ignored, Ignored) {
+         check(reduction == "mean" || reduction == "sum", "linear_cross_entropy: a reduction of \"{}\" is not known",
+               reduction);
+         const Reduction reduced = reduction == "mean" ? Reduction::kMean : Reduction::kSum;
+         // Its other results are gradients for PyTorch's own backward.
+         return std::tuple(nn::functional::linear_cross_entropy(x, linear_weight, target, linear_bias, weight, reduced,
+                                                                ignore_index, label_smoothing),
+                           Tensor(), Tensor(), Tensor());
+       }},
+      {"torch_nn::_linear_cross_entropy_batch_chunked_no_reduction.default(Tensor input, Tensor linear_weight, Tensor "
+       "target, "
+       "Tensor? linear_bias, Tensor? weight, SymInt ignore_index, SymInt batch_chunk_size, str acc_policy, ScalarType "
+       "acc_dtype) -> "
+       "Tensor",
+       [](In x, const Tensor& linear_weight, const Tensor& target, const Tensor& linear_bias, const Tensor& weight,
+          Int ignore_index, Ignored, Ignored, Ignored) {
+         return nn::functional::linear_cross_entropy(x, linear_weight, target, linear_bias, weight, Reduction::kNone,
+                                                     ignore_index);
        }},
   };
   return kList;
