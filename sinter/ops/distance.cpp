@@ -113,7 +113,13 @@ Tensor kron(const TensorArg& a_arg, const TensorArg& b_arg) {
 
 Tensor addr(const TensorArg& input, const TensorArg& a, const TensorArg& b, const Scalar& beta, const Scalar& alpha) {
   UserPosition here(input.where());
-  return add_scaled("addr", input, outer(a, b), beta, alpha);
+  const Tensor product = outer(a, b);
+  // Of truth values sums are "or", and factors whether there is a summand.
+  if (product.dtype() == kBool && input.dtype() == kBool) {
+    Tensor sum = alpha.to_double() == 0 ? zeros_like(product) : product;
+    return beta.to_double() == 0 ? sum : logical_or(input, sum);
+  }
+  return add_scaled("addr", input, product, beta, alpha);
 }
 Tensor addbmm(const TensorArg& input, const TensorArg& a_arg, const TensorArg& b_arg, const Scalar& beta,
               const Scalar& alpha) {

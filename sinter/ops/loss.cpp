@@ -28,6 +28,13 @@ LossOperands loss_operands(const char* op, const TensorArg& x, const TensorArg& 
   return {widened(a), widened(b), b.is_floating_point() ? promote_types(a.dtype(), b.dtype()) : a.dtype()};
 }
 
+LossOperands numeric_operands(const char* op, const TensorArg& x, const TensorArg& target) {
+  const Tensor &a = tensor_operand(op, x), &b = tensor_operand(op, target);
+  if (a.is_floating_point() && b.is_floating_point()) return loss_operands(op, x, target);
+  const DType both = promote_types(a.dtype(), b.dtype()), dtype = is_floating(both) ? both : get_default_dtype();
+  return {widened(a.to(dtype)), widened(b.to(dtype)), dtype};
+}
+
 namespace {
 
 // What class-index losses need of their target: the classes with ignored ones made valid, and a weight per element.
@@ -208,14 +215,14 @@ Tensor cosine_similarity(const TensorArg& a, const TensorArg& b, int64_t dim, do
 
 Tensor pairwise_distance(const TensorArg& a, const TensorArg& b, double p, double eps, bool keepdim) {
   UserPosition here(a.where());
-  auto o = loss_operands("pairwise_distance", a, b);
+  auto o = numeric_operands("pairwise_distance", a, b);
   return narrowed(norm(o.x - o.target + eps, p, {-1}, keepdim), o.dtype);
 }
 
 Tensor poisson_nll_loss(const TensorArg& x, const TensorArg& target, bool log_input, bool full, double eps,
                         Reduction reduction) {
   UserPosition here(x.where());
-  auto p = loss_operands("poisson_nll_loss", x, target);
+  auto p = numeric_operands("poisson_nll_loss", x, target);
   Tensor loss = log_input ? exp(p.x) - p.target * p.x : p.x - p.target * log(p.x + eps);
   if (full) {
     // Stirling's formula for the logarithm of the factorial, from 2 on.

@@ -13,5 +13,7 @@ struct LossOperands {
   DType dtype;
 };
 LossOperands loss_operands(const char* op, const TensorArg& x, const TensorArg& target);
+// The same of losses that take whole numbers, too: where both are such they become the default dtype.
+LossOperands numeric_operands(const char* op, const TensorArg& x, const TensorArg& target);
 
 }  // namespace sinter

@@ -20,7 +20,7 @@ Tensor margin_ranking_loss(const TensorArg& x1, const TensorArg& x2, const Tenso
                            Reduction reduction) {
   constexpr auto op = "margin_ranking_loss";
   UserPosition here(x1.where());
-  auto p = loss_operands(op, x1, x2);
+  auto p = numeric_operands(op, x1, x2);
   Tensor loss = clamp_min(-widened(tensor_operand(op, target)) * (p.x - p.target) + margin, 0);
   return narrowed(reduced_loss(op, loss, reduction), p.dtype);
 }
@@ -36,7 +36,7 @@ Tensor cosine_embedding_loss(const TensorArg& x1, const TensorArg& x2, const Ten
   constexpr auto op = "cosine_embedding_loss";
   constexpr double kEps = 1e-12;
   UserPosition here(x1.where());
-  auto p = loss_operands(op, x1, x2);
+  auto p = numeric_operands(op, x1, x2);
   const Tensor& t = tensor_operand(op, target);
   check(p.x.dim() >= 1 && t.dim() == p.x.dim() - 1, "{}: for inputs {} the target must have {} dimensions, got {}", op,
         p.x.sizes(), p.x.dim() - 1, t.sizes());

@@ -89,6 +89,9 @@ TensorTriple batch_norm_triple(const char* op, const TensorArg& x_arg, const Ten
                                double momentum, double eps) {
   UserPosition here(x_arg.where(), op);
   const Tensor& x = floating_operand(op, x_arg);
+  // An empty batch alone need not tell of channels, as in PyTorch.
+  if (x.dim() == 1 && x.size(0) == 0)
+    return {x.clone(), zeros({0}, widened(x).options()), zeros({0}, widened(x).options())};
   check(x.dim() >= 2, "{}: expected an input [batch, channels, …], got {}", op, x.sizes());
   check_channels(op, x, "a weight", weight);
   check_channels(op, x, "a bias", bias);
@@ -248,14 +251,17 @@ Tensor instance_norm(const TensorArg& x_arg, const Tensor& running_mean, const T
 
 Tensor local_response_norm(const TensorArg& x_arg, int64_t size, double alpha, double beta, double k) {
   UserPosition here(x_arg.where());
-  const Tensor& x = floating_operand("local_response_norm", x_arg);
+  const Tensor& x = tensor_operand("local_response_norm", x_arg);
+  check(x.is_floating_point() || x.dtype() == kInt64, "local_response_norm: expected a floating dtype or i64, got {}",
+        x.dtype());
   check(x.dim() >= 3, "local_response_norm: expected an input [batch, channels, …] with spatial dimensions, got {}",
         x.sizes());
   check(size >= 1, "local_response_norm: size {} must be positive", size);
   Tensor wide = widened(x), squares = (wide * wide).flatten(2).transpose(1, 2);
   Tensor padded = constant_pad_nd(squares, {size / 2, (size - 1) / 2});
   Tensor mean = avg_pool1d(padded, size, 1).transpose(1, 2).reshape(x.sizes());
-  return narrowed(wide / pow(mean * alpha + k, beta), x.dtype());
+  Tensor y = wide / pow(mean * alpha + k, beta);
+  return x.is_floating_point() ? narrowed(y, x.dtype()) : y;
 }
 
 Tensor normalize(const TensorArg& x_arg, double p, int64_t dim, double eps) {

@@ -382,7 +382,7 @@ struct AveragePool {
       : ceil_mode(ceil), count_include_pad(include_pad), divisor(override) {
     const Tensor& x = tensor_operand(op, x_arg);
     check_rank(op, x, pooled);
-    check(x.is_floating_point(), "{}: expected a floating dtype, got {}", op, x.dtype());
+    check(x.is_floating_point() || x.dtype() == kInt64, "{}: expected a floating dtype or i64, got {}", op, x.dtype());
     check(!override || *override != 0, "{}: divisor_override must not be 0", op);
     attrs.kernel = expand_spatial(op, "kernel", kernel, pooled, 1);
     attrs.stride = expand_spatial(op, "stride", stride.empty() ? kernel : stride, pooled, 1);
@@ -406,14 +406,18 @@ struct AveragePool {
   }
 
   Tensor divide(const Tensor& sums) const {
-    if (divisor) return sums / *divisor;
+    // Whole numbers stay such: what is left over is cut off.
+    auto over = [&](const TensorArg& count) {
+      return is_integral(sums.dtype()) ? div(sums, count, "trunc") : sums / count;
+    };
+    if (divisor) return over(*divisor);
     WindowSumAttrs counting = attrs;
     Shape extent = in;
     if (count_include_pad) {
       for (size_t d = 0; d < in.size(); ++d) extent[d] = in[d] + 2 * attrs.padding[d];
       counting.padding = IntList(in.size(), 0);
     }
-    return sums / call<WindowSum>({ones(extent, sums.options())}, counting);
+    return over(call<WindowSum>({ones(extent, sums.options())}, counting));
   }
   Tensor forward(const Tensor& x) const { return narrowed(divide(call<WindowSum>({widened(x)}, attrs)), x.dtype()); }
   Tensor backward(const Tensor& grad) const {
