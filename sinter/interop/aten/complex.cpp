@@ -1,4 +1,4 @@
-// Complex numbers and Fourier transforms.
+// Complex numbers, Fourier transforms and windows.
 #include "sinter/base/error.h"
 #include "sinter/interop/aten/table.h"
 #include "sinter/ops/fft.h"
@@ -112,6 +112,83 @@ std::span<const Function> complex_functions() {
        [](In x, Int n_fft, MaybeInt hop, MaybeInt win_length, const std::optional<Tensor>& window, bool center,
           bool normalized, std::optional<bool> onesided, MaybeDim length, bool return_complex) {
          return istft(x, n_fft, hop, win_length, window, center, normalized, onesided, length, return_complex);
+       }},
+
+      // --- windows
+      {"hann_window(int window_length, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
+       "pin_memory=None) -> Tensor",
+       [](Int length, MaybeType dtype, Ignored, MaybeDevice device, Ignored) {
+         return hann_window(length, options_of(dtype, device));
+       }},
+      {"hann_window.periodic(int window_length, bool periodic, *, ScalarType? dtype=None, Layout? layout=None, "
+       "Device? device=None, bool? pin_memory=None) -> Tensor",
+       [](Int length, bool periodic, MaybeType dtype, Ignored, MaybeDevice device, Ignored) {
+         return hann_window(length, periodic, options_of(dtype, device));
+       }},
+      {"hamming_window(int window_length, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
+       "pin_memory=None) -> Tensor",
+       [](Int length, MaybeType dtype, Ignored, MaybeDevice device, Ignored) {
+         return hamming_window(length, options_of(dtype, device));
+       }},
+      {"hamming_window.periodic(int window_length, bool periodic, *, ScalarType? dtype=None, Layout? layout=None, "
+       "Device? device=None, bool? pin_memory=None) -> Tensor",
+       [](Int length, bool periodic, MaybeType dtype, Ignored, MaybeDevice device, Ignored) {
+         return hamming_window(length, periodic, options_of(dtype, device));
+       }},
+      {"hamming_window.periodic_alpha(int window_length, bool periodic, float alpha, *, ScalarType? dtype=None, "
+       "Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+       [](Int length, bool periodic, double alpha, MaybeType dtype, Ignored, MaybeDevice device, Ignored) {
+         return hamming_window(length, periodic, alpha, options_of(dtype, device));
+       }},
+      {"hamming_window.periodic_alpha_beta(int window_length, bool periodic, float alpha, float beta, *, ScalarType? "
+       "dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+       [](Int length, bool periodic, double alpha, double beta, MaybeType dtype, Ignored, MaybeDevice device, Ignored) {
+         return hamming_window(length, periodic, alpha, beta, options_of(dtype, device));
+       }},
+      {"blackman_window(int window_length, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+       "bool? pin_memory=None) -> Tensor",
+       [](Int length, MaybeType dtype, Ignored, MaybeDevice device, Ignored) {
+         return blackman_window(length, options_of(dtype, device));
+       }},
+      {"blackman_window.periodic(int window_length, bool periodic, *, ScalarType? dtype=None, Layout? layout=None, "
+       "Device? device=None, bool? pin_memory=None) -> Tensor",
+       [](Int length, bool periodic, MaybeType dtype, Ignored, MaybeDevice device, Ignored) {
+         return blackman_window(length, periodic, options_of(dtype, device));
+       }},
+      {"bartlett_window(int window_length, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+       "bool? pin_memory=None) -> Tensor",
+       [](Int length, MaybeType dtype, Ignored, MaybeDevice device, Ignored) {
+         return bartlett_window(length, options_of(dtype, device));
+       }},
+      {"bartlett_window.periodic(int window_length, bool periodic, *, ScalarType? dtype=None, Layout? layout=None, "
+       "Device? device=None, bool? pin_memory=None) -> Tensor",
+       [](Int length, bool periodic, MaybeType dtype, Ignored, MaybeDevice device, Ignored) {
+         return bartlett_window(length, periodic, options_of(dtype, device));
+       }},
+      {"kaiser_window(int window_length, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
+       "pin_memory=None) -> Tensor",
+       [](Int length, MaybeType dtype, Ignored, MaybeDevice device, Ignored) {
+         return kaiser_window(length, options_of(dtype, device));
+       }},
+      {"kaiser_window.periodic(int window_length, bool periodic, *, ScalarType? dtype=None, Layout? layout=None, "
+       "Device? device=None, bool? pin_memory=None) -> Tensor",
+       [](Int length, bool periodic, MaybeType dtype, Ignored, MaybeDevice device, Ignored) {
+         return kaiser_window(length, periodic, options_of(dtype, device));
+       }},
+      {"kaiser_window.beta(int window_length, bool periodic, float beta, *, ScalarType? dtype=None, Layout? "
+       "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+       [](Int length, bool periodic, double beta, MaybeType dtype, Ignored, MaybeDevice device, Ignored) {
+         return kaiser_window(length, periodic, beta, options_of(dtype, device));
+       }},
+      {"fft_fftfreq(int n, float d=1., *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
+       "pin_memory=None) -> Tensor",
+       [](Int n, double d, MaybeType dtype, Ignored, MaybeDevice device, Ignored) {
+         return fft::fftfreq(n, d, options_of(dtype, device));
+       }},
+      {"fft_rfftfreq(int n, float d=1., *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
+       "pin_memory=None) -> Tensor",
+       [](Int n, double d, MaybeType dtype, Ignored, MaybeDevice device, Ignored) {
+         return fft::rfftfreq(n, d, options_of(dtype, device));
        }},
   };
   return kList;

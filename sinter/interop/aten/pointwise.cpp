@@ -74,6 +74,8 @@ std::span<const Function> pointwise_functions() {
       {"special_logit(Tensor self, float? eps=None) -> Tensor", [](In x, MaybeReal eps) { return logit(x, eps); }},
       {"logit(Tensor self, float? eps=None) -> Tensor", [](In x, MaybeReal eps) { return logit(x, eps); }},
       {"round(Tensor self) -> Tensor", [](In x) { return round(x); }},
+      {"special_round(Tensor self, *, int decimals=0) -> Tensor",
+       [](In x, Int decimals) { return round(x, decimals); }},
       {"round.decimals(Tensor self, *, int decimals) -> Tensor", [](In x, Int decimals) { return round(x, decimals); }},
       {"nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor", nan_to_num},
       {"frexp.Tensor(Tensor self) -> (Tensor mantissa, Tensor exponent)", frexp},

@@ -2,6 +2,7 @@
 #include "sinter/base/error.h"
 #include "sinter/interop/aten/table.h"
 #include "sinter/nn/recurrent_steps.h"
+#include "sinter/ops/matmul.h"
 
 namespace sinter::interop {
 
@@ -73,6 +74,16 @@ std::tuple<Tensor, Tensor> rnn_relu(In x, const Tensor& state, const TensorList&
   return {out[0], out[1]};
 }
 
+// One step with the weights of a cell.
+TensorList step_of(nn::RecurrentStep step, In x, const TensorList& states, const Tensor& w_ih, const Tensor& w_hh,
+                   const Tensor& b_ih, const Tensor& b_hh, const char* nonlinearity = "tanh") {
+  nn::RecurrentWeights weights;
+  weights.ih = w_ih, weights.hh = w_hh, weights.bias_ih = b_ih, weights.bias_hh = b_hh;
+  nn::RecurrentOptions options(w_ih.size(1), w_hh.size(1));
+  options.bias(b_ih.defined()).nonlinearity(nonlinearity);
+  return step(linear(x, w_ih, b_ih), states, weights, options);
+}
+
 }  // namespace
 
 std::span<const Function> recurrent_functions() {
@@ -89,6 +100,28 @@ std::span<const Function> recurrent_functions() {
       {"rnn_relu.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool "
        "train, bool bidirectional, bool batch_first) -> (Tensor, Tensor)",
        rnn_relu},
+      {"lstm_cell(Tensor input, Tensor[] hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> "
+       "(Tensor, Tensor)",
+       [](In x, const TensorList& states, const Tensor& w_ih, const Tensor& w_hh, const Tensor& b_ih,
+          const Tensor& b_hh) {
+         check(states.size() == 2, "lstm_cell: {} states are given and not two", states.size());
+         TensorList out = step_of(nn::lstm_step, x, states, w_ih, w_hh, b_ih, b_hh);
+         return std::tuple(out[0], out[1]);
+       }},
+      {"gru_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> Tensor",
+       [](In x, const Tensor& state, const Tensor& w_ih, const Tensor& w_hh, const Tensor& b_ih, const Tensor& b_hh) {
+         return step_of(nn::gru_step, x, {state}, w_ih, w_hh, b_ih, b_hh)[0];
+       }},
+      {"rnn_tanh_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> "
+       "Tensor",
+       [](In x, const Tensor& state, const Tensor& w_ih, const Tensor& w_hh, const Tensor& b_ih, const Tensor& b_hh) {
+         return step_of(nn::rnn_step, x, {state}, w_ih, w_hh, b_ih, b_hh)[0];
+       }},
+      {"rnn_relu_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> "
+       "Tensor",
+       [](In x, const Tensor& state, const Tensor& w_ih, const Tensor& w_hh, const Tensor& b_ih, const Tensor& b_hh) {
+         return step_of(nn::rnn_step, x, {state}, w_ih, w_hh, b_ih, b_hh, "relu")[0];
+       }},
   };
   return kList;
 }

@@ -137,6 +137,7 @@ std::span<const Function> reduction_functions() {
       {"norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor",
        [](In x, const std::optional<Scalar>& p, DType dtype) { return norm(x, p.value_or(2), {}, false, dtype); }},
       {"logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor", logsumexp},
+      {"special_logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor", logsumexp},
 
       // --- running
       {"cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor", cumsum},
