@@ -586,6 +586,22 @@ simple("multi_dot", lambda a, b, c: la.multi_dot([a, b, c]), [5], [5, 2], [2, 4]
 simple("cross", lambda a, b: [la.cross(a, b, dim=0), torch.cross(a, b, dim=0)], [3, 4], [3, 4])
 simple("vecdot", la.vecdot, [2, 3, 4], [3, 4])
 case("householder_product", lambda draw: [draw.normal(2, 4, 3), draw.uniform(0.5, 1.5, 2, 2)], la.householder_product)
+case("ormqr", lambda draw: [draw.normal(2, 4, 3), draw.uniform(0.5, 1.5, 2, 3), draw.normal(2, 4, 2)],
+     lambda a, tau, c: [torch.ormqr(a, tau, c), torch.ormqr(a, tau, c, transpose=True), torch.ormqr(a, tau, c.mT, left=False),
+                        torch.ormqr(a, tau, c.mT, left=False, transpose=True)])
+case("geqrf", lambda draw: [Fixed(draw.normal(2, 4, 3))], lambda a: list(torch.geqrf(a)))
+case("ldl_solve", lambda draw: [Fixed(draw.normal(2, 5, 5)), Fixed(draw.normal(2, 5, 3))],
+     lambda a, b: la.ldl_solve(*la.ldl_factor(a + a.mT), b))
+# What does not depend on the order of the eigenvalues, nor on the phases of the vectors.
+simple("eig", lambda a: (lambda w, v: [torch.view_as_real(v * torch.exp(0.3j * w).unsqueeze(-2) @ la.inv(v)),
+                                       torch.view_as_real((w * w * w).sum(-1)), (v.abs() ** 3).sum((-2, -1))])(*la.eig(a)), [2, 4, 4])
+simple("eigvals", lambda a: (la.eigvals(a).abs() ** 3).sum(-1), [2, 4, 4])
+simple("eig_of_complex", lambda a: (lambda w, v: [torch.view_as_real(v * torch.exp(0.3j * w).unsqueeze(-2) @ la.inv(v)),
+                                                  (w.abs() ** 3).sum(-1)])(*la.eig(torch.view_as_complex(a))), [2, 3, 3, 2])
+simple("polar", lambda a: list(la.polar(a)), [2, 5, 3])
+simple("polar_square", lambda a: list(la.polar(a)), [3, 3])
+simple("matrix_sqrth", lambda a: la.matrix_sqrth(spd(a)), [2, 3, 3])
+case("matrix_sqrth_leaf", lambda draw: [spd(draw.normal(3, 3))], la.matrix_sqrth)
 simple("tensorinv", lambda a: la.tensorinv(a, 1), [4, 2, 2])
 simple("tensorsolve", la.tensorsolve, [2, 2, 4], [2, 2])
 simple("vander", lambda x: la.vander(x, N=4), [2, 3])
@@ -602,6 +618,64 @@ simple("cdist_product", torch.cdist, [30, 4], [3, 4])
 simple("pdist", lambda a: [F.pdist(a), F.pdist(a, 1)], [5, 3])
 simple("dist", lambda a, b: [torch.dist(a, b), torch.dist(a, b, 3)], [3, 4], [4])
 simple("renorm", lambda a: torch.renorm(a, 2, 1, 1.5), [3, 4, 2])
+
+# --- drawn windows, runs of elements, points, whole numbers
+
+
+def drawn_pool(name, function, x, kernel, size, samples):
+    case(name, lambda draw: [draw.normal(*x), Fixed(draw.uniform(0, 1, *samples))],
+         lambda x, s: list(function(x, kernel, size, return_indices=True, _random_samples=s)))
+
+
+drawn_pool("fractional_max_pool2d", F.fractional_max_pool2d, [2, 3, 9, 8], (2, 3), (4, 5), [2, 3, 2])
+drawn_pool("fractional_max_pool2d_unbatched", F.fractional_max_pool2d, [3, 7, 7], 2, (1, 6), [1, 3, 2])
+drawn_pool("fractional_max_pool3d", F.fractional_max_pool3d, [2, 2, 6, 7, 8], (2, 3, 2), (3, 2, 4), [2, 2, 3])
+
+
+def runs(x, lengths, **options):
+    return [torch.segment_reduce(x, reduce, lengths=lengths, **options) for reduce in ("sum", "mean", "max", "min", "prod")]
+
+
+case("segment_reduce", lambda draw: [draw.normal(6, 3), Fixed(torch.tensor([2, 1, 3]))], runs)
+case("segment_reduce_initial", lambda draw: [draw.normal(6), Fixed(torch.tensor([2, 0, 4]))], lambda x, l: runs(x, l, initial=0.5))
+case("segment_reduce_axis", lambda draw: [draw.normal(2, 5, 2), Fixed(torch.tensor([[2, 3], [4, 1]]))], lambda x, l: runs(x, l, axis=1))
+case("segment_reduce_empty", lambda draw: [Fixed(draw.normal(4)), Fixed(torch.tensor([0, 4, 0]))], runs)
+case("segment_reduce_offsets", lambda draw: [draw.normal(2, 6, 2), Fixed(torch.tensor([[0, 2, 6], [0, 5, 6]]))],
+     lambda x, o: [torch.segment_reduce(x, "sum", offsets=o, axis=1), torch.segment_reduce(x, "max", offsets=o, axis=1)])
+case("histogramdd", lambda draw: [Fixed(draw.normal(20, 2)), Fixed(draw.uniform(0, 1, 20))],
+     lambda x, w: (lambda h, e: [h, *e])(*torch.histogramdd(x, [3, 4], range=[-1.0, 1, -2, 0.5], weight=w, density=True)))
+case("histogramdd_own_range", lambda draw: [Fixed(draw.normal(2, 10, 2))], lambda x: (lambda h, e: [h, *e])(*torch.histogramdd(x, [3, 4])))
+case("histogramdd_edges", lambda draw: [Fixed(draw.normal(20, 2)), Fixed(torch.tensor([-1.0, 0, 0.25, 1])), Fixed(torch.tensor([-2.0, 0.5, 1]))],
+     lambda x, a, b: torch.histogramdd(x, [a, b])[0])
+case("_chunk_cat", lambda draw: [Fixed(draw.normal(5, 2)), Fixed(draw.normal(2, 4))], lambda a, b: torch._chunk_cat([a, b], 0, 3))
+
+case("linear_cross_entropy_weight",
+     lambda draw: [draw.normal(6, 3), draw.normal(5, 3), torch.tensor([2, 0, 4, -100, 1, 2]), draw.normal(5), Fixed(draw.uniform(0.5, 2, 5))],
+     lambda x, w, t, b, c: [F.linear_cross_entropy(x, w, t, linear_bias=b, weight=c, label_smoothing=0.1, reduction=r)
+                            for r in ("none", "mean", "sum")])
+case("linear_cross_entropy_probabilities",
+     lambda draw: [draw.normal(6, 3), draw.normal(5, 3), Fixed(distribution(draw.normal(6, 5))), Fixed(draw.uniform(0.5, 2, 5))],
+     lambda x, w, t, c: [F.linear_cross_entropy(x, w, t, weight=c, reduction=r) for r in ("none", "mean", "sum")])
+case("linear_cross_entropy_many",
+     lambda draw: [draw.normal(4, 3), draw.normal(5, 2, 3), draw.integers(5, 4, 2), draw.normal(5, 2)],
+     lambda x, w, t, b: [F.linear_cross_entropy(x, w, t, linear_bias=b, reduction=r) for r in ("none", "mean")])
+
+
+def whole(name, function, *shapes):
+    case(name, lambda draw: [draw.integers(9, *shape) - 4 for shape in shapes], function)
+
+
+whole("avg_pool_of_integers", lambda x: [F.avg_pool1d(x, 2, 1), F.avg_pool2d(x, 2, 1, 1, count_include_pad=False),
+                                         F.avg_pool3d(x.unsqueeze(0), 2, ceil_mode=True), F.avg_pool2d(x, 3, divisor_override=4)], [2, 5, 5])
+whole("losses_of_integers",
+      lambda a, b, s: [F.cosine_embedding_loss(a, b, s[:, 0].sign()), F.margin_ranking_loss(a, b, s.sign(), 0.3), F.pairwise_distance(a, b),
+                       F.poisson_nll_loss(a, b), F.triplet_margin_loss(a, b, s),
+                       F.triplet_margin_with_distance_loss(a, b, s, margin=0.5, swap=True)], [3, 4], [3, 4], [3, 4])
+whole("local_response_norm_of_integers", lambda x: F.local_response_norm(x, 3), [2, 5, 4])
+case("addr_of_truth", lambda draw: [draw.mask(3, 4), draw.mask(3), draw.mask(4)],
+     lambda i, a, b: [torch.addr(i, a, b), torch.addr(i, a, b, beta=2, alpha=3), torch.addr(i, a, b, beta=0, alpha=1)])
+case("lgamma_near_zeros", lambda draw: [torch.tensor([1.0, 2, 0.999, 1.001, 1.9999, 2.0001, 0.5, 1.5, 2.5])],
+     lambda x: [torch.lgamma(x), torch.lgamma(x.double())])
 
 
 def record(name, tensors):

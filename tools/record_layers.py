@@ -144,6 +144,30 @@ def more_ctc(tensors):
     tensors["ctc_single/out0"] = nn.functional.ctc_loss(log_probs[:, 0], TARGETS[0], lengths[0], target_lengths[0]).float()
 
 
+def adaptive(tensors):
+    module = nn.AdaptiveLogSoftmaxWithLoss(8, 12, [3, 7], div_value=2, head_bias=True).double()
+    fill_parameters(module)
+    x = torch.sin(ramp(-2, 3, 5, 8)).requires_grad_()
+    output, loss = module(x, torch.tensor([0, 5, 11, 2, 8]))
+    differentiated("adaptive_log_softmax", [output, loss, module.log_prob(x)], [x], module, tensors)
+
+
+def fractional_pools(tensors):
+    samples2, samples3 = (torch.sin(ramp(0, 9, 2, 3, 2)) + 1) * 0.49, (torch.sin(ramp(0, 9, 1, 2, 3)) + 1) * 0.49
+    for name, function, size, options in [
+        ("fractional_max_pool2d", nn.functional.fractional_max_pool2d, [2, 3, 9, 8],
+         dict(kernel_size=(2, 3), output_size=(4, 3), _random_samples=samples2)),
+        ("fractional_max_pool2d_ratio", nn.functional.fractional_max_pool2d, [2, 3, 9, 8],
+         dict(kernel_size=2, output_ratio=(0.5, 0.7), _random_samples=samples2)),
+        ("fractional_max_pool3d", nn.functional.fractional_max_pool3d, [1, 2, 6, 7, 5],
+         dict(kernel_size=2, output_size=3, _random_samples=samples3)),
+    ]:
+        x = torch.sin(ramp(-20, 30, *size)).requires_grad_()
+        y, indices = function(x, return_indices=True, **options)
+        differentiated(name, y, [x], None, tensors)
+        tensors[f"{name}/indices"] = indices.float()
+
+
 def weight_norms(tensors):
     for name, module, size, dim in [("weight_norm", nn.Linear(3, 4), [2, 3], 0), ("weight_norm_dim1", nn.Linear(3, 4), [2, 3], 1),
                                     ("weight_norm_conv", nn.Conv1d(2, 3, 2), [1, 2, 5], 0)]:
@@ -181,6 +205,8 @@ def main():
     for name, options in CTC.items():
         ctc(name, options, tensors)
     more_ctc(tensors)
+    adaptive(tensors)
+    fractional_pools(tensors)
     weight_norms(tensors)
     spectral_norms(tensors)
     save_safetensors(recorded_path("layers.safetensors"), tensors, {"PyTorch": torch.__version__})

@@ -43,6 +43,15 @@ POSITIONS = {"argsort", "kthvalue", "mode", "topk", "sort", "median", "nanmedian
 # Factors are unique but for signs and bases: of these the function of them that is, which the data base gives with each sample.
 COMPARED_IN_PART = {"linalg.svd", "svd", "linalg.eigh", "linalg.eig", "svd_lowrank", "pca_lowrank"}
 
+# Eigenvalues of any matrix come in any order: they are recorded along a direction in which few are equal.
+ANY_ORDER = {"linalg.eig", "linalg.eigvals"}
+
+
+def in_order(results):
+    values, *vectors = results if isinstance(results, tuple) else (results,)
+    order = (values.real + 0.37 * values.imag).argsort(-1)
+    return (values.gather(-1, order), *(v.gather(-1, order.unsqueeze(-2).expand(v.shape)) for v in vectors))
+
 
 class Skip(Exception):
     """A sample that nothing can be recorded of; the text says why."""
@@ -156,6 +165,8 @@ def record_sample(op, sample, tensors):
         result = op.op(input_, *args, **kwargs)
         if op.name in COMPARED_IN_PART:
             result = sample.output_process_fn_grad(result)
+        if op.name in ANY_ORDER:
+            result = in_order(result)
         return [x for x in tree_flatten(result)[0] if is_tensor(x)]
 
     def run(seed, grads):

@@ -382,6 +382,27 @@ def svd(x, a):
     return u * turned(u).unsqueeze(-2), s, vt * turned(u).unsqueeze(-1)
 
 
+def eig(x, a):
+    """Along a direction in order; of each vector the first large element is real and positive."""
+    matrix = torch.view_as_complex(x[0]) if a.get("pairs") else x[0]
+    values, vectors = torch.linalg.eig(matrix)
+    order = (values.real + 0.37 * (values.imag if a.get("pairs") else values.imag.abs())).sort(dim=-1, stable=True)[1]
+    values, vectors = values.gather(-1, order), vectors.gather(-1, order.unsqueeze(-2).expand(vectors.shape))
+    if not a.get("vectors", True):
+        return torch.view_as_real(values)
+    sizes = vectors.abs()
+    if vectors.numel():
+        place = (sizes > 0.6 * sizes.amax(-2, keepdim=True)).int().argmax(-2, keepdim=True)
+        vectors = vectors * vectors.gather(-2, place).sgn().conj()
+    return torch.view_as_real(values), torch.view_as_real(vectors)
+
+
+def solve_lyapunov(x, a):
+    values, vectors = torch.linalg.eigh((x[0] + x[0].mT) / 2)
+    inner = vectors.mT @ x[1] @ vectors / (values.unsqueeze(-1) + values.unsqueeze(-2))
+    return vectors @ inner @ vectors.mT
+
+
 def qr(x, a):
     q, r = torch.linalg.qr(x[0], mode="r" if a.get("only_r") else "complete" if a.get("complete") else "reduced")
     return r if a.get("only_r") else (q, r)
@@ -519,6 +540,13 @@ OPS |= {
         *x, upper=a.get("upper", False), unitriangular=a.get("unitriangular", False)),
     "linalg_qr": qr,
     "linalg_eigh": eigh,
+    "linalg_eig": eig,
+    "linalg_ldl_factor_ex": lambda x, a: torch.linalg.ldl_factor_ex(x[0]),
+    "linalg_ldl_solve": lambda x, a: torch.linalg.ldl_solve(*x),
+    "geqrf": lambda x, a: torch.geqrf(x[0]),
+    "solve_lyapunov": solve_lyapunov,
+    "linalg_matrix_sqrth": lambda x, a: torch.linalg.matrix_sqrth(x[0]),
+    "linalg_polar": lambda x, a: torch.linalg.polar(x[0]),
     "_linalg_svd": svd,
     "linalg_matrix_exp": lambda x, a: torch.linalg.matrix_exp(x[0]),
     # Of row-major matrices PyTorch factors the transpose here, which only the factors tell.

@@ -28,5 +28,7 @@ inline TensorList list(const std::tuple<Tensor, Tensor, Tensor>& t) {
 
 // Joins, diagonals, neighbours, orderings and counts.
 std::vector<Composite> arrangement_composites();
+// Factorisations of any matrices, drawn windows, runs of elements, whole numbers.
+std::vector<Composite> irregular_composites();
 
 }  // namespace sinter::testing

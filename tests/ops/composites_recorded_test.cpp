@@ -462,7 +462,8 @@ std::vector<Composite> first_composites() {
 const std::vector<Composite>& composites() {
   static const auto all = [] {
     std::vector<Composite> joined = first_composites();
-    for (auto& more : testing::arrangement_composites()) joined.push_back(more);
+    for (auto& list : {testing::arrangement_composites(), testing::irregular_composites()})
+      joined.insert(joined.end(), list.begin(), list.end());
     return joined;
   }();
   return all;
