@@ -106,10 +106,9 @@ void LinearImpl::reset() {
 Device LinearImpl::device() const { return quantized ? quantized->codes.device() : weight.device(); }
 
 void LinearImpl::register_quantized() {
-  constexpr const char* kNames[] = {"codes", "scale", "zero", "table"};
   const auto tensors = quantized->tensors();
   for (size_t i = 0; i < tensors.size(); ++i)
-    if (tensors[i]->defined()) *tensors[i] = register_buffer(kNames[i], *tensors[i]);
+    if (tensors[i]->defined()) *tensors[i] = register_buffer(QuantizedWeight::kNames[i], *tensors[i]);
 }
 
 void LinearImpl::reset_parameters() {
@@ -122,7 +121,9 @@ Tensor LinearImpl::forward(const TensorArg& x) {
   if (!quantized) return linear(x, weight, bias);
   UserPosition here(x.where(), "nn::Linear");
   const TensorArg input = low(x);
-  return linear(input, quantized->dequantize(input.dtype()), bias);
+  const Tensor weight = quantized->dequantize_as_stored(input.dtype());
+  if (quantized->order.defined()) return linear(index_select(input, -1, quantized->order), weight, bias);
+  return linear(input, weight, bias);
 }
 
 std::string LinearImpl::extra_repr() const {

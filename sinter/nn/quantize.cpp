@@ -10,7 +10,9 @@
 #include "sinter/ops/creation.h"
 #include "sinter/ops/dequantize.h"
 #include "sinter/ops/pointwise.h"
+#include "sinter/ops/reduce.h"
 #include "sinter/ops/view.h"
+#include "sinter/tensor/float8.h"
 
 namespace sinter::nn {
 
@@ -159,6 +161,22 @@ QuantizedWeight to_int8(const Tensor& weight, DType dtype) {
   return {codes, scale.to(dtype), {}, {}, Encoding::kInt8, 0, 1, columns};
 }
 
+QuantizedWeight to_e4m3(const Tensor& weight, DType dtype) {
+  const int64_t rows = weight.size(0), columns = weight.size(1);
+  Tensor codes = empty({rows, columns}, kUInt8), scale = empty({rows, 1}, kFloat32);
+  const Rounding rounded(dtype);
+  uint8_t* const to = codes.data_ptr<uint8_t>();
+  float* const scales = scale.data_ptr<float>();
+  for_each_row(weight, [&](int64_t r, const float* w) {
+    float most = 0;
+    for (int64_t i = 0; i < columns; ++i) most = std::max(most, std::abs(w[i]));
+    const float step = rounded(most / kMostE4m3);
+    scales[r] = step > 0 ? step : 1;
+    for (int64_t i = 0; i < columns; ++i) to[r * columns + i] = float_to_e4m3(w[i] / scales[r]);
+  });
+  return {codes, scale.to(dtype), {}, e4m3_table(), Encoding::kTable8, 0, 1, columns};
+}
+
 QuantizedWeight to_uint4(const Tensor& weight, DType dtype, int64_t group_size) {
   const int64_t rows = weight.size(0), columns = weight.size(1), groups = (columns + group_size - 1) / group_size;
   const int64_t bytes = (columns + 1) / 2;
@@ -183,9 +201,20 @@ QuantizedWeight to_uint4(const Tensor& weight, DType dtype, int64_t group_size) 
 
 }  // namespace
 
+Tensor e4m3_table() {
+  std::vector<float> numbers;
+  for (int code = 0; code < 256; ++code) numbers.push_back(e4m3_to_float(uint8_t(code)));
+  return tensor(numbers);
+}
+
 Tensor QuantizedWeight::dequantize(DType dtype) const {
+  const Tensor stored = dequantize_as_stored(dtype);
+  return order.defined() ? stored.index_select(1, argsort(order)) : stored;
+}
+
+Tensor QuantizedWeight::dequantize_as_stored(DType dtype) const {
   DequantizeOptions options;
-  options.encoding(encoding).group_size(group_size).block_rows(block_rows).dtype(dtype).table(table);
+  options.encoding(encoding).group_size(group_size).block_rows(block_rows).dtype(dtype).table(table).offset(offset);
   if (columns % codes_in_byte(encoding) != 0) options.columns(columns);
   return sinter::dequantize(codes, scale, zero, options);
 }
@@ -194,16 +223,18 @@ QuantizedWeight quantize(const Tensor& weight, const QuantizeOptions& options) {
   NoGradGuard no_grad;
   check(weight.dim() == 2 && weight.is_floating_point(), "quantize: expected a floating-point matrix, got {} {}",
         weight.dtype(), weight.sizes());
-  check(options.encoding == Encoding::kInt8 || options.encoding == Encoding::kUInt4,
-        "quantize: {} is a way to read weights; they are quantised to int8 or uint4", field_text(options.encoding));
+  check(options.encoding != Encoding::kTable4, "quantize: {} is a way to read weights; they are quantised to int8, uint4 or table8",
+        field_text(options.encoding));
   check(options.group_size >= 0 && options.group_size % 8 == 0,
         "quantize: groups of {} columns; they are a multiple of 8", options.group_size);
   const Tensor values = weight.detach();
   const DType dtype = weight.dtype() == kFloat64 ? kFloat32 : weight.dtype();
   constexpr int64_t kShortRow = 1024, kGroup = 128, kSmallGroup = 32;
   const int64_t group = options.group_size ? options.group_size : weight.size(1) < kShortRow ? kSmallGroup : kGroup;
-  QuantizedWeight out = options.encoding == Encoding::kInt8 ? to_int8(values, dtype) : to_uint4(values, dtype, group);
-  for (Tensor* tensor : {&out.codes, &out.scale, &out.zero})
+  QuantizedWeight out = options.encoding == Encoding::kInt8    ? to_int8(values, dtype)
+                        : options.encoding == Encoding::kTable8 ? to_e4m3(values, dtype)
+                                                                : to_uint4(values, dtype, group);
+  for (Tensor* tensor : out.tensors())
     if (tensor->defined()) *tensor = tensor->to(weight.device());
   return out;
 }

@@ -18,7 +18,7 @@ struct Dequantize : Loop {
 
   static std::vector<Type> infer(const OpCall& call) {
     auto& a = call.as<DequantizeAttrs>();
-    const size_t operands = size_t(2 + a.has_zero + a.has_table());
+    const size_t operands = size_t(2 + a.has_zero + a.has_offset + a.has_table());
     check(call.inputs.size() == operands, "dequantize: {} takes {} operands{}, not {}", field_text(a.encoding),
           operands, a.has_table() ? " with its table" : "", call.inputs.size());
     const Type &codes = call.inputs[0], &scale = call.inputs[1];
@@ -43,10 +43,14 @@ struct Dequantize : Loop {
     check(possibly_equal(scale.shape, groups),
           "dequantize: a scale of {} for a matrix of {}: {} rows by {} columns share one, so it is {}", scale.shape,
           result, a.block_rows, a.group_size ? std::to_string(a.group_size) : "all", groups);
-    if (a.has_zero) {
-      check(!a.has_table(), "dequantize: {} has no zeros", field_text(a.encoding));
-      check(possibly_equal(call.shape(2), groups), "dequantize: zeros of {} beside a scale of {}", call.shape(2),
+    if (a.has_zero || a.has_offset) {
+      const char* what = a.has_zero ? "zeros" : "offsets";
+      check(!a.has_table(), "dequantize: {} has no {}", field_text(a.encoding), what);
+      check(!(a.has_zero && a.has_offset), "dequantize: zeros and offsets; one of both says where codes begin");
+      check(possibly_equal(call.shape(2), groups), "dequantize: {} of {} beside a scale of {}", what, call.shape(2),
             scale.shape);
+      check(a.has_zero || is_floating(call.inputs[2].dtype), "dequantize: offsets are floating-point numbers, not {}",
+            call.inputs[2].dtype);
     }
     if (a.has_table()) {
       const Dim entries = a.encoding == Encoding::kTable4 ? 16 : 256;
@@ -84,6 +88,10 @@ struct Dequantize : Loop {
     } else {
       value = b.load(0, code);
     }
+    if (a.has_offset) {
+      const Elem scaled = b.apply(ops.mul, dtype, {value, b.load(1, group)});
+      return b.apply(ops.add, dtype, {scaled, b.load(2, group)});
+    }
     if (a.has_zero)
       value = b.apply(ops.sub, dtype, {value, b.load(2, group)});
     else if (a.encoding == Encoding::kUInt4)
@@ -102,6 +110,8 @@ struct Dequantize : Loop {
       "u8[2, 3, 16], x[2, 3, 1], f32[2, 3, 1] | encoding=uint4, dtype=f32, has_zero=true",
       "u8[3, 9], x[3, 3], f32[16] | encoding=table4, group_size=8, columns=17, dtype=f32",
       "u8[4, 20], x[2, 2], f32[256] | encoding=table8, group_size=10, block_rows=2, dtype=bf16",
+      "i8[4, 9], x[4, 3], x[4, 3] | group_size=4, dtype=f32, has_offset=true",
+      "u8[3, 16], f32[3, 2], f32[3, 2] | encoding=uint4, group_size=16, dtype=bf16, has_offset=true",
       "i8[0, 7], x[0, 1] | dtype=f32")
 
  private:
@@ -149,11 +159,13 @@ Tensor dequantize(const TensorArg& codes, const Tensor& scale, const Tensor& zer
                         options.block_rows(),
                         options.columns(),
                         options.dtype().value_or(scale.dtype()),
-                        zero.defined()};
+                        zero.defined(),
+                        options.offset().defined()};
   check(attrs.has_table() == options.table().defined(), "dequantize: {} {} a table", field_text(attrs.encoding),
         attrs.has_table() ? "needs" : "has no");
   std::vector<TensorArg> operands = {codes, scale};
   if (zero.defined()) operands.push_back(zero);
+  if (options.offset().defined()) operands.push_back(options.offset());
   if (attrs.has_table()) operands.push_back(options.table());
   return call_op(op_of<Dequantize>, operands, attrs, codes.where());
 }

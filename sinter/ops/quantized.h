@@ -24,10 +24,11 @@ struct DequantizeOptions {
   SINTER_OPTION(int64_t, columns) = 0;         // of the result; 0: as many as there are codes
   SINTER_OPTION(std::optional<DType>, dtype);  // of the result: that of the scale
   SINTER_OPTION(Tensor, table);
+  SINTER_OPTION(Tensor, offset);  // in place of zeros; codes of kUInt4 are then taken as they are
 };
 
-// The matrix [..., rows, columns] that codes stand for. `scale` is [..., rows / block_rows, columns / group_size], both rounded
-// up, and so is `zero`, of any real dtype, where it is given. linear() with such a weight reads the codes themselves when it is
+// The matrix [..., rows, columns] that codes stand for: (code - zero) * scale, or code * scale + offset. `scale` is [..., rows /
+// block_rows, columns / group_size], both rounded up, and so are `zero`, of any real dtype, and `offset`. linear() with such a weight reads the codes themselves when it is
 // compiled and its device can.
 Tensor dequantize(const TensorArg& codes, const Tensor& scale, const Tensor& zero = {},
                   const DequantizeOptions& options = {});

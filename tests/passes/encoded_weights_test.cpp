@@ -72,6 +72,21 @@ TEST(EncodedWeights, SometimesAreDecodedInMemory) {
   }
 }
 
+TEST(EncodedWeights, Offsets) {
+  for (DType dtype : {kFloat32, kBFloat16}) {
+    auto f = [&](const TensorList& x) {
+      return TensorList{linear(x[0], dequantize(x[1], x[2], {}, uint4(16, dtype).offset(x[3])))};
+    };
+    for (int64_t rows : {1, 5, 40}) {
+      TensorList given = operands(rows, 48, 33, 16);
+      given[0] = given[0].to(dtype);
+      given[3] = normal({33, 3});
+      given[2].select(1, 1).zero_();  // all that is left of a group is its offset
+      EXPECT_EQ(fuse_traced(f, given, dtype == kFloat32 ? 1e-3 : 5e-2).kernels, 1);
+    }
+  }
+}
+
 TEST(EncodedWeights, Tables) {
   auto nibbles = [](const TensorList& x) {
     return TensorList{linear(

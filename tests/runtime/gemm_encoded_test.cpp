@@ -20,6 +20,7 @@ struct Case {
   GemmType scale = GemmType::f32;
   ZeroType zero = ZeroType::none;
   int64_t block_rows = 1;
+  bool offset = false;  // zeros are bytes that are added behind the scale; some scales are zero, or next to it
 };
 
 // W in memory, and as numbers.
@@ -34,13 +35,15 @@ struct Weight {
 
   explicit Weight(const Case& c) {
     std::mt19937 rng(unsigned(c.n * 131 + c.k * 17 + c.group + int(c.kind)));
-    format = {c.kind, c.k, c.n, c.group, c.scale, c.zero};
+    format = {c.kind, c.k, c.n, c.group, c.scale, c.zero, c.offset};
     const int64_t in_byte = format.codes_in_byte(), row_bytes = (c.k + in_byte - 1) / in_byte;
     const int64_t groups = c.group ? (c.k + c.group - 1) / c.group : 1,
                   blocks = (c.n + c.block_rows - 1) / c.block_rows;
     for (int64_t i = 0; i < c.n * row_bytes; ++i) codes.push_back(uint8_t(rng()));
     for (int64_t i = 0; i < blocks * groups; ++i) {
-      const float scale = float(rng() % 1000 + 1) / 4096;
+      float scale = float(rng() % 1000 + 1) / 4096;
+      if (c.offset) scale *= 64;
+      if (c.offset && i % 5 == 2) scale = i % 2 ? 0 : 1e-30f;
       scale_halves.push_back(c.scale == GemmType::f16 ? Half(scale).bits : BFloat16(scale).bits);
       scale_floats.push_back(c.scale == GemmType::f32   ? scale
                              : c.scale == GemmType::f16 ? float(Half(scale))
@@ -56,11 +59,13 @@ struct Weight {
         double value = 0, zero = c.kind == CodeKind::kUInt4 ? 8 : 0;
         if (c.zero == ZeroType::u8) zero = zeros[at];
         if (c.zero == ZeroType::i8) zero = int8_t(zeros[at]);
+        double offset = c.offset ? zero : 0;
+        if (c.offset) zero = 0;
         if (format.has_table())
           value = table[size_t(code)];
         else
           value = (c.kind == CodeKind::kInt8 ? int8_t(code) : code) - zero;
-        values.push_back(value * double(scale_floats[at]));
+        values.push_back(value * double(scale_floats[at]) + offset);
       }
     EncodedOperand operand{codes.data(), row_bytes, 1, scale_floats.data(), groups, 1};
     if (c.scale != GemmType::f32) operand.scale = scale_halves.data();
@@ -131,6 +136,9 @@ const Case kCases[] = {{CodeKind::kInt8, 40, 64, 0},
                        {CodeKind::kUInt4, 5, 1100, 0, GemmType::f32, ZeroType::u8},
                        {CodeKind::kTable4, 37, 90, 8, GemmType::bf16},
                        {CodeKind::kTable8, 66, 150, 40, GemmType::f32, ZeroType::none, 3},
+                       {CodeKind::kInt8, 70, 300, 32, GemmType::f16, ZeroType::i8, 1, true},
+                       {CodeKind::kUInt4, 130, 256, 16, GemmType::f32, ZeroType::u8, 1, true},
+                       {CodeKind::kUInt4, 33, 600, 128, GemmType::bf16, ZeroType::i8, 2, true},
                        {CodeKind::kInt8, 1, 1, 0}};
 
 TEST(GemmEncoded, EqualsProductsWithWhatCodesStandFor) {

@@ -53,6 +53,7 @@ EncodedWeight::EncodedWeight(const ContractionParts::Part& part, std::span<const
   if (zero_ >= 0) {
     const TensorImpl& zero = *inputs[size_t(zero_)];
     format_.zero = zero_type(zero.dtype);
+    format_.offset = attrs.has_offset;
     operand_.zero_row_stride = zero.strides[0];
     operand_.zero_col_stride = zero.strides[1];
   }
@@ -79,8 +80,8 @@ void EncodedWeight::pack(const StepArguments& arguments, void* to) const {
 
 std::string EncodedWeight::text() const {
   const auto& o = operand_;
-  return sinter::format(" {} {}x{} by {} {},{} {},{} {},{} {},{} rows {} table {},{}", int(format_.kind), format_.k,
-                        format_.n, format_.group, int(format_.scale), int(format_.zero), o.row_stride, o.col_stride,
+  return sinter::format(" {} {}x{} by {} {},{}{} {},{} {},{} {},{} rows {} table {},{}", int(format_.kind), format_.k,
+                        format_.n, format_.group, int(format_.scale), int(format_.zero), format_.offset ? "+" : "", o.row_stride, o.col_stride,
                         o.scale_row_stride, o.scale_col_stride, o.zero_row_stride, o.zero_col_stride, o.block_rows,
                         o.table_stride, int(o.table_type));
 }

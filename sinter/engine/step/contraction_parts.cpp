@@ -49,7 +49,7 @@ class Reader {
     }
     auto& attrs = weight->attrs.as<DequantizeAttrs>();
     ContractionParts::Part::Encoded encoded{weight, position(weight->inputs[1])};
-    if (attrs.has_zero) encoded.zero = position(weight->inputs[2]);
+    if (attrs.has_zero || attrs.has_offset) encoded.zero = position(weight->inputs[2]);
     if (attrs.has_table()) encoded.table = position(weight->inputs.back());
     out_.parts.push_back({&node, position(weight->inputs[0]), encoded});
   }

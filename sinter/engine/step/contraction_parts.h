@@ -13,7 +13,7 @@ struct ContractionParts {
     // The transpose of the right operand, where that is dequantized.
     struct Encoded {
       const Node* node;                  // `dequantize`
-      int scale, zero = -1, table = -1;  // -1: there is none
+      int scale, zero = -1, table = -1;  // -1: there is none; `zero` may be the offsets in their place
     };
     const Node* node;  // the contraction
     int right;         // the right operand, of a convolution the weight; its codes

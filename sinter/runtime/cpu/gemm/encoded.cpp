@@ -1,6 +1,7 @@
 #include "sinter/runtime/cpu/gemm/encoded.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "sinter/base/error.h"
@@ -19,10 +20,10 @@ EncodedLayout::EncodedLayout(const EncodedFormat& f) {
   panels = ceil_div(f.n, EncodedFormat::kPanel);
   if (f.has_table()) table_entries = f.kind == CodeKind::kTable4 ? 16 : 256;
   table_bytes = 4 * table_entries;
-  scale_size = f.scale == GemmType::f32 ? 4 : 2;
+  scale_size = f.scale == GemmType::f32 || f.offset ? 4 : 2;
   scale_bytes = scale_size * EncodedFormat::kPanel;
   if (f.zero != ZeroType::none) {
-    zero_size = f.zero == ZeroType::u8 || f.zero == ZeroType::i8 ? 2 : 4;
+    zero_size = (f.zero == ZeroType::u8 || f.zero == ZeroType::i8) && !f.offset ? 2 : 4;
     zero_bytes = zero_size * EncodedFormat::kPanel;
   }
   zeros_at = groups * scale_bytes;
@@ -36,7 +37,7 @@ GroupNumbers EncodedReader::numbers(int64_t col, int64_t group) const {
   const float same = format_.kind == CodeKind::kInt8 ? 128.0f : format_.kind == CodeKind::kUInt4 ? 8.0f : 0.0f;
   GroupNumbers out{};
   out.scale = from + group * layout_.scale_bytes + at * layout_.scale_size;
-  out.scale_storage = format_.scale == GemmType::f32 ? kNative : format_.scale == GemmType::f16 ? kHalf : kBFloat16;
+  out.scale_storage = layout_.scale_size == 4 ? kNative : format_.scale == GemmType::f16 ? kHalf : kBFloat16;
   out.scale_step = layout_.scale_bytes;
   out.same = same;
   if (layout_.zero_bytes) {
@@ -69,12 +70,11 @@ using namespace gemm_detail;
 
 namespace {
 
-float table_entry(const EncodedOperand& operand, int64_t at) {
-  if (operand.table_type == GemmType::f32) return static_cast<const float*>(operand.table)[at * operand.table_stride];
+float number_at(const void* from, GemmType type, int64_t at) {
+  if (type == GemmType::f32) return static_cast<const float*>(from)[at];
   float out;
   core_f32(CpuIsa::kScalar)
-      ->load(static_cast<const uint16_t*>(operand.table) + at * operand.table_stride,
-             operand.table_type == GemmType::f16 ? kHalf : kBFloat16, 1, 1, 1, 1, &out, 1);
+      ->load(static_cast<const uint16_t*>(from) + at, type == GemmType::f16 ? kHalf : kBFloat16, 1, 1, 1, 1, &out, 1);
   return out;
 }
 
@@ -116,26 +116,35 @@ class ZeroReader {
   ZeroReader(const EncodedFormat& format, const EncodedOperand& operand)
       : type_(format.zero), operand_(operand), more_(format.kind == CodeKind::kInt8 ? 128.0f : 0.0f) {}
 
-  float operator()(int64_t row, int64_t group) const {
-    const int64_t at = row * operand_.zero_row_stride + group * operand_.zero_col_stride;
-    switch (type_) {
-      case ZeroType::u8:
-        return more_ + float(static_cast<const uint8_t*>(operand_.zero)[at]);
-      case ZeroType::i8:
-        return more_ + float(static_cast<const int8_t*>(operand_.zero)[at]);
-      case ZeroType::f32:
-        return more_ + static_cast<const float*>(operand_.zero)[at];
-      default:
-        break;
-    }
-    float out;
-    core_f32(CpuIsa::kScalar)
-        ->load(static_cast<const uint16_t*>(operand_.zero) + at, type_ == ZeroType::f16 ? kHalf : kBFloat16, 1, 1, 1, 1,
-               &out, 1);
-    return more_ + out;
+  float operator()(int64_t row, int64_t group) const { return more_ + stored(row, group); }
+
+  // A scale with its offset, as one that is multiplied behind what is subtracted. Where next to nothing is left of codes beside the
+  // offset, they are as if there were none.
+  std::pair<float, float> with_offset(float scale, int64_t row, int64_t group) const {
+    constexpr float kBeyondCodes = float(1 << 30);
+    const float offset = stored(row, group);
+    const bool lost = std::abs(scale) < std::abs(offset) / kBeyondCodes;
+    if (lost) return {offset / kBeyondCodes, more_ - kBeyondCodes};
+    return {scale, more_ - (scale == 0 ? 0 : offset / scale)};
   }
 
  private:
+  float stored(int64_t row, int64_t group) const {
+    const int64_t at = row * operand_.zero_row_stride + group * operand_.zero_col_stride;
+    switch (type_) {
+      case ZeroType::u8:
+        return float(static_cast<const uint8_t*>(operand_.zero)[at]);
+      case ZeroType::i8:
+        return float(static_cast<const int8_t*>(operand_.zero)[at]);
+      case ZeroType::f32:
+        return number_at(operand_.zero, GemmType::f32, at);
+      case ZeroType::f16:
+        return number_at(operand_.zero, GemmType::f16, at);
+      default:
+        return number_at(operand_.zero, GemmType::bf16, at);
+    }
+  }
+
   ZeroType type_;
   const EncodedOperand& operand_;
   float more_;
@@ -163,9 +172,15 @@ void pack_numbers(const EncodedLayout& layout, const EncodedFormat& format, cons
         continue;
       }
       const int64_t row = n / operand.block_rows;
-      const char* from = static_cast<const char*>(operand.scale) +
-                         (row * operand.scale_row_stride + group * operand.scale_col_stride) * layout.scale_size;
-      std::memcpy(scale + j * layout.scale_size, from, size_t(layout.scale_size));
+      const int64_t at = row * operand.scale_row_stride + group * operand.scale_col_stride;
+      if (format.offset) {
+        const auto [factor, less] = zero_of.with_offset(number_at(operand.scale, format.scale, at), row, group);
+        std::memcpy(scale + 4 * j, &factor, 4);
+        std::memcpy(zero + 4 * j, &less, 4);
+        continue;
+      }
+      std::memcpy(scale + j * layout.scale_size, static_cast<const char*>(operand.scale) + at * layout.scale_size,
+                  size_t(layout.scale_size));
       if (!layout.zero_bytes) continue;
       const float value = zero_of(row, group);
       if (layout.zero_size == 4) {
@@ -186,7 +201,8 @@ void pack_encoded(const EncodedFormat& format, const EncodedOperand& operand, vo
   const EncodedLayout layout(format);
   if (format.has_table()) {
     float* table = static_cast<float*>(to);
-    for (int64_t i = 0; i < layout.table_entries; ++i) table[i] = table_entry(operand, i);
+    for (int64_t i = 0; i < layout.table_entries; ++i)
+      table[i] = number_at(operand.table, operand.table_type, i * operand.table_stride);
   }
   parallel_for(0, layout.panels, std::max<int64_t>(1, 65536 / (EncodedFormat::kPanel * (format.k + 1))),
                [&](int64_t begin, int64_t end) {

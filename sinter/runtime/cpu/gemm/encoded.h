@@ -28,6 +28,7 @@ struct EncodedFormat {
   int64_t group = 0;  // elements along k that share a scale; 0: all. Else a multiple of kGroupStep
   GemmType scale = GemmType::f32;
   ZeroType zero = ZeroType::none;
+  bool offset = false;  // what `zero` is the type of is added behind the scale: c * scale + offset
 
   static constexpr int64_t kPanel = 32, kGroupStep = 8;
   bool has_table() const { return kind == CodeKind::kTable4 || kind == CodeKind::kTable8; }
