@@ -7,6 +7,7 @@
 
 #include "sinter/base/error.h"
 #include "sinter/io/config.h"
+#include "sinter/io/gguf/gguf.h"
 
 namespace sinter {
 
@@ -37,8 +38,8 @@ bool is_hub_id(const std::string& name) {
 }  // namespace
 
 std::string find_checkpoint(const std::string& name) {
-  if (fs::is_directory(name)) return name;
-  check(!fs::exists(name), "checkpoint: '{}' is a file; give the folder that holds config.json", name);
+  if (fs::is_directory(name) || GgufFile::is_gguf(name)) return name;
+  check(!fs::exists(name), "checkpoint: '{}' is a file, and no GGUF file; give the folder that holds config.json", name);
   check(is_hub_id(name), "checkpoint: there is no folder '{}'", name);
   std::string entry = "models--" + name;
   if (auto slash = entry.find('/'); slash != std::string::npos) entry.replace(slash, 1, "--");

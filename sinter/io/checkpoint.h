@@ -8,7 +8,7 @@
 
 namespace sinter {
 
-// The folder that a name stands for: itself where it is one, else the newest local snapshot of the hub id "org/name" in
+// The folder that a name stands for: itself where it is one, or a GGUF file, which is as good as a folder, else the newest local snapshot of the hub id "org/name" in
 // the Hugging Face cache ($HF_HUB_CACHE, $HF_HOME/hub, ~/.cache/huggingface/hub). Nothing is ever downloaded.
 std::string find_checkpoint(const std::string& folder_or_id);
 

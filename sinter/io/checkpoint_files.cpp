@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "sinter/base/error.h"
+#include "sinter/io/gguf/gguf.h"
 
 namespace sinter {
 
@@ -17,7 +18,12 @@ constexpr const char* kTemplates = "additional_chat_templates";
 
 }  // namespace
 
+CheckpointFiles::CheckpointFiles(std::string folder) : name_(std::move(folder)) {
+  if (GgufFile::is_gguf(name_)) gguf_ = std::make_shared<const GgufFile>(name_);
+}
+
 std::optional<std::string> CheckpointFiles::read(const std::string& file) const {
+  if (gguf_) return gguf_text(*gguf_, file);
   if (in_memory_) {
     auto found = files_.find(file);
     return found == files_.end() ? std::nullopt : std::optional(found->second);

@@ -12,12 +12,15 @@
 
 namespace sinter SINTER_API {
 
-// --- the small files of a checkpoint by their names ("tokenizer.json", "additional_chat_templates/tool.jinja"): in a folder, or
-// in memory where they come with something else
+class GgufFile;
+
+// --- the small files of a checkpoint by their names ("tokenizer.json", "additional_chat_templates/tool.jinja"): in a folder, in
+// memory where they come with something else, or as a GGUF file tells what they would say
 
 class CheckpointFiles {
  public:
-  explicit CheckpointFiles(std::string folder) : name_(std::move(folder)) {}
+  // A folder or a GGUF file.
+  explicit CheckpointFiles(std::string folder);
   // `name` stands for the folder in errors.
   CheckpointFiles(std::map<std::string, std::string> files, std::string name)
       : name_(std::move(name)), in_memory_(true), files_(std::move(files)) {}
@@ -37,6 +40,7 @@ class CheckpointFiles {
   std::string name_;
   bool in_memory_ = false;
   std::map<std::string, std::string> files_;
+  std::shared_ptr<const GgufFile> gguf_;  // null: there is none
 };
 
 // --- their configurations. A wrong or missing value is an Error that names the file and the key. A key whose value is null

@@ -8,6 +8,7 @@
 
 #include "sinter/base/error.h"
 #include "sinter/io/file.h"
+#include "sinter/io/safetensors_codes.h"
 #include "sinter/tensor/memory_format.h"
 
 namespace sinter {
@@ -195,6 +196,13 @@ Tensor SafeTensorsFile::tensor(std::string_view name) const {
   return from_blob(data, info.shape, *info.dtype, [mapping = contents_->mapping] {});
 }
 
+Tensor SafeTensorsFile::codes(std::string_view name) const {
+  const SafeTensorInfo& info = contents_->info(name);
+  check(info.dtype_text.starts_with("F8_"), "safetensors: '{}' in '{}' is {}, whose elements are no codes of eight bits", name,
+        contents_->path, info.dtype_text);
+  return from_blob(contents_->data + info.begin, info.shape, kUInt8, [mapping = contents_->mapping] {});
+}
+
 NamedTensors load_safetensors(const std::string& path) {
   SafeTensorsFile file(path);
   NamedTensors out;
@@ -212,6 +220,11 @@ uint64_t byte_size(const Tensor& t) { return uint64_t(t.impl().numel) * uint64_t
 
 void save_safetensors(const std::string& path, const NamedTensors& tensors,
                       const std::map<std::string, std::string>& metadata) {
+  save_safetensors(path, tensors, metadata, {});
+}
+
+void save_safetensors(const std::string& path, const NamedTensors& tensors, const std::map<std::string, std::string>& metadata,
+                      const std::map<std::string, std::string>& types) {
   std::set<std::string_view> names;
   std::vector<size_t> order;
   for (auto& [name, tensor] : tensors) {
@@ -237,7 +250,10 @@ void save_safetensors(const std::string& path, const NamedTensors& tensors,
     for (size_t i = 0; i < tensors.size(); ++i) {
       auto& [name, tensor] = tensors[i];
       auto& sizes = tensor.impl().sizes;
-      json entry = {{"dtype", file_type_name(tensor.dtype())},
+      auto type = types.find(name);
+      check(type == types.end() || tensor.dtype() == kUInt8, "save_safetensors: '{}' is {}, and bytes of {} are u8", name,
+            tensor.dtype(), type == types.end() ? "" : type->second);
+      json entry = {{"dtype", type == types.end() ? file_type_name(tensor.dtype()) : type->second},
                     {"shape", std::vector<int64_t>(sizes.begin(), sizes.end())},
                     {"data_offsets", {begin[i], begin[i] + byte_size(tensor)}}};
       header += (header.size() > 1 ? "," : "") + json(name).dump() + ":" + entry.dump();

@@ -130,6 +130,8 @@ class SafeTensorsFile {
   // A view of the mapping, which lives as long as the view; copied only where the file does not align it. Writing to it
   // changes neither the file nor other readers of it, but is seen by other tensors of this name from this object.
   Tensor tensor(std::string_view name) const;
+  // The same of a tensor whose elements are bytes of a type that sinter does not have: u8.
+  Tensor codes(std::string_view name) const;
 
  private:
   struct Contents;
