@@ -1,10 +1,13 @@
-// compressed-tensors, as llm-compressor writes it: integers of four and eight bits, packed into words (pack-quantized) or
-// plain (int-quantized), a scale for each group, row or tensor.
+// compressed-tensors, as llm-compressor writes it: integers of four and eight bits, packed into words (pack-quantized)
+// or plain (int-quantized), floating-point numbers of eight bits (float-quantized) and of four (nvfp4 and mxfp4), a
+// scale for each group, block, row or tensor. Activations stay as they are.
 #include <algorithm>
 #include <bit>
+#include <iterator>
 #include <vector>
 
 #include "sinter/base/error.h"
+#include "sinter/models/formats/float8_parts.h"
 #include "sinter/models/formats/quantized_format.h"
 #include "sinter/ops/creation.h"
 #include "sinter/ops/pointwise.h"
@@ -27,8 +30,12 @@ class CompressedTensors final : public QuantizedFormat {
  public:
   explicit CompressedTensors(const ConfigFile& config) {
     const std::string format = config.text("format", "");
-    check(format == "pack-quantized" || format == "int-quantized" || format == "mixed-precision",
-          "compressed-tensors: '{}' has weights of the format '{}'; pack-quantized and int-quantized are read",
+    constexpr std::string_view kFormats[] = {"pack-quantized",  "int-quantized",        "float-quantized",
+                                             "naive-quantized", "nvfp4-pack-quantized", "mxfp4-pack-quantized",
+                                             "mixed-precision"};
+    check(std::find(std::begin(kFormats), std::end(kFormats), format) != std::end(kFormats),
+          "compressed-tensors: '{}' has weights of the format '{}'; pack-quantized, int-quantized, float-quantized, "
+          "nvfp4-pack-quantized and mxfp4-pack-quantized are read",
           config.name(), format);
     auto groups = config.object("config_groups");
     check(groups.has_value(), "compressed-tensors: '{}' has no config_groups", config.name());
@@ -36,9 +43,11 @@ class CompressedTensors final : public QuantizedFormat {
       auto group = groups->object(name);
       auto weights = group ? group->object("weights") : std::nullopt;
       if (!weights) continue;
-      check(weights->text("type", "int") == "int",
-            "compressed-tensors: '{}' has weights of the type '{}' in {}; int is read", config.name(),
-            weights->text("type", "int"), name);
+      const std::string type = weights->text("type", "int");
+      check(type == "int" || type == "float", "compressed-tensors: '{}' has weights of the type '{}' in {}",
+            config.name(), type, name);
+      if (const auto block = weights->integers("block_structure"); block.size() == 2 && block[0] > 0 && block[1] > 0)
+        blocks_.push_back({block[0], block[1]});
       Scheme scheme{weights->integer("num_bits"), std::max<int64_t>(0, weights->integer("group_size", 0))};
       check(scheme.bits == 4 || scheme.bits == 8,
             "compressed-tensors: '{}' has weights of {} bits in {}; 4 and 8 are read", config.name(), scheme.bits,
@@ -49,9 +58,10 @@ class CompressedTensors final : public QuantizedFormat {
   }
 
   bool is_part(std::string_view end, const SafeTensorInfo& info) const override {
-    if (end == "weight") return info.dtype == kInt8;
+    if (end == "weight") return info.dtype == kInt8 || info.dtype_text == "F8_E4M3";
     return end == "weight_packed" || end == "weight_scale" || end == "weight_zero_point" || end == "weight_shape" ||
-           end == "weight_g_idx" || end == "input_scale" || end == "input_zero_point";
+           end == "weight_g_idx" || end == "input_scale" || end == "input_zero_point" || end == "weight_global_scale" ||
+           end == "input_global_scale";
   }
 
   nn::QuantizedWeight weight(const std::string& layer, const LayerParts& parts, int64_t out,
@@ -59,6 +69,9 @@ class CompressedTensors final : public QuantizedFormat {
     const Reader reader{layer, parts, out, in};
     reader.check_shape();
     const bool packed = parts.contains("weight_packed");
+    if (packed && parts.at("weight_packed").dtype() == kUInt8) return reader.four_bit_floats();
+    if (auto plain = parts.find("weight"); plain != parts.end() && plain->second.dtype() == kUInt8)
+      return e4m3_weight("compressed-tensors", layer, parts, "weight_scale", blocks_, out, in);
     const Tensor scale = reader.scale();
     const int64_t groups = scale.size(1);
     // What the group is called in the configuration is not asked: its sizes say which it is.
@@ -71,7 +84,6 @@ class CompressedTensors final : public QuantizedFormat {
           "compressed-tensors: '{}' has {} groups{}, which fits none of the ways that the configuration tells of for "
           "{} by {}",
           layer, groups, packed ? format(" and {} words a row", reader.words()) : std::string(), out, in);
-    reader.check_order(groups == 1 ? in : scheme->group_size);
     nn::QuantizedWeight made;
     made.columns = in;
     made.group_size = groups == 1 ? 0 : scheme->group_size;
@@ -85,6 +97,8 @@ class CompressedTensors final : public QuantizedFormat {
     }
     if (parts.contains("weight_zero_point"))
       made.zero = packed ? reader.packed_zeros(groups, scheme->bits) : reader.plain_zeros(groups);
+    const auto order = reader.order(groups == 1 ? in : scheme->group_size);
+    if (!order.empty()) sort_columns(made, order);
     return made;
   }
 
@@ -114,15 +128,35 @@ class CompressedTensors final : public QuantizedFormat {
       check(told == std::vector<int64_t>({out, in}),
             "compressed-tensors: weight_shape of '{}' is not that of the model, {} by {}", layer, out, in);
     }
-    // Groups of columns that do not lie side by side would need the columns of x in their order.
-    void check_order(int64_t group) const {
-      if (!parts.contains("weight_g_idx")) return;
+    // Of groups whose columns do not lie side by side; -1 all over says that they do.
+    std::vector<int64_t> order(int64_t group) const {
+      if (!parts.contains("weight_g_idx")) return {};
       const Tensor index = part("weight_g_idx", kInt32);
       expect("weight_g_idx", index, {in});
-      for (int64_t k = 0; k < in; ++k)
-        check(index.data_ptr<int32_t>()[k] == k / group,
-              "compressed-tensors: '{}' has its columns in the order of activations (actorder), which is not read yet",
-              layer);
+      const std::vector<int32_t> values = index.to_vector<int32_t>();
+      if (std::all_of(values.begin(), values.end(), [](int32_t v) { return v == -1; })) return {};
+      return order_by_group(index, group, "compressed-tensors: '" + layer + "'");
+    }
+    // E2M1, two in a byte; with a scale of E4M3 for 16, over one for all (nvfp4), or of E8M0 for 32 (mxfp4).
+    nn::QuantizedWeight four_bit_floats() const {
+      const bool nv = parts.contains("weight_global_scale");
+      const int64_t group = nv ? 16 : 32;
+      check(in % group == 0, "compressed-tensors: '{}' has rows of {}, no whole groups of {}", layer, in, group);
+      nn::QuantizedWeight made;
+      made.encoding = Encoding::kTable4;
+      made.columns = in;
+      made.group_size = in == group ? 0 : group;
+      made.table = e2m1_table();
+      made.codes = part("weight_packed", kUInt8).clone();
+      expect("weight_packed", made.codes, {out, in / 2});
+      const Tensor scale = part("weight_scale", kUInt8);
+      expect("weight_scale", scale, {out, in / group});
+      made.scale = nv ? e4m3_floats(scale) : e8m0_floats(scale);
+      if (!nv) return made;
+      const Tensor over = part("weight_global_scale", kFloat32);
+      check(over.numel() == 1, "compressed-tensors: weight_global_scale of '{}' is {}", layer, over.sizes());
+      made.scale = made.scale / over.reshape({1, 1});
+      return made;
     }
     Tensor scale() const {
       auto found = parts.find("weight_scale");
@@ -180,6 +214,7 @@ class CompressedTensors final : public QuantizedFormat {
   };
 
   std::vector<Scheme> schemes_;
+  std::vector<BlockSize> blocks_;
 };
 
 }  // namespace

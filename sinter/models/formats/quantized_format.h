@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "sinter/io/config.h"
 #include "sinter/io/safetensors.h"
@@ -12,7 +13,8 @@
 
 namespace sinter::models {
 
-// The tensors of one layer by the ends of their names: "weight_packed", "weight_scale".
+// The tensors of one layer by the ends of their names: "weight_packed", "weight.absmax". Floating-point numbers of
+// eight bits are codes, u8.
 using LayerParts = std::map<std::string, Tensor>;
 
 class QuantizedFormat {
@@ -25,12 +27,22 @@ class QuantizedFormat {
                                      int64_t in) const = 0;
 };
 
-// The format of a checkpoint with this config.json; null where its weights are plain, an Error where they are of a format
-// that is not known.
+// The format of a checkpoint with this config.json; null where its weights are plain, an Error where they are of a
+// format that is not known.
 std::unique_ptr<QuantizedFormat> quantized_format(const ConfigFile& file);
+
+// Which input each column is for, where columns are sorted by the groups that `groups` (i32) tells of them, each of so
+// many, the last one perhaps of fewer; empty where they lie so already. `layer` opens errors.
+std::vector<int64_t> order_by_group(const Tensor& groups, int64_t group_size, const std::string& layer);
+
+// Columns in such an order, of codes that are in that of the inputs.
+void sort_columns(nn::QuantizedWeight& weight, const std::vector<int64_t>& order);
 
 // One a format's file; they take the quantization_config.
 std::unique_ptr<QuantizedFormat> awq_format(const ConfigFile& config);
 std::unique_ptr<QuantizedFormat> compressed_tensors_format(const ConfigFile& config);
+std::unique_ptr<QuantizedFormat> gptq_format(const ConfigFile& config);
+std::unique_ptr<QuantizedFormat> fp8_format(const ConfigFile& config);
+std::unique_ptr<QuantizedFormat> bitsandbytes_format(const ConfigFile& config);
 
 }  // namespace sinter::models
