@@ -184,7 +184,7 @@ Decoder::Programs& Decoder::programs(const SamplingShape& shape) {
 models::KvCache& Decoder::cache(int64_t batch) {
   if (auto it = caches_.find(batch); it != caches_.end()) return it->second;
   caches_.clear();
-  return caches_[batch] = model_->make_cache(batch, cache_length_);
+  return caches_[batch] = model_->make_cache(batch, cache_length_, options_.cache_dtype);
 }
 
 Tensor Decoder::begin(const std::vector<std::vector<int64_t>>& prompts, const SamplingOptions& sampling,
@@ -242,7 +242,7 @@ void Decoder::warmup(const GeneratorWarmup& what) {
   capture::Warmup warmup("the model");
   for (int64_t batch : what.batch) {
     auto known = caches_.find(batch);
-    models::KvCache cache = known != caches_.end() ? known->second : model_->make_cache(batch, cache_length_);
+    models::KvCache cache = known != caches_.end() ? known->second : model_->make_cache(batch, cache_length_, options_.cache_dtype);
     cache.source = what.source;
     const Device device = cache.keys[0].device();
     const std::vector<std::vector<int64_t>> prompts(size_t(batch), {0});
@@ -264,7 +264,7 @@ void Decoder::warmup(const GeneratorWarmup& what) {
 int64_t Decoder::cache_bytes() const {
   int64_t bytes = 0;
   for (auto& [batch, cache] : caches_)
-    for (auto* list : {&cache.keys, &cache.values})
+    for (auto* list : {&cache.keys, &cache.values, &cache.key_scales, &cache.value_scales})
       for (auto& t : *list) bytes += t.numel() * item_size(t.dtype());
   return bytes;
 }

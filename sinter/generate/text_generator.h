@@ -46,6 +46,7 @@ struct GeneratorOptions {
   int64_t cache_length = 0;           // positions a sequence may have; 0: what the model allows, at most 2048
   std::vector<int64_t> buckets = {};  // lengths that prompts are padded to; empty: 32, 64, 128 … and the cache's
   OptionMap options = {};             // for compile()
+  std::optional<DType> cache_dtype = {};  // of keys and values; kInt8: codes, with a scale a row. None: that of the parameters
 };
 
 struct GenerateOptions {

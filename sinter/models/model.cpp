@@ -97,11 +97,17 @@ KvCache TextDecoder::make_cache(int64_t batch, int64_t length, std::optional<DTy
   check(batch > 0 && length > 0, "make_cache: a batch of {} with length {} holds nothing", batch, length);
   TensorList all = parameters();
   TensorOptions options = all.at(0).options();
+  const TensorOptions of_scales = options;
+  check(!dtype || is_floating(*dtype) || *dtype == kInt8, "make_cache: a cache of {}; keys and values are floating-point numbers, or i8",
+        *dtype);
   if (dtype) options = options.dtype(*dtype);
   KvCache cache;
   for (int64_t layer = 0; layer < config_.layers; ++layer) {
     cache.keys.push_back(zeros({batch, config_.kv_heads, length, config_.head_dim}, options));
     cache.values.push_back(zeros({batch, config_.kv_heads, length, config_.head_dim}, options));
+    if (dtype != kInt8) continue;
+    cache.key_scales.push_back(zeros({batch, config_.kv_heads, length, 1}, of_scales));
+    cache.value_scales.push_back(zeros({batch, config_.kv_heads, length, 1}, of_scales));
   }
   return cache;
 }

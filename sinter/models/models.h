@@ -136,7 +136,9 @@ struct KvCache {
   Source source = {};  // of an encoder-decoder
   // Whether a pass begins its sequences: its tokens are then the first ones, and see each other alone.
   bool begins = false;
-  SINTER_FIELDS(keys, values, source, begins)
+  // Of a cache of i8, for each of its rows: what the codes are multiplied by, [batch, kv_heads, length, 1].
+  TensorList key_scales = {}, value_scales = {};
+  SINTER_FIELDS(keys, values, source, begins, key_scales, value_scales)
 };
 
 // A model that writes a text token by token.
@@ -159,7 +161,8 @@ class TextDecoder : public Model {
   virtual Tensor forward(const Tensor& ids, const Tensor& positions, const std::optional<Tensor>& mask,
                          KvCache* cache, const std::optional<Tensor>& wanted = {}) = 0;
 
-  // Zeros, in the type and on the device of the parameters unless told otherwise.
+  // Zeros, in the type and on the device of the parameters unless told otherwise. i8: rows are stored as codes, with a scale each in
+  // the parameters' type, and decoded for each step: half the memory of bf16, for some time.
   KvCache make_cache(int64_t batch, int64_t length, std::optional<DType> dtype = {}) const;
 };
 
@@ -220,15 +223,15 @@ class ImageClassifier : public Model {
 struct FromOptions {
   std::optional<DType> dtype = {};  // that of the checkpoint by default; f32 for a model made from a name
   Device device = {};
-  // "int8" or "int4": what the weights of linear layers become while they are read, one after the other (quantize_ below).
+  // "int8", "int4" or "fp8": what the weights of linear layers become while they are read, one after the other (quantize_ below).
   // Empty: they stay.
   std::string quantize = {};
   // Bytes of parameters filled so far, and all of them.
   std::function<void(int64_t done, int64_t total)> progress = {};
 };
 
-// The model of a folder with config.json and safetensors, or of a hub id "org/name" in the local Hugging Face cache;
-// nothing is downloaded. Weights are read through a mapping, converted on the way, one file after the other. An Error
+// The model of a folder with config.json and safetensors, of a hub id "org/name" in the local Hugging Face cache, or of a GGUF
+// file; nothing is downloaded. Weights are read through a mapping, converted on the way, one file after the other. An Error
 // names what is missing, left over or of the wrong shape.
 std::shared_ptr<Model> from_pretrained(const std::string& folder_or_id, const FromOptions& options = {});
 
@@ -253,12 +256,13 @@ std::shared_ptr<Model> from_state(const ConfigFile& file, const NamedTensors& st
 NamedTensors checkpoint_state(const Model& model, std::optional<DType> dtype = {});
 // The same for the name of one, "layers.0.mlp.up_proj.weight".
 std::string checkpoint_name(const Model& model, const std::string& name);
-// config.json and model.safetensors, into a folder that is made where it is missing. Each appears whole or not at all.
+// config.json and model.safetensors, into a folder that is made where it is missing. Each appears whole or not at all. Quantised
+// layers are written in the layout of compressed-tensors; an Error tells which that does not have.
 void save_pretrained(const Model& model, const std::string& folder, std::optional<DType> dtype = {});
 
-// The weights of all linear layers in fewer bits (nn/quantize.h): "int8", one scale a row, or "int4", in groups of 128 columns, of
-// 32 where a row has less than 1024. Embeddings and norms stay, and so does a layer that shares an embedding's memory; the one that
-// gives logits has int8. Needs no data. Gives the number of layers.
+// The weights of all linear layers in fewer bits (nn/quantize.h): "int8" or "fp8", one scale a row, or "int4", in groups of 128
+// columns, of 32 where a row has less than 1024. Embeddings and norms stay, and so does a layer that shares an embedding's memory; the one that
+// gives logits has eight bits. Needs no data. Gives the number of layers.
 int64_t quantize_(Model& model, const std::string& format);
 
 // The model as one that goes on with a text, or as one that reads something first; an Error where it is not.

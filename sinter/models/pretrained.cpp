@@ -9,6 +9,7 @@
 #include "sinter/base/error.h"
 #include "sinter/io/checkpoint.h"
 #include "sinter/models/families.h"
+#include "sinter/models/formats/gguf.h"
 #include "sinter/models/formats/quantized_format.h"
 #include "sinter/models/models.h"
 #include "sinter/models/quantize.h"
@@ -40,23 +41,42 @@ DType stored_type(const CheckpointWeights& weights) {
   return DType(most->first);
 }
 
+using LinearLayers = std::unordered_map<std::string, nn::LinearImpl*>;
+
+// By the names of their weights.
+LinearLayers linear_layers(Model& model) {
+  LinearLayers out;
+  for (auto& [name, module] : model.named_modules())
+    if (auto* layer = module->as<nn::Linear>()) out[name + ".weight"] = layer;
+  return out;
+}
+
+void put(nn::LinearImpl& layer, nn::QuantizedWeight weight, Device device) {
+  for (Tensor* tensor : weight.tensors())
+    if (tensor->defined()) *tensor = tensor->to(device);
+  nn::set_quantized(layer, weight);
+}
+
 // Layers whose weights are quantised in the checkpoint: their tensors are collected, which costs nothing as files are mapped,
 // and become codes one layer after the other.
 class QuantizedLayers {
  public:
-  QuantizedLayers(const Family& family, Model& model, const QuantizedFormat& format) : family_(family), format_(format) {
-    for (auto& [name, module] : model.named_modules())
-      if (auto* layer = module->as<nn::Linear>()) layers_[name + ".weight"] = layer;
-  }
+  QuantizedLayers(const Family& family, Model& model, const QuantizedFormat& format)
+      : family_(family), format_(format), layers_(linear_layers(model)) {}
 
   // False: a tensor like others.
   bool take(const std::string& name, const SafeTensorsFile& file) {
-    const size_t dot = name.rfind('.');
+    // A weight may have parts of its own: "q_proj.weight.absmax".
+    const size_t inner = name.find(".weight."), dot = inner == std::string::npos ? name.rfind('.') : inner;
     if (dot == std::string::npos || !format_.is_part(name.substr(dot + 1), file.info(name))) return false;
     const std::string plain = name.substr(0, dot) + ".weight", ours = module_name(family_, plain);
-    if (!layers_.contains(ours)) return false;
+    auto layer = layers_.find(ours);
+    if (layer == layers_.end()) return false;
+    // A bias is one of the layer's own where it has any.
+    const std::string end = name.substr(dot + 1);
+    if (end == "bias" && layer->second->bias.defined()) return false;
     check(!is_transposed(family_, plain), "models: '{}' is quantised, and its checkpoint stores weights as [in, out]", name);
-    parts_[ours][name.substr(dot + 1)] = file.tensor(name);
+    parts_[ours][end] = file.info(name).dtype ? file.tensor(name) : file.codes(name);
     return true;
   }
   // Gives the names of the weights that they are in place of; `wanted` lets go of each.
@@ -66,10 +86,8 @@ class QuantizedLayers {
     for (auto& [name, parts] : parts_) {
       nn::LinearImpl& layer = *layers_.at(name);
       nn::QuantizedWeight weight = format_.weight(name, parts, layer.options.out_features(), layer.options.in_features());
-      for (Tensor* tensor : weight.tensors())
-        if (tensor->defined()) *tensor = tensor->to(device);
       wanted[name] = Tensor();
-      nn::set_quantized(layer, weight);
+      put(layer, weight, device);
       made.push_back(name);
     }
     return made;
@@ -78,7 +96,7 @@ class QuantizedLayers {
  private:
   const Family& family_;
   const QuantizedFormat& format_;
-  std::unordered_map<std::string, nn::LinearImpl*> layers_;
+  LinearLayers layers_;
   std::map<std::string, LayerParts> parts_;  // by the names of weights
 };
 
@@ -149,11 +167,26 @@ class Loader {
     }
   }
 
+  void load(const GgufFile& file) {
+    const LinearLayers layers = linear_layers(model_);
+    for (auto& tensor : file.tensors()) {
+      auto ours = gguf_module_name(model_.config(), tensor.name);
+      if (!ours) continue;
+      encoded_ = encoded_ || is_encoded(tensor);
+      take(file, tensor, *ours, layers);
+      // A head of its own that the file does not have: the same blocks again.
+      const std::string head = "lm_head.weight";
+      if (*ours == "embed_tokens.weight" && layers.contains(head) && !file.find("output.weight") && is_encoded(tensor))
+        take(file, tensor, head, layers);
+    }
+  }
+
   // `file` is the checkpoint's, in which a head may be tied that is not in the model any more.
   void finish(const std::string& folder, const ConfigFile& file, const ConfigFile& model) {
     if (file.boolean("tie_word_embeddings", true)) fill_head();
-    if (quantized_) {
+    if (quantized_)
       for (auto& name : quantized_->finish(wanted_, options_.device)) filled_.insert(name);
+    if (quantized_ || encoded_) {
       model_.to(options_.device);
       model_.set_origin(quantized_config(model_, model));
     }
@@ -172,10 +205,29 @@ class Loader {
   static int64_t bytes_of(const Tensor& t) { return int64_t(t.numel()) * item_size(t.dtype()); }
 
   bool is_ignored(const std::string& name, const std::string& ours) const {
+    // Scales of caches in eight bits: ours is of the model's type.
+    if (quantized_ && (name.ends_with(".k_scale") || name.ends_with(".v_scale"))) return true;
     // A tied head may be stored too.
     if (tied_ && (ours == "lm_head.weight" || ours == "embed_out.weight")) return true;
     return std::any_of(family_.ignored.begin(), family_.ignored.end(),
                        [&](const char* part) { return name.find(part) != std::string::npos; });
+  }
+
+  void take(const GgufFile& file, const GgufTensor& tensor, const std::string& ours, const LinearLayers& layers) {
+    auto found = wanted_.find(ours);
+    if (found == wanted_.end()) return unexpected_.push_back(tensor.name);
+    check(filled_.insert(ours).second, "models: '{}' holds '{}' twice, once as '{}'", file.path(), ours, tensor.name);
+    auto layer = layers.find(ours);
+    if (layer == layers.end() || !is_encoded(tensor)) {
+      fill(found->second, tensor.name, gguf_tensor(file, tensor, model_.config(), found->second.dtype()));
+      return quantize_.filled(ours, found->second);
+    }
+    if (!tensor.shape.same_as(found->second.sizes()))
+      return misshapen_.push_back(format("{} is {}, the model has {}", tensor.name, tensor.shape, found->second.sizes()));
+    done_ += bytes_of(found->second);
+    found->second = Tensor();
+    put(*layer->second, gguf_weight(file, tensor, model_.config()), options_.device);
+    if (options_.progress) options_.progress(done_, total_);
   }
 
   void fill_head() {
@@ -211,6 +263,7 @@ class Loader {
   std::set<std::string> filled_;
   std::vector<std::string> unexpected_, misshapen_;
   bool tied_ = false;
+  bool encoded_ = false;  // some tensors came as blocks of codes
   int64_t done_ = 0, total_ = 0;
 };
 
@@ -224,10 +277,29 @@ std::shared_ptr<Model> make_empty(const Family& family, const ConfigFile& file, 
   return model;
 }
 
+std::shared_ptr<Model> from_gguf(const std::string& path, const FromOptions& options) {
+  const GgufFile weights(path);
+  const ConfigFile file = ConfigFile::parse(gguf::config(weights), path);
+  const bool encoded = std::any_of(weights.tensors().begin(), weights.tensors().end(), is_encoded);
+  check(!encoded || options.quantize.empty(), "models: the weights in '{}' are quantised already; leave out quantize, or --quantize",
+        path);
+  // A head whose weight is that of an encoded embedding reads its codes; the embedding itself is a matrix as others.
+  const GgufTensor* table = weights.find("token_embd.weight");
+  const ConfigFile config = table && is_encoded(*table) ? untied(file) : QuantizeOnTheWay::config(file, options);
+  const Family& family = family_of(file);
+  auto model = make_empty(family, config, options.dtype.value_or(gguf_type(weights)),
+                          encoded ? Device() : QuantizeOnTheWay::place(options));
+  Loader loader(family, *model, options, nullptr);
+  loader.load(weights);
+  loader.finish(path, file, config);
+  return model;
+}
+
 }  // namespace
 
 std::shared_ptr<Model> from_pretrained(const std::string& folder_or_id, const FromOptions& options) {
   std::string folder = find_checkpoint(folder_or_id);
+  if (GgufFile::is_gguf(folder)) return from_gguf(folder, options);
   ConfigFile file = ConfigFile::read((std::filesystem::path(folder) / "config.json").string());
   const Family& family = family_of(file);
   CheckpointWeights weights(folder);

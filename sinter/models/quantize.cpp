@@ -15,8 +15,9 @@ constexpr const char *kConfig = "quantization_config", *kMethod = "quant_method"
                      *kLayers = "layers";
 
 Encoding encoding_of(const std::string& format) {
-  check(format == "int8" || format == "int4", "models: weights are quantised to int8 or int4, not to '{}'", format);
-  return format == "int8" ? Encoding::kInt8 : Encoding::kUInt4;
+  check(format == "int8" || format == "int4" || format == "fp8", "models: weights are quantised to int8, int4 or fp8, not to '{}'",
+        format);
+  return format == "int8" ? Encoding::kInt8 : format == "int4" ? Encoding::kUInt4 : Encoding::kTable8;
 }
 
 }  // namespace
@@ -32,7 +33,7 @@ Quantizer::Quantizer(Model& model, const std::string& format) {
     if (!layer || layer->quantized) continue;
     const bool gives_logits = layer->options.out_features() == model.config().vocab_size;
     if (gives_logits) head_ = weight;
-    layers_[weight] = {layer, gives_logits ? Encoding::kInt8 : encoding};
+    layers_[weight] = {layer, gives_logits && encoding == Encoding::kUInt4 ? Encoding::kInt8 : encoding};
   }
   check(!layers_.empty(), "models: {} has no linear layers to quantise", model.config().architecture);
 }
@@ -111,10 +112,9 @@ void make_quantized(Model& model, const ConfigFile& file, const NamedTensors& st
     weight.group_size = entry.integer("group_size");
     weight.block_rows = entry.integer("block_rows");
     weight.columns = layer->options.in_features();
-    constexpr const char* kNames[] = {"codes", "scale", "zero", "table"};
     auto places = weight.tensors();
     for (size_t i = 0; i < places.size(); ++i) {
-      auto found = tensors.find(name + "." + kNames[i]);
+      auto found = tensors.find(name + "." + nn::QuantizedWeight::kNames[i]);
       if (found != tensors.end())
         *places[i] = device.is_cpu()
                          ? found->second

@@ -12,7 +12,7 @@ namespace sinter::models {
 // what shares its memory with an embedding. The layer that gives logits has eight bits at least.
 class Quantizer {
  public:
-  // "int8" or "int4".
+  // "int8", "int4" or "fp8".
   Quantizer(Model& model, const std::string& format);
 
   // `name` is a tensor of the state dict. Its layer is quantised if it is the weight of one, which nobody else may hold then, and

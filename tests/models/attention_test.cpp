@@ -59,6 +59,37 @@ TEST(Attention, ImplementationsAgreeOverACache) {
   EXPECT_LT(difference(whole, last_logits()), 1e-4);
 }
 
+// Rows of keys and values as codes: nearly the same logits, of a sequence's beginning and of each step, even and not, compiled too.
+TEST(Attention, OverACacheOfCodes) {
+  NoGradGuard no_grad;
+  for (const char* name : {"llama-gqa", "mistral", "gpt2"}) {
+    auto model = causal_lm(load(name));
+    auto step = [&](const Tensor& ids, const Tensor& positions, KvCache cache) {
+      return model->forward(ids, positions, {}, &cache);
+    };
+    auto compiled = compile(step);
+    auto logits = [&](std::optional<DType> dtype, bool compile, bool even) {
+      KvCache cache = model->make_cache(2, 16, dtype);
+      auto run = [&](const Tensor& ids, const Tensor& positions) {
+        return compile ? compiled(ids, positions, cache) : step(ids, positions, cache);
+      };
+      const Tensor ids = tensor({4, 8, 15, 16, 23, 42}).view({2, 3});
+      TensorList all = {run(ids, even ? arange(3) : tensor({0, 1, 2, 2, 3, 4}).view({2, 3}))};
+      all.push_back(run(ids.slice(1, 0, 1), even ? tensor({3}) : tensor({3, 5}).view({2, 1})));
+      return cat(all, 1);
+    };
+    for (bool even : {true, false}) {
+      const Tensor want = logits({}, false, even), got = logits(kInt8, false, even);
+      EXPECT_LT(difference(got, want), 5e-2) << name;
+      EXPECT_GT(difference(got, want), 0) << name;
+      EXPECT_LT(difference(logits(kInt8, true, even), got), 1e-4) << name;
+    }
+    EXPECT_EQ(model->make_cache(1, 4, kInt8).keys[0].dtype(), kInt8);
+    EXPECT_TRUE(model->make_cache(1, 4).key_scales.empty());
+    EXPECT_THROW(model->make_cache(1, 4, kInt32), Error);
+  }
+}
+
 TEST(Attention, UnknownNamesAreErrors) {
   EXPECT_EQ(parse_attention("sdpa"), Attention::kSdpa);
   EXPECT_EQ(parse_attention("decomposed"), Attention::kDecomposed);

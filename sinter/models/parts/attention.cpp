@@ -104,17 +104,35 @@ void DecoderPass::write(Tensor& cache, const Tensor& rows) const {
   cache.index_put_({batch, Slice(), positions_}, rows.transpose(1, 2));
 }
 
+void DecoderPass::store(Tensor& cache, Tensor* scales, const Tensor& rows) const {
+  if (!scales) return write(cache, rows.to(cache.dtype()));
+  // One scale a row: the largest number becomes 127. A row of zeros has no code but 0.
+  constexpr double kMost = 127, kLeast = 1e-30;
+  const Tensor wide = rows.to(kFloat32), scale = (wide.abs().amax({-1}, true) / kMost).to(scales->dtype());
+  write(cache, (wide / scale.to(kFloat32).clamp_min(kLeast)).round().clamp(-kMost, kMost).to(kInt8));
+  write(*scales, scale);
+}
+
+namespace {
+
+Tensor stored(const Tensor& cache, const Tensor* scales, DType dtype) {
+  return scales ? (cache.to(kFloat32) * scales->to(kFloat32)).to(dtype) : cache.to(dtype);
+}
+
+}  // namespace
+
 Tensor DecoderPass::attend(int64_t layer, const Tensor& query, const Tensor& given_key, const Tensor& given_value,
                            const AttendOptions& options) {
   Tensor key = given_key, value = given_value;
   if (cache_) {
-    auto& keys = cache_->keys.at(size_t(layer));
-    auto& values = cache_->values.at(size_t(layer));
-    write(keys, key.to(keys.dtype()));
-    write(values, value.to(values.dtype()));
+    const size_t at = size_t(layer);
+    auto scale_of = [&](TensorList& scales) { return scales.empty() ? nullptr : &scales.at(at); };
+    Tensor *key_scale = scale_of(cache_->key_scales), *value_scale = scale_of(cache_->value_scales);
+    store(cache_->keys.at(at), key_scale, key);
+    store(cache_->values.at(at), value_scale, value);
     if (!cache_->begins) {
-      key = keys.to(query.dtype());
-      value = values.to(query.dtype());
+      key = stored(cache_->keys.at(at), key_scale, query.dtype());
+      value = stored(cache_->values.at(at), value_scale, query.dtype());
     }
   }
   bool plain = !sees_cache() && !mask_ && (options.window == 0 || tokens_ <= options.window);

@@ -48,6 +48,8 @@ class DecoderPass {
   Tensor rows() const;
   Tensor columns() const;
   Tensor mask_for(int64_t window);
+  // Writes rows into a layer's part of the cache, as codes where there are scales of them.
+  void store(Tensor& cache, Tensor* scales, const Tensor& rows) const;
   void write(Tensor& cache, const Tensor& rows) const;
 
   Tensor positions_;
