@@ -162,7 +162,7 @@ void add_bench(CLI::App& app, BenchOptions& o) {
       ->check(positive)
       ->capture_default_str();
   bench->add_option("--quantize", o.quantize, "What the weights of linear layers become: int8 or int4 (default: they stay)")
-      ->check(CLI::IsMember({"int8", "int4"}));
+      ->check(CLI::IsMember({"int8", "int4", "fp8"}));
   bench->add_option("--dtype", o.dtype, "f32, bf16 or f16 (default: that of the checkpoint, f32 for --config)")
       ->check(CLI::IsMember({"f32", "bf16", "f16"}));
   bench->add_option("--device", o.device, "cpu, cuda or cuda:N")->capture_default_str();

@@ -17,6 +17,7 @@ void add_embed(CLI::App& app);
 void add_transcribe(CLI::App& app);
 void add_forward(CLI::App& app);
 void add_evaluate(CLI::App& app);
+void add_quantize(CLI::App& app);
 void add_train(CLI::App& app);
 void add_export(CLI::App& app);
 void add_explain(CLI::App& app);

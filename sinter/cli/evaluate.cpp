@@ -12,6 +12,7 @@
 #include "sinter/cli/commands.h"
 #include "sinter/cli/model_options.h"
 #include "sinter/io/file.h"
+#include "sinter/ops/creation.h"
 #include "sinter/ops/norm.h"
 #include "sinter/ops/pointwise.h"
 #include "sinter/ops/reduce.h"
@@ -25,6 +26,7 @@ struct Flags : ModelOptions {
   std::string data;
   double last = 1;
   int64_t length = 0, batch = 8;
+  std::string cache_dtype;
 };
 
 void evaluate(const Flags& flags) {
@@ -44,8 +46,16 @@ void evaluate(const Flags& flags) {
   const int64_t windows = (int64_t(text.size()) - 1) / length;
 
   NoGradGuard no_grad;
+  // Through a cache, where one is asked for: tokens then see keys and values as it has them.
+  const std::optional<DType> cached = parse_cache_dtype(flags.cache_dtype);
   auto loss = [&](const Tensor& given, const Tensor& next) {
-    const Tensor logits = model->forward(given).to(kFloat32);
+    Tensor logits;
+    if (cached) {
+      models::KvCache cache = model->make_cache(given.size(0).to_int(), given.size(1).to_int(), cached);
+      logits = model->forward(given, arange_of_size(given.size(1), given.options()), {}, &cache).to(kFloat32);
+    } else {
+      logits = model->forward(given).to(kFloat32);
+    }
     return cross_entropy(logits.reshape({-1, logits.size(-1)}), next.reshape({-1}), {}, Reduction::kSum);
   };
   auto compiled = compile(loss, {.mode = flags.compile_mode()});
@@ -81,6 +91,7 @@ void add_evaluate(CLI::App& app) {
       ->add_option("--length", flags->length,
                    "Tokens of a window, each predicted from those before it there (default: 512 at most)")
       ->check(CLI::PositiveNumber);
+  add_cache_dtype(*command, flags->cache_dtype);
   command->add_option("--batch", flags->batch, "Windows at a time")->check(CLI::PositiveNumber)->capture_default_str();
   command->footer("  sinter evaluate --data assets/moby-dick.txt --last 0.05 --dtype bf16 --quantize int4\n");
   command->callback([flags] { evaluate(*flags); });

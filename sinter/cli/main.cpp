@@ -107,6 +107,7 @@ int run(int argc, char** argv) {
 #ifndef SINTER_NO_TRAIN
   cli::add_train(app);
   cli::add_evaluate(app);
+  cli::add_quantize(app);
 #endif
   cli::add_export(app);
   cli::add_explain(app);

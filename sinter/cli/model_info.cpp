@@ -1,6 +1,5 @@
 // `sinter info DIR`: a checkpoint from its configuration and the headers of its files.
 #include <algorithm>
-#include <filesystem>
 #include <iostream>
 
 #include <nlohmann/json.hpp>
@@ -11,6 +10,7 @@
 #include "sinter/engine/report.h"
 #include "sinter/io/checkpoint.h"
 #include "sinter/io/config.h"
+#include "sinter/io/gguf/gguf.h"
 #include "sinter/models/families.h"
 
 namespace sinter::cli {
@@ -27,8 +27,19 @@ struct CheckpointInfo {
   int64_t max_positions = 0;
 };
 
+void add_tensor(CheckpointInfo& info, const std::string& type, uint64_t bytes, const Shape& shape, bool counts) {
+  info.stored[type] += int64_t(bytes);
+  ++info.tensors;
+  int64_t count = 1;
+  for (auto& size : shape) count *= int64_t(size);
+  if (counts) info.parameters += count;
+}
+
 CheckpointInfo read_checkpoint(const std::string& folder) {
-  ConfigFile file = ConfigFile::read((std::filesystem::path(folder) / "config.json").string());
+  const CheckpointFiles small(folder);
+  const auto text = small.read("config.json");
+  check(text.has_value(), "info: '{}' has no config.json", folder);
+  ConfigFile file = ConfigFile::parse(*text, small.path("config.json"));
   const models::Family& family = models::family_of(file);
   CheckpointInfo info;
   info.folder = folder;
@@ -37,24 +48,26 @@ CheckpointInfo read_checkpoint(const std::string& folder) {
   info.model_type = family.model_type;
   models::ModelConfig config;
   if (family.config) config = family.config(file);
+  info.cache_numbers = 2 * config.layers * config.kv_heads * config.head_dim;
+  info.max_positions = config.max_positions;
+  if (GgufFile::is_gguf(folder)) {
+    info.files = 1;
+    for (const GgufFile weights(folder); auto& tensor : weights.tensors())
+      add_tensor(info, tensor.type.name, tensor.size, tensor.shape, tensor.name.find("rope_") != 0);
+    return info;
+  }
   CheckpointWeights weights(folder);
   info.files = weights.files().size();
   for (size_t i = 0; i < info.files; ++i) {
     SafeTensorsFile part = weights.open(i);
     for (auto& name : part.names()) {
       auto& tensor = part.info(name);
-      info.stored[tensor.dtype_text] += int64_t(tensor.end - tensor.begin);
-      ++info.tensors;
       bool ignored = std::any_of(family.ignored.begin(), family.ignored.end(),
                                  [&](const char* part) { return name.find(part) != std::string::npos; });
-      if (ignored || (config.tie_embeddings && models::is_head(name))) continue;
-      int64_t count = 1;
-      for (auto& size : tensor.shape) count *= int64_t(size);
-      info.parameters += count;
+      add_tensor(info, tensor.dtype_text, tensor.end - tensor.begin, tensor.shape,
+                 !ignored && !(config.tie_embeddings && models::is_head(name)));
     }
   }
-  info.cache_numbers = 2 * config.layers * config.kv_heads * config.head_dim;
-  info.max_positions = config.max_positions;
   return info;
 }
 

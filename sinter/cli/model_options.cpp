@@ -55,15 +55,16 @@ std::vector<std::string> mode_names() {
 
 void ModelOptions::add_to(CLI::App& command) {
   command.add_option("--model", model,
-                     "Folder with config.json and safetensors, a hub id in the local Hugging Face cache, or a package; "
+                     "Folder with config.json and safetensors, a hub id in the local Hugging Face cache, a GGUF file, or a "
+                     "package; "
                      "forward and explain also take a file of torch.export.save (.pt2) "
                      "(default: the bundled whale-5m)");
   command.add_option("--device", device, "Where it runs")->check(device_validator())->capture_default_str();
   command.add_option("--dtype", dtype, "Element type of the weights (default: the checkpoint's)")
       ->check(CLI::IsMember({"bf16", "f16", "f32"}));
   command
-      .add_option("--quantize", quantize, "What the weights of linear layers become: int8, or int4 in groups (default: they stay)")
-      ->check(CLI::IsMember({"int8", "int4"}));
+      .add_option("--quantize", quantize, "What the weights of linear layers become: int8, fp8, or int4 in groups (default: they stay)")
+      ->check(CLI::IsMember({"int8", "int4", "fp8"}));
   command.add_option("--mode", mode, "eager: op by op; the others are the modes of compile()")
       ->check(CLI::IsMember(mode_names()))
       ->capture_default_str();
@@ -131,6 +132,17 @@ void TextOptions::add_to(CLI::App& command) {
       .add_option("--cache-length", cache_length,
                   "Tokens that prompt and answer may have together (default: what the model allows, at most 2048)")
       ->check(CLI::PositiveNumber);
+  add_cache_dtype(command, cache_dtype);
+}
+
+void add_cache_dtype(CLI::App& command, std::string& dtype) {
+  command.add_option("--cache-dtype", dtype, "Element type of keys and values; int8: codes with a scale a row (default: the weights')")
+      ->check(CLI::IsMember({"int8", "bf16", "f16", "f32"}));
+}
+
+std::optional<DType> parse_cache_dtype(const std::string& dtype) {
+  if (dtype.empty()) return {};
+  return dtype == "int8" ? kInt8 : parse_dtype(dtype);
 }
 
 GenerateOptions TextOptions::generate_options(const GenerationConfig& config) const {
@@ -157,16 +169,17 @@ GenerateOptions TextOptions::generate_options(const GenerationConfig& config) co
 
 TextModel::TextModel(const TextOptions& flags) {
   if (flags.is_package()) {
-    check(flags.cache_length == 0, "'{}' is a package, which has its cache length; leave out --cache-length", flags.model);
+    check(flags.cache_length == 0 && flags.cache_dtype.empty(),
+          "'{}' is a package, which has its cache; leave out --cache-length and --cache-dtype", flags.model);
     flags.set_threads();
     package = Package::load(flags.model);
   }
   folder = package ? flags.model : flags.folder();
-  CheckpointFiles files = package ? package->files() : CheckpointFiles(folder);
+  CheckpointFiles files = package ? package->files() : CheckpointFiles(folder).in_memory();
   auto config = GenerationConfig::read(files);
   options = flags.generate_options(config);
-  if (package ? package->has_tokenizer() : fs::exists(fs::path(folder) / "tokenizer.json")) {
-    tokenizer = package ? package->tokenizer() : Tokenizer::from_pretrained(folder);
+  if (package ? package->has_tokenizer() : files.read("tokenizer.json").has_value()) {
+    tokenizer = package ? package->tokenizer() : Tokenizer::from_pretrained(files);
     options.tokenizer = &*tokenizer;
     if (!flags.ignore_eos && options.stop_ids.empty() && tokenizer->eos_id())
       options.stop_ids.push_back(*tokenizer->eos_id());
@@ -179,6 +192,7 @@ TextModel::TextModel(const TextOptions& flags) {
   how.mode = flags.compile_mode();
   how.eager = flags.eager();
   how.cache_length = flags.cache_length;
+  how.cache_dtype = parse_cache_dtype(flags.cache_dtype);
   auto model = flags.load();
   if (auto reads = std::dynamic_pointer_cast<models::EncoderDecoder>(model)) {
     check(!flags.warmup, "{} compiles for what it has read; leave out --warmup", model->config().architecture);

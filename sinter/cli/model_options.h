@@ -41,6 +41,10 @@ struct ModelOptions {
   std::shared_ptr<models::Model> load() const;
 };
 
+// --cache-dtype, and what it says.
+void add_cache_dtype(CLI::App& command, std::string& dtype);
+std::optional<DType> parse_cache_dtype(const std::string& dtype);
+
 struct TextOptions : ModelOptions {
   std::optional<int64_t> max_new_tokens, top_k;
   std::optional<double> temperature, top_p, min_p, repetition_penalty;
@@ -48,6 +52,7 @@ struct TextOptions : ModelOptions {
   std::vector<std::string> stops;
   bool ignore_eos = false, warmup = false;
   int64_t cache_length = 0;
+  std::string cache_dtype;  // empty: that of the weights
 
   // Adds those of ModelOptions and the ones above.
   void add_to(CLI::App& command);
