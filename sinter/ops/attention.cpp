@@ -292,7 +292,8 @@ struct AttentionForward : Composite {
 };
 
 OpFamily attention_ops() {
-  static const Op* const ops[] = {&op_of<ScaledDotProductAttention>, &op_of<AttentionForward>, &op_of<AttentionBackward>};
+  static const Op* const ops[] = {&op_of<ScaledDotProductAttention>, &op_of<AttentionForward>, &op_of<AttentionBackward>,
+                                  &paged_attention_op()};
   return ops;
 }
 

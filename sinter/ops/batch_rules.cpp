@@ -234,7 +234,7 @@ const std::map<const Op*, Rule>& own_rules() {
                                   {find_op("view_as_real"), as_it_is},
                                   {find_op("view_as_complex"), as_it_is}};
     for (auto* op : all_ops())
-      if (is_attention(*op)) out[op] = attention_rule;
+      if (is_attention(*op) && op != &paged_attention_op()) out[op] = attention_rule;
     return out;
   }();
   return rules;

@@ -66,7 +66,14 @@ struct AttentionAttrs {
 };
 // A row of weights draws for so many keys: rows begin with a counter of their own, which four keys share.
 inline Dim drawn_keys(const Dim& keys) { return (keys + 3) / 4 * 4; }
-// Whether it is one of the ops of attention.cpp: what the kernels of attention take whole.
+// Of the op `paged_attention`: query, pages of keys, pages of values, table, starts, lengths.
+struct PagedAttentionAttrs {
+  std::optional<double> scale;
+  int64_t window = 0;
+  SINTER_FIELDS(scale, window)
+};
+const Op& paged_attention_op();
+// Whether it is one of the ops of attention.cpp or paged_attention.cpp: what the kernels of attention take whole.
 bool is_attention(const Op& op);
 const Op& attention_backward_op();
 // Both halves of attention for those who keep what lies between them: `logarithms` is that of each row's sum of exp(score); with

@@ -38,9 +38,20 @@ bool takes_attention(const Target::Attention& facts, const OpCall& call) {
   return true;
 }
 
+bool takes_paged_attention(const Target::Attention& facts, const OpCall& call) {
+  if (!facts.paged || !facts.dtypes.contains(call.inputs[0].dtype)) return false;
+  // Table, starts and lengths as the kernel reads them.
+  for (size_t i = 3; i < call.inputs.size(); ++i)
+    if (call.inputs[i].dtype != kInt64) return false;
+  return std::none_of(call.inputs.begin(), call.inputs.end(), [](const Type& type) {
+    return type.weak || std::any_of(type.shape.begin(), type.shape.end(), [](const Dim& d) { return d.same_as(0); });
+  });
+}
+
 }  // namespace
 
 bool takes_whole(const Target& target, const OpCall& call) {
+  if (&call.op == &paged_attention_op()) return takes_paged_attention(target.attention, call);
   return is_attention(call.op) && takes_attention(target.attention, call);
 }
 

@@ -50,6 +50,7 @@ struct Target {
     int64_t most_dimensions = 0;
     // Of query, key and value; 0: any, and it need not be known.
     int64_t largest_row = 0, largest_row_backward = 0;
+    bool paged = false;  // keys and values may lie in pages (paged_attention)
     bool operator==(const Attention&) const = default;
   };
   Attention attention = {};

@@ -1,5 +1,6 @@
 #include "sinter/engine/cpu/attention_step.h"
 
+#include "sinter/engine/cpu/paged_attention.h"
 #include "sinter/tensor/buffer.h"
 
 namespace sinter {
@@ -39,6 +40,7 @@ void run_cpu_attention(const eager::AttentionLayout& layout, std::span<const int
 
 std::unique_ptr<CompiledStep> make_cpu_attention(const FusedAttrs& attrs, std::span<const TensorImpl* const> inputs,
                                                  std::span<const TensorImpl* const> outputs) {
+  if (template_op_in(attrs).op == &paged_attention_op()) return make_cpu_paged_attention(attrs, inputs, outputs);
   return std::make_unique<CpuAttentionStep>(attrs, inputs, outputs);
 }
 

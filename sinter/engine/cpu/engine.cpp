@@ -22,7 +22,8 @@ constexpr Target kCpuTarget = {.products = kFloats,
                                .convolutions = {.dtypes = kFloats, .transposed = true, .grouped = true},
                                .attention = {.dtypes = {kFloat32, kBFloat16, kFloat16},
                                              .masks = {kBool, kFloat32, kBFloat16, kFloat16},
-                                             .most_dimensions = 4}};
+                                             .most_dimensions = 4,
+                                             .paged = true}};
 
 class CpuEngine final : public DeviceEngine {
  public:
@@ -34,8 +35,8 @@ class CpuEngine final : public DeviceEngine {
   }
 
   std::vector<OpKernel> op_kernels() const override {
-    return joined({eager::product_kernels_of_cpu(), eager::attention_kernels_of_cpu(), eager::convolution_kernels_of_cpu(),
-                   eager::fourier_kernels_of_cpu()});
+    return joined({eager::product_kernels_of_cpu(), eager::attention_kernels_of_cpu(), eager::paged_attention_kernels_of_cpu(),
+                   eager::convolution_kernels_of_cpu(), eager::fourier_kernels_of_cpu()});
   }
 
   std::unique_ptr<CompiledStep> make_step(const FusedAttrs& attrs, std::span<const TensorImpl* const> inputs,

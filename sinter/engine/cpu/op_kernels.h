@@ -6,6 +6,7 @@ namespace sinter::eager {
 
 std::span<const OpKernel> product_kernels_of_cpu();
 std::span<const OpKernel> attention_kernels_of_cpu();
+std::span<const OpKernel> paged_attention_kernels_of_cpu();
 std::span<const OpKernel> convolution_kernels_of_cpu();
 std::span<const OpKernel> fourier_kernels_of_cpu();
 

@@ -64,6 +64,8 @@ class Attention {
     key_block_ = block_ <= gemm_detail::kMaxDotRows ? kLongBlock : kKeyBlock;
     int64_t tasks = p.batch * heads_ * blocks_;
     int64_t chunks = std::clamp<int64_t>(kEnoughTasks / tasks, 1, ceil_div(p.keys, kKeyChunk));
+    // Who else is in the batch must not move a cut.
+    if (is_paged()) chunks = ceil_div(p.keys, kKeyChunk);
     chunk_ = round_up(ceil_div(p.keys, chunks), kKeyBlock);
     chunks_ = ceil_div(p.keys, chunk_);
   }
@@ -86,6 +88,8 @@ class Attention {
   }
 
  private:
+  bool is_paged() const { return p_.pages.table != nullptr; }
+
   // A run of rows that belong to one head.
   struct Rows {
     int64_t batch, head, first, count;
@@ -123,7 +127,8 @@ class Attention {
   // What one task works with.
   struct Task {
     int64_t block, rows;
-    const char *key, *value;  // row 0 of the head
+    const int64_t* pages;     // of the sequence, where there are pages
+    const char *key, *value;  // row 0 of the head, of the first page
     float *query, *scores, *panel, *wide;
     int64_t *position, *visible;  // by row: its place in the sequence, the keys of the present block that it sees
     Partial result;
@@ -137,10 +142,12 @@ class Attention {
     const int64_t size = query + scores + panel + wide + 2 * numbers + partial_size() + 6 * kPadding;
     float* scratch = static_cast<float*>(thread_scratch().work.reserve(4 * size));
     const auto take = [&](int64_t count) { return std::exchange(scratch, scratch + round_up(count, kPadding)); };
+    const int64_t batch = map / heads_, first_page = is_paged() ? 0 : batch;
     Task t{.block = block,
            .rows = rows_of(block),
-           .key = row_at(p_.key, map / heads_, key_head, 0),
-           .value = row_at(p_.value, map / heads_, key_head, 0),
+           .pages = is_paged() ? p_.pages.table + batch * p_.pages.table_stride : nullptr,
+           .key = row_at(p_.key, first_page, key_head, 0),
+           .value = row_at(p_.value, first_page, key_head, 0),
            .query = take(query),
            .scores = take(scores),
            .panel = take(panel),
@@ -151,23 +158,53 @@ class Attention {
     std::fill_n(t.result.maximum, t.rows, kNever);
     std::fill_n(t.result.sum, t.rows, 0.0f);
     std::fill_n(t.result.values, t.rows * value_stride_, 0.0f);
-    int64_t end = std::min(p_.keys, (chunk + 1) * chunk_), seen = 0;
+    int64_t end = std::min(p_.keys, (chunk + 1) * chunk_), seen = 0, first_seen = p_.keys;
     each_run(block, [&](const Rows& rows, int64_t at) {
       gemm_.load(row_at(p_.query, rows.batch, rows.head, rows.first), storage_, p_.query.row_stride, 1, rows.count,
                  p_.size, t.query + at * p_.size, p_.size);
-      for (int64_t i = 0; i < rows.count; ++i) t.position[at + i] = rows.first + i;
-      seen = std::max(seen, rows.first + rows.count);
+      for (int64_t i = 0; i < rows.count; ++i) {
+        const int64_t position = position_of(rows.batch, rows.first + i);
+        t.position[at + i] = position;
+        seen = std::max(seen, position + 1);
+        if (position >= 0) first_seen = std::min(first_seen, first_key(position));
+      }
     });
-    if (p_.causal) end = std::min(end, seen);
+    if (sees_the_past()) end = std::min(end, seen);
     for (int64_t key = chunk * chunk_; key < end; key += key_block_)
-      visit(t, key, std::min(key_block_, end - key));
+      if (key + key_block_ > first_seen || !is_paged()) visit(t, key, std::min(key_block_, end - key));
     if (chunks_ == 1) finish(block, t.result);
+  }
+
+  bool sees_the_past() const { return p_.causal || is_paged(); }
+  // The place of a query in its sequence; -1 where there is none.
+  int64_t position_of(int64_t batch, int64_t query) const {
+    if (!is_paged()) return query;
+    const int64_t position = p_.pages.starts[batch] + query;
+    return position < p_.pages.lengths[batch] ? position : -1;
+  }
+  // That a query sees, of those in front of it.
+  int64_t first_key(int64_t position) const {
+    return p_.pages.window > 0 ? std::max<int64_t>(0, position + 1 - p_.pages.window) : 0;
+  }
+
+  // Calls f(row of keys, row of values, place in the block, count) on each run of keys that lie side by side.
+  template <class F>
+  void each_page(const Task& t, int64_t key, int64_t keys, F f) const {
+    const int64_t key_bytes = p_.key.row_stride * item_, value_bytes = p_.value.row_stride * item_;
+    if (!is_paged()) return f(t.key + key * key_bytes, t.value + key * value_bytes, 0, keys);
+    const int64_t size = p_.pages.size;
+    for (int64_t at = 0, count; at < keys; at += count) {
+      const int64_t page = t.pages[(key + at) / size], row = (key + at) % size;
+      count = std::min(size - row, keys - at);
+      f(t.key + page * p_.key.batch_stride * item_ + row * key_bytes,
+        t.value + page * p_.value.batch_stride * item_ + row * value_bytes, at, count);
+    }
   }
 
   // One block of keys.
   void visit(const Task& t, int64_t key, int64_t keys) const {
     for (int64_t r = 0; r < t.rows; ++r)
-      t.visible[r] = p_.causal ? std::clamp<int64_t>(t.position[r] + 1 - key, 0, keys) : keys;
+      t.visible[r] = sees_the_past() ? std::clamp<int64_t>(t.position[r] + 1 - key, 0, keys) : keys;
     if (p_.mask.type == AttentionMaskType::kBool) {
       // Most of a static cache lies behind the last position: its keys are not read.
       hide_tails(t, key);
@@ -176,6 +213,11 @@ class Attention {
     }
     score(t, key, keys);
     if (p_.mask.type != AttentionMaskType::kNone) mask(t, key);
+    if (is_paged() && p_.pages.window > 0)
+      for (int64_t r = 0; r < t.rows; ++r) {
+        const int64_t hidden = std::clamp<int64_t>(first_key(t.position[r]) - key, 0, t.visible[r]);
+        std::fill_n(t.scores + r * key_block_, hidden, kNever);
+      }
     core_.softmax({t.scores, key_block_, t.rows, keys, t.visible, t.result.maximum, t.result.sum, t.result.values,
                    value_stride_, p_.value_size});
     if (p_.dropout.is_on()) drop(t, key);
@@ -210,11 +252,17 @@ class Attention {
   }
 
   void score(const Task& t, int64_t key, int64_t keys) const {
-    const char* data = t.key + key * p_.key.row_stride * item_;
+    each_page(t, key, keys,
+              [&](const char* data, const char*, int64_t at, int64_t count) { score(t, data, at, count); });
+  }
+
+  // Keys that lie side by side, from `at` of the block on.
+  void score(const Task& t, const char* data, int64_t at, int64_t keys) const {
     if (t.rows <= gemm_detail::kMaxDotRows) {
       gemm_.dot[storage_][t.rows - 1]({.k = p_.size, .a = t.query, .a_row_stride = p_.size, .b = data,
-                                       .b_col_stride = p_.key.row_stride, .c = t.scores, .c_row_stride = key_block_,
-                                       .cols = keys, .alpha = p_.scale, .accumulate = false});
+                                       .b_col_stride = p_.key.row_stride, .c = t.scores + at,
+                                       .c_row_stride = key_block_, .cols = keys, .alpha = p_.scale,
+                                       .accumulate = false});
       return;
     }
     for (int64_t col = 0; col < keys; col += gemm_.panel) {
@@ -222,10 +270,10 @@ class Attention {
       gemm_.pack_panel(data + col * p_.key.row_stride * item_, storage_, 1, p_.key.row_stride, p_.size, cols, t.panel);
       for (int64_t row = 0; row < t.rows; row += gemm_.max_rows) {
         const int64_t rows = std::min<int64_t>(gemm_.max_rows, t.rows - row);
-        if (most_visible(t, row, rows) <= col) continue;
+        if (most_visible(t, row, rows) <= at + col) continue;
         gemm_.micro[gemm_detail::kNative][rows - 1][cols > gemm_.lanes](
             {.k = p_.size, .a = t.query + row * p_.size, .a_row_stride = p_.size, .a_k_stride = 1, .b = t.panel,
-             .b_k_stride = gemm_.panel, .b_ahead = 0, .c = t.scores + row * key_block_ + col,
+             .b_k_stride = gemm_.panel, .b_ahead = 0, .c = t.scores + row * key_block_ + at + col,
              .c_row_stride = key_block_, .cols = cols, .alpha = p_.scale, .accumulate = false});
       }
     }
@@ -244,28 +292,32 @@ class Attention {
   }
 
   void add_values(const Task& t, int64_t key, int64_t keys) const {
-    const void* data = t.value + key * p_.value.row_stride * item_;
-    Storage storage = storage_;
-    int64_t stride = p_.value.row_stride;
-    int64_t most_rows = storage == gemm_detail::kNative ? gemm_.max_rows : gemm_.max_rows_16;
+    const int64_t stride = p_.value.row_stride;
     // Many rows read the values many times: widen them once.
-    if (storage != gemm_detail::kNative && t.rows > most_rows) {
-      gemm_.load(data, storage, stride, 1, keys, p_.value_size, t.wide, value_stride_);
-      data = t.wide;
-      storage = gemm_detail::kNative;
-      stride = value_stride_;
-      most_rows = gemm_.max_rows;
+    if (storage_ != gemm_detail::kNative && t.rows > gemm_.max_rows_16) {
+      each_page(t, key, keys, [&](const char*, const char* data, int64_t at, int64_t count) {
+        gemm_.load(data, storage_, stride, 1, count, p_.value_size, t.wide + at * value_stride_, value_stride_);
+      });
+      return add_values(t, reinterpret_cast<const char*>(t.wide), gemm_detail::kNative, value_stride_, 0, keys);
     }
+    each_page(t, key, keys, [&](const char*, const char* data, int64_t at, int64_t count) {
+      add_values(t, data, storage_, stride, at, count);
+    });
+  }
+
+  // Values that lie side by side, from `at` of the block on.
+  void add_values(const Task& t, const char* data, Storage storage, int64_t stride, int64_t at, int64_t keys) const {
+    const int64_t most_rows = storage == gemm_detail::kNative ? gemm_.max_rows : gemm_.max_rows_16;
     const int64_t item = storage == gemm_detail::kNative ? 4 : 2;
     for (int64_t row = 0; row < t.rows; row += most_rows) {
-      const int64_t rows = std::min(most_rows, t.rows - row), depth = most_visible(t, row, rows);
-      if (depth == 0) continue;
+      const int64_t rows = std::min(most_rows, t.rows - row), depth = std::min(keys, most_visible(t, row, rows) - at);
+      if (depth <= 0) continue;
       for (int64_t col = 0, cols; col < p_.value_size; col += cols) {
         const int width = widest(storage, rows, p_.value_size - col);
         cols = std::min<int64_t>(gemm_.lanes << width, p_.value_size - col);
         gemm_.micro[storage][rows - 1][width](
-            {.k = depth, .a = t.scores + row * key_block_, .a_row_stride = key_block_, .a_k_stride = 1,
-             .b = static_cast<const char*>(data) + col * item, .b_k_stride = stride, .b_ahead = 8 * stride,
+            {.k = depth, .a = t.scores + row * key_block_ + at, .a_row_stride = key_block_, .a_k_stride = 1,
+             .b = data + col * item, .b_k_stride = stride, .b_ahead = 8 * stride,
              .c = t.result.values + row * value_stride_ + col, .c_row_stride = value_stride_, .cols = cols, .alpha = 1,
              .accumulate = true});
       }
@@ -301,7 +353,7 @@ class Attention {
   }
 
   void finish(int64_t block, const Partial& result) const {
-    const bool masked = p_.mask.type != AttentionMaskType::kNone;
+    const bool masked = p_.mask.type != AttentionMaskType::kNone || is_paged();
     for (int64_t r = 0; r < rows_of(block); ++r) {
       // A row with a visible key has a sum of at least one.
       const float factor = masked && result.sum[r] == 0 ? 0 : 1 / result.sum[r];

@@ -40,6 +40,16 @@ struct AttentionDropout {
   bool is_on() const { return threshold > 0; }
 };
 
+// Keys and values in pages of `size` rows that may lie anywhere: row `key` of a sequence is row key % size of page
+// table[batch * table_stride + key / size], and the batch strides of key and value are the steps from page to page.
+// Query i of a batch stands at starts[batch] + i and sees the keys up to itself, or the last `window` of them. Behind
+// lengths[batch] there are no queries: their results are zeros.
+struct AttentionPages {
+  const int64_t* table = nullptr;  // null: no pages
+  int64_t table_stride = 0, size = 0, window = 0;
+  const int64_t *starts = nullptr, *lengths = nullptr;
+};
+
 struct AttentionProblem {
   int64_t batch, heads, queries, keys;
   int64_t size, value_size;  // of a row of query and key, of a row of value
@@ -49,6 +59,7 @@ struct AttentionProblem {
   AttentionOperand query, key, value;
   AttentionMask mask = {};
   bool causal = false;  // query i sees keys 0 to i
+  AttentionPages pages = {};  // with these neither a mask nor dropout; `keys` is how many rows a sequence may have
   float scale = 1;
   AttentionDropout dropout = {};
   void* out = nullptr;  // row-major [batch, heads, queries, value_size]
@@ -58,7 +69,8 @@ struct AttentionProblem {
   CpuIsa isa = best_cpu_isa();
 };
 
-// Every size is at least 1. A row to which a mask leaves no key becomes zeros; without a mask a row whose scores are
+// Every size is at least 1. With pages a row's result depends on its own sequence alone, whatever else is in the batch.
+// A row to which a mask leaves no key becomes zeros; without a mask a row whose scores are
 // all minus infinity is NaN.
 void attention(const AttentionProblem& problem);
 
