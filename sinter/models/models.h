@@ -131,14 +131,20 @@ struct Source {
 
 // Keys and values of the positions so far, in memory of a fixed length: per layer [batch, kv_heads, length, head_dim].
 // A forward pass writes the rows of its positions in place.
+//
+// Or in pages that sequences of different lengths share: with a `table` it is [pages, kv_heads, page, head_dim], and
+// position p of row r lies in page table[r, p / page]. Positions are then [batch, tokens], one after the other in each
+// row, and the first counts[r] tokens of a row are its own; what is behind them is padding, whose keys go to page 0,
+// which belongs to nobody.
 struct KvCache {
   TensorList keys, values;
   Source source = {};  // of an encoder-decoder
-  // Whether a pass begins its sequences: its tokens are then the first ones, and see each other alone.
+  // Whether a pass begins its sequences: its tokens are then the first ones, and see each other alone. Not with pages.
   bool begins = false;
   // Of a cache of i8, for each of its rows: what the codes are multiplied by, [batch, kv_heads, length, 1].
   TensorList key_scales = {}, value_scales = {};
-  SINTER_FIELDS(keys, values, source, begins, key_scales, value_scales)
+  std::optional<Tensor> table = {}, counts = {};  // i64 [batch, n] and [batch]
+  SINTER_FIELDS(keys, values, source, begins, key_scales, value_scales, table, counts)
 };
 
 // A model that writes a text token by token.
@@ -164,6 +170,10 @@ class TextDecoder : public Model {
   // Zeros, in the type and on the device of the parameters unless told otherwise. i8: rows are stored as codes, with a scale each in
   // the parameters' type, and decoded for each step: half the memory of bf16, for some time.
   KvCache make_cache(int64_t batch, int64_t length, std::optional<DType> dtype = {}) const;
+  // The same for so many pages; table and counts are the caller's to set.
+  KvCache make_pages(int64_t pages, int64_t page, std::optional<DType> dtype = {}) const {
+    return make_cache(pages, page, dtype);
+  }
 };
 
 // One that goes on with a text.

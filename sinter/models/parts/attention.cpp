@@ -7,6 +7,7 @@
 #include "sinter/base/error.h"
 #include "sinter/ops/creation.h"
 #include "sinter/ops/matmul.h"
+#include "sinter/ops/paged_attention.h"
 #include "sinter/ops/pointwise.h"
 #include "sinter/ops/reduce.h"
 #include "sinter/ops/view.h"
@@ -60,6 +61,12 @@ DecoderPass::DecoderPass(const Tensor& ids, const Tensor& positions, const std::
         positions.sizes());
   if (positions.dim() == 2 && positions.size(0) == 1) positions_ = positions.squeeze(0);
   check(positions_.size(-1) == tokens_, "forward: {} positions for {} tokens", positions_.size(-1), tokens_);
+  if (!is_paged()) return;
+  check(!cache_->begins, "forward: a pass over pages goes on with its sequences; begins must be false");
+  check(cache_->counts.has_value(), "forward: a cache with a table needs the counts of its rows");
+  positions_ = positions.dim() == 2 ? positions : positions.unsqueeze(0);
+  check(positions_.size(0) == ids.size(0), "forward: a cache of pages needs positions [batch, tokens], not {}",
+        positions.sizes());
 }
 
 Tensor DecoderPass::rows() const {
@@ -70,6 +77,7 @@ Tensor DecoderPass::rows() const {
 
 Tensor DecoderPass::columns() const {
   Dim length = sees_cache() ? cache_->keys.at(0).size(2) : tokens_;
+  if (is_paged()) length = length * cache_->table->size(1);
   return arange_of_size(length, TensorOptions(kInt64).device(positions_.device()));
 }
 
@@ -95,7 +103,21 @@ Tensor DecoderPass::mask_for(int64_t window) {
   return it->second = seen;
 }
 
-void DecoderPass::write(Tensor& cache, const Tensor& rows) const {
+const std::pair<Tensor, Tensor>& DecoderPass::places() {
+  if (places_) return *places_;
+  Dim page = cache_->keys.at(0).size(2), batch = positions_.size(0);
+  Tensor pages = cache_->table->gather(1, floor_divide(positions_, page.to_int()));
+  Tensor own = arange_of_size(tokens_, positions_.options()).unsqueeze(0) < cache_->counts->view({batch, 1});
+  places_.emplace(where(own, pages, 0), remainder(positions_, page.to_int()));
+  return *places_;
+}
+
+void DecoderPass::write(Tensor& cache, const Tensor& rows) {
+  if (is_paged()) {
+    auto& [pages, places] = this->places();
+    cache.index_put_({pages, Slice(), places}, rows.transpose(1, 2));
+    return;
+  }
   if (positions_.dim() == 1) {
     cache.index_copy_(2, positions_, rows);
     return;
@@ -104,7 +126,7 @@ void DecoderPass::write(Tensor& cache, const Tensor& rows) const {
   cache.index_put_({batch, Slice(), positions_}, rows.transpose(1, 2));
 }
 
-void DecoderPass::store(Tensor& cache, Tensor* scales, const Tensor& rows) const {
+void DecoderPass::store(Tensor& cache, Tensor* scales, const Tensor& rows) {
   if (!scales) return write(cache, rows.to(cache.dtype()));
   // One scale a row: the largest number becomes 127. A row of zeros has no code but 0.
   constexpr double kMost = 127, kLeast = 1e-30;
@@ -113,13 +135,10 @@ void DecoderPass::store(Tensor& cache, Tensor* scales, const Tensor& rows) const
   write(*scales, scale);
 }
 
-namespace {
-
-Tensor stored(const Tensor& cache, const Tensor* scales, DType dtype) {
-  return scales ? (cache.to(kFloat32) * scales->to(kFloat32)).to(dtype) : cache.to(dtype);
+Tensor DecoderPass::stored(const Tensor& cache, const Tensor* scales, DType dtype) const {
+  auto all = [&](const Tensor& part) { return is_paged() ? rows_of_pages(part, *cache_->table) : part; };
+  return scales ? (all(cache).to(kFloat32) * all(*scales).to(kFloat32)).to(dtype) : all(cache).to(dtype);
 }
-
-}  // namespace
 
 Tensor DecoderPass::attend(int64_t layer, const Tensor& query, const Tensor& given_key, const Tensor& given_value,
                            const AttendOptions& options) {
@@ -128,11 +147,17 @@ Tensor DecoderPass::attend(int64_t layer, const Tensor& query, const Tensor& giv
     const size_t at = size_t(layer);
     auto scale_of = [&](TensorList& scales) { return scales.empty() ? nullptr : &scales.at(at); };
     Tensor *key_scale = scale_of(cache_->key_scales), *value_scale = scale_of(cache_->value_scales);
-    store(cache_->keys.at(at), key_scale, key);
-    store(cache_->values.at(at), value_scale, value);
+    Tensor &keys = cache_->keys.at(at), &values = cache_->values.at(at);
+    store(keys, key_scale, key);
+    store(values, value_scale, value);
+    if (is_paged() && !mask_ && !options.softcap && keys.dtype() == query.dtype() && attention_in_use() == Attention::kSdpa) {
+      Tensor starts = positions_.select(1, 0);
+      return merge_heads(paged_attention(query, keys, values, *cache_->table, starts, starts + *cache_->counts, options.scale,
+                                         options.window));
+    }
     if (!cache_->begins) {
-      key = stored(cache_->keys.at(at), key_scale, query.dtype());
-      value = stored(cache_->values.at(at), value_scale, query.dtype());
+      key = stored(keys, key_scale, query.dtype());
+      value = stored(values, value_scale, query.dtype());
     }
   }
   bool plain = !sees_cache() && !mask_ && (options.window == 0 || tokens_ <= options.window);

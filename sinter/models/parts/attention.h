@@ -2,6 +2,7 @@
 // Attention of decoders, with or without a cache: what the layers of one forward pass share.
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "sinter/models/models.h"
 
@@ -48,15 +49,20 @@ class DecoderPass {
   Tensor rows() const;
   Tensor columns() const;
   Tensor mask_for(int64_t window);
-  // Writes rows into a layer's part of the cache, as codes where there are scales of them.
-  void store(Tensor& cache, Tensor* scales, const Tensor& rows) const;
-  void write(Tensor& cache, const Tensor& rows) const;
+  // Writes rows into a layer's part of the cache, as codes where there are scales of them; and reads all that a pass may see.
+  void store(Tensor& cache, Tensor* scales, const Tensor& rows);
+  Tensor stored(const Tensor& cache, const Tensor* scales, DType dtype) const;
+  void write(Tensor& cache, const Tensor& rows);
+  bool is_paged() const { return cache_ && cache_->table; }
+  // Where there are pages: the page and the row in it of each token, [batch, tokens].
+  const std::pair<Tensor, Tensor>& places();
 
   Tensor positions_;
   std::optional<Tensor> mask_;
   KvCache* cache_;
   Dim tokens_;
   std::map<int64_t, Tensor> masks_;  // by window, made once for all layers
+  std::optional<std::pair<Tensor, Tensor>> places_;
 };
 
 // The source of an encoder-decoder; an Error where the cache has none.

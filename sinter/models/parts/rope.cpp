@@ -114,16 +114,19 @@ Rope::Rope(RopeConfig config) : config_(std::move(config)) {
 RopeTable Rope::operator()(const Tensor& positions) const {
   if (config_.dim == 0) return {};
   Tensor frequencies = frequencies_.to(positions.device());
+  // How far a text has come is its own affair: rows do not stretch each other.
+  auto last = [&] { return positions.dim() == 2 ? positions.amax({-1}, true) : positions.amax(); };
   if (config_.type == "dynamic") {
     double limit = double(config_.max_positions), dim = double(config_.dim);
-    Tensor length = (positions.amax().to(kFloat32) + 1).clamp_min(limit);
+    Tensor length = (last().to(kFloat32) + 1).clamp_min(limit);
     Tensor growth = length * (config_.factor / limit) - (config_.factor - 1);
     Tensor log_base = growth.log() * (dim / (dim - 2)) + std::log(config_.theta);
     frequencies = (frequencies * log_base).neg().exp();
   } else if (config_.type == "longrope") {
-    Tensor is_long = positions.amax() >= config_.original_max_positions;
+    Tensor is_long = last() >= config_.original_max_positions;
     frequencies = where(is_long, long_frequencies_.to(positions.device()), frequencies);
   }
+  if (frequencies.dim() == 2) frequencies = frequencies.unsqueeze(1);
   Tensor angles = positions.to(kFloat32).unsqueeze(-1) * frequencies;
   if (positions.dim() == 2) angles = angles.unsqueeze(1);
   if (config_.attention_factor == 1) return {angles.cos(), angles.sin(), config_.interleaved};
