@@ -35,8 +35,19 @@ SamplingShape SamplingShape::of(const SamplingOptions& options) {
 }
 
 namespace {
-constexpr int64_t kTemperature = 0, kTopP = 1, kMinP = 2, kPenalty = 3, kColumns = 4;
+
+constexpr int64_t kTemperature = 0, kTopP = 1, kMinP = 2, kPenalty = 3, kTopK = 4, kColumns = 5;
+
+// Without a limit top_k is that of all tokens.
+void write_numbers(const SamplingOptions& options, float* row, int64_t vocab) {
+  row[kTemperature] = float(options.temperature);
+  row[kTopP] = float(options.top_p);
+  row[kMinP] = float(options.min_p);
+  row[kPenalty] = float(options.repetition_penalty);
+  row[kTopK] = float(options.top_k > 0 ? options.top_k : vocab);
 }
+
+}  // namespace
 
 std::string SamplingShape::text() const {
   return format("samples={} penalty={} nucleus={} min_p={} top_k={} suppresses={}", samples, penalty, nucleus, min_p,
@@ -45,13 +56,7 @@ std::string SamplingShape::text() const {
 
 Tensor sampling_numbers(const SamplingOptions& options, int64_t rows) {
   std::vector<float> values(size_t(rows * kColumns));
-  for (int64_t r = 0; r < rows; ++r) {
-    float* row = values.data() + r * kColumns;
-    row[kTemperature] = float(options.temperature);
-    row[kTopP] = float(options.top_p);
-    row[kMinP] = float(options.min_p);
-    row[kPenalty] = float(options.repetition_penalty);
-  }
+  for (int64_t r = 0; r < rows; ++r) write_numbers(options, values.data() + r * kColumns, /*vocab=*/0);
   return tensor(values).view({rows, kColumns});
 }
 
@@ -60,14 +65,28 @@ double sampling_draw(uint64_t seed, int64_t row, int64_t step) {
   return double(hash_bytes(counter, sizeof counter, hash_mix(seed, 0x9e3779b97f4a7c15ull)) >> 11) * 0x1p-53;
 }
 
+namespace {
+
+// Of tokens that have occurred.
+Tensor penalised(const Tensor& logits, const Tensor& seen, const Tensor& penalty) {
+  return where(seen, where(logits > 0, logits / penalty, logits * penalty), logits);
+}
+
+// The first candidate whose sum passes the draw, [rows, 1]. A draw next to one may pass the last sum by rounding.
+Tensor drawn_place(const Tensor& p, const Tensor& draws) {
+  Tensor sums = p.cumsum(-1), total = sums.slice(-1, -1);
+  Tensor place = (sums <= draws.unsqueeze(-1).to(kFloat32) * total).to(kInt64).sum({-1}, true);
+  Tensor last = (p > 0).to(kInt64) * arange_of_size(p.size(-1), TensorOptions(kInt64).device(p.device()));
+  return minimum(place, last.amax({-1}, true));
+}
+
+}  // namespace
+
 Tensor sample(const Tensor& given, const SamplingShape& shape, const Tensor& numbers, const Tensor& draws,
               const Tensor& seen) {
   auto number = [&](int64_t column) { return numbers.slice(1, column, column + 1); };
   Tensor logits = given.to(kFloat32);
-  if (shape.penalty) {
-    Tensor penalty = number(kPenalty);
-    logits = where(seen, where(logits > 0, logits / penalty, logits * penalty), logits);
-  }
+  if (shape.penalty) logits = penalised(logits, seen, number(kPenalty));
   if (!shape.samples) return logits.argmax(-1);
 
   logits = logits / number(kTemperature);
@@ -81,14 +100,60 @@ Tensor sample(const Tensor& given, const SamplingShape& shape, const Tensor& num
   // Kept are the candidates before whom less than top_p has gone: always the first.
   if (shape.nucleus) p = where(p.cumsum(-1) - p < number(kTopP), p, 0.0);
   if (shape.min_p) p = where(p >= p.amax({-1}, true) * number(kMinP), p, 0.0);
-  Tensor sums = p.cumsum(-1);
-  // The first candidate whose sum passes the draw. A draw next to one may pass the last sum by rounding.
-  Tensor total = sums.slice(-1, -1);
-  Tensor place = (sums <= draws.unsqueeze(-1).to(kFloat32) * total).to(kInt64).sum({-1}, true);
-  Tensor last = (p > 0).to(kInt64) * arange_of_size(p.size(-1), TensorOptions(kInt64).device(p.device()));
-  place = minimum(place, last.amax({-1}, true));
+  Tensor place = drawn_place(p, draws);
   if (tokens.defined()) place = tokens.gather(-1, place);
   return place.squeeze(-1);
+}
+
+Picking RowSampling::picking() const {
+  if (!bias.empty() || !seen.empty()) return Picking::kGeneral;
+  if (!options.samples()) return Picking::kLikeliest;
+  return options.top_k > 0 || options.top_p < 1 ? Picking::kGeneral : Picking::kDrawn;
+}
+
+RowsSampling RowsSampling::of(std::span<const RowSampling* const> rows, Picking picking, int64_t vocab) {
+  const int64_t count = int64_t(rows.size()), wide = picking == Picking::kGeneral ? vocab : 0;
+  RowsSampling out;
+  std::vector<float> numbers(size_t(count * kColumns), 1);
+  std::vector<double> draws(size_t(count), 0);
+  out.bias = empty({count, wide}, kFloat32);
+  out.seen = empty({count, wide}, kBool);
+  for (int64_t r = 0; r < count; ++r) {
+    const RowSampling* row = rows[size_t(r)];
+    write_numbers(row ? row->options : SamplingOptions(), numbers.data() + r * kColumns, vocab);
+    draws[size_t(r)] = row ? row->draw : 0;
+    if (wide == 0) continue;
+    float* bias = out.bias.data_ptr<float>() + r * vocab;
+    bool* seen = out.seen.data_ptr<bool>() + r * vocab;
+    std::fill_n(bias, vocab, 0.0f);
+    std::fill_n(seen, vocab, false);
+    if (!row) continue;
+    std::copy(row->bias.begin(), row->bias.end(), bias);
+    std::copy(row->seen.begin(), row->seen.end(), seen);
+  }
+  out.numbers = tensor(numbers).view({count, kColumns});
+  out.draws = tensor(draws);
+  return out;
+}
+
+Tensor sample_rows(const Tensor& given, Picking picking, const RowsSampling& rows) {
+  auto number = [&](int64_t column) { return rows.numbers.slice(1, column, column + 1); };
+  Tensor logits = given.to(kFloat32);
+  if (picking == Picking::kLikeliest) return logits.argmax(-1);
+  if (picking == Picking::kGeneral) logits = penalised(logits, rows.seen, number(kPenalty)) + rows.bias;
+  Tensor likeliest = logits.argmax(-1), temperature = number(kTemperature), tokens;
+  logits = logits / where(temperature > 0, temperature, 1.0);
+  if (picking == Picking::kGeneral) {
+    std::tie(logits, tokens) = sort(logits, -1, /*descending=*/true);
+    Tensor place = arange_of_size(logits.size(-1), TensorOptions(kFloat32).device(logits.device()));
+    logits = where(place < number(kTopK), logits, -std::numeric_limits<double>::infinity());
+  }
+  Tensor p = logits.softmax(-1);
+  if (picking == Picking::kGeneral) p = where(p.cumsum(-1) - p < number(kTopP), p, 0.0);
+  p = where(p >= p.amax({-1}, true) * number(kMinP), p, 0.0);
+  Tensor place = drawn_place(p, rows.draws);
+  if (tokens.defined()) place = tokens.gather(-1, place);
+  return where(temperature.squeeze(-1) > 0, place.squeeze(-1), likeliest);
 }
 
 }  // namespace sinter

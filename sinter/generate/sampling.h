@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "sinter/generate/text_generator.h"
 #include "sinter/tensor/tensor.h"
@@ -27,5 +28,37 @@ double sampling_draw(uint64_t seed, int64_t row, int64_t step);
 // a penalty alone, the other columns and `draws` [batch] when samples are drawn.
 Tensor sample(const Tensor& logits, const SamplingShape& shape, const Tensor& numbers, const Tensor& draws,
               const Tensor& seen);
+
+// --- rows with settings of their own, in one program: every number is a column
+
+// What picks a row's token. It follows from the row's own settings, and each kind is one program, so that a request's tokens are
+// the same whatever else is in the batch.
+enum class Picking : uint8_t {
+  kLikeliest,  // nothing is drawn, nothing changes the logits
+  kDrawn,      // temperature and min_p
+  kGeneral,    // every filter and what changes logits; at temperature 0 the likeliest
+};
+
+struct RowSampling {
+  SamplingOptions options = {};
+  // Empty, or one a token: what is added to its logit, and whether it has occurred (for the penalty of repetition).
+  std::vector<float> bias = {};
+  std::vector<uint8_t> seen = {};
+  double draw = 0;  // sampling_draw()
+
+  Picking picking() const;
+};
+
+struct RowsSampling {
+  Tensor numbers, draws;  // [rows, columns], [rows]
+  Tensor bias, seen;      // of the general kind: f32 and bool [rows, vocab]
+  SINTER_FIELDS(numbers, draws, bias, seen)
+
+  // On the host. Null rows are padding.
+  static RowsSampling of(std::span<const RowSampling* const> rows, Picking picking, int64_t vocab);
+};
+
+// Tokens [rows] (i64) from logits [rows, vocab].
+Tensor sample_rows(const Tensor& logits, Picking picking, const RowsSampling& rows);
 
 }  // namespace sinter

@@ -6,8 +6,8 @@
 
 namespace sinter {
 
-TextStream::TextStream(const Tokenizer& tokenizer, std::vector<std::string> stops)
-    : stops_(std::move(stops)), decoder_(tokenizer) {
+TextStream::TextStream(const Tokenizer& tokenizer, std::vector<std::string> stops, bool skip_special_tokens)
+    : stops_(std::move(stops)), decoder_(tokenizer, skip_special_tokens) {
   for (auto& stop : stops_) check(!stop.empty(), "generate: a stop string is empty");
 }
 

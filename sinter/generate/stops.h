@@ -13,7 +13,7 @@ namespace sinter {
 class TextStream {
  public:
   // An Error where a stop string is empty.
-  TextStream(const Tokenizer& tokenizer, std::vector<std::string> stops);
+  TextStream(const Tokenizer& tokenizer, std::vector<std::string> stops, bool skip_special_tokens = true);
 
   // The text that became certain. After stopped() there is none.
   std::string push(int64_t id);
