@@ -30,9 +30,10 @@ train:    base tensor ops autograd capture engine io data nn optim models
 interop:  base tensor ops autograd capture engine io nn
 serialize: base tensor ops autograd capture engine io data nn optim
 generate: base tensor ops autograd capture engine io nn optim models
+serve:    base tensor ops autograd capture engine io nn optim models generate
 package:  base tensor ops autograd capture engine io nn optim models generate runtime
 c:        base tensor ops autograd capture io nn interop runtime
-cli:      base tensor graph ops autograd passes loops codegen runtime capture engine io data nn optim models train generate package interop sinter.h
+cli:      base tensor graph ops autograd passes loops codegen runtime capture engine io data nn optim models train generate serve package interop sinter.h
 '
 
 # Parts of engine, and those of them that they may not include: a step knows no device, devices do not know each other, and
@@ -51,7 +52,7 @@ engine/referee:    engine/cpu engine/gpu engine/cuda engine/hip engine/bisect
 
 # Libraries whose headers are slow to compile stay out of our headers, but for those named *_api.h, which only .cpp files
 # may include.
-heavy='^(clang/|llvm/|nlohmann/|CLI/|oneapi/|dnnl|pcre2|utf8proc|zlib|png|jpeglib|cuda|nvrtc|cublas|cudnn)'
+heavy='^(clang/|llvm/|nlohmann/|CLI/|oneapi/|dnnl|pcre2|utf8proc|zlib|png|jpeglib|cuda|nvrtc|cublas|cudnn|boost/)'
 
 faults=$(
   {
