@@ -10,9 +10,9 @@ clang_version=19  # the release the plugin is written for; Ubuntu 22.04 has none
 required=(cmake ninja-build libgtest-dev nlohmann-json3-dev libcli11-dev pkg-config libpcre2-dev
   libutf8proc-dev libprotozero-dev zlib1g-dev libpng-dev libjpeg-dev)
 # Without these the build still works: slower links and rebuilds, kernels compiled by g++, no peer in the benchmarks,
-# factorisations of matrices by plain loops, no Python package.
+# factorisations of matrices by plain loops, no server, no Python package.
 optional=(lld ccache "clang-$clang_version" "libclang-$clang_version-dev" "libclang-cpp$clang_version-dev"
-  "llvm-$clang_version-dev" libdnnl-dev libopenblas0-pthread python3-dev)
+  "llvm-$clang_version-dev" libdnnl-dev libopenblas0-pthread python3-dev libboost1.81-dev)
 
 gxx_major() { "$1" -dumpversion 2>/dev/null | cut -d. -f1; }
 

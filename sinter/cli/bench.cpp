@@ -148,6 +148,9 @@ void add_bench(CLI::App& app, BenchOptions& o) {
                      "(.pt2) or ONNX (.onnx)");
   source->add_option("--config", o.config,
                      "Sizes of a well-known model, with random weights: " + known_configurations());
+#ifndef SINTER_NO_SERVE
+  source->add_option("--serve", o.serve, "A server of OpenAI's API, http://host:port: asked for texts, with --prompt and --new tokens");
+#endif
   source->require_option(1);
   auto positive = CLI::Range(int64_t(1), int64_t(1) << 24);
   bench->add_option("--modes", o.modes, "eager, default, reduce-overhead, max-autotune, max-autotune-no-cudagraphs")
@@ -189,6 +192,17 @@ void add_bench(CLI::App& app, BenchOptions& o) {
       ->check(positive)
       ->capture_default_str();
   bench->add_option("--requests", o.requests, "varied: how many")->check(positive)->capture_default_str();
+#ifndef SINTER_NO_SERVE
+  bench->add_option("--users", o.users, "serve: clients that ask again as soon as they have their answer; a list")
+      ->delimiter(',')
+      ->check(positive);
+  bench->add_option("--rate", o.rates, "serve: requests a second that come at random times, answered or not; a list")
+      ->delimiter(',')
+      ->check(CLI::Range(1e-6, 1e6));
+  bench->add_option("--target-ttft", o.target_first_ms, "serve: milliseconds to the first token of a good answer");
+  bench->add_option("--target-tpot", o.target_token_ms, "serve: and from token to token");
+  bench->add_option("--api-key", o.api_key, "serve: the key that it asks for");
+#endif
   bench->add_option("--seed", o.seed, "Of weights, prompts and requests")->capture_default_str();
   bench->add_flag("--json", o.json, "Print a list of rows as JSON instead of tables");
   bench->add_option("--svg", o.svg, "Write a bar chart to this file");
@@ -198,10 +212,15 @@ void add_bench(CLI::App& app, BenchOptions& o) {
       "  sinter bench --model path/to/checkpoint --modes eager,max-autotune --max-seconds 10 --json\n"
       "  sinter bench --config vit-b --batch 1,16\n"
       "  sinter bench --config llama-125m --workload varied --concurrency 8 --requests 64\n"
+      "  sinter bench --serve http://localhost:8000 --users 1,4,8 --rate 20 --requests 200 --target-ttft 200\n"
       "First calls and warm-up are timed apart. Results are compared between the modes first: a mode that computes\n"
       "something else is an error. `of bandwidth` is the time to read weights and cache once, at the bandwidth\n"
       "measured here, over the median decode step. Speed-ups are ratios of medians.");
+#ifndef SINTER_NO_SERVE
+  bench->callback([&o] { o.serve.empty() ? run_bench(o) : run_serve_bench(o); });
+#else
   bench->callback([&o] { run_bench(o); });
+#endif
 }
 
 }  // namespace sinter::cli

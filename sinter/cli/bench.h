@@ -37,11 +37,18 @@ struct BenchOptions {
   uint64_t seed = 0;
   bool json = false;
   std::string svg;
+
+  // Of a server: its address, and how it is asked.
+  std::string serve, api_key;
+  std::vector<int64_t> users;
+  std::vector<double> rates;
+  double target_first_ms = 1e9, target_token_ms = 1e9;
 };
 
 // Adds the subcommand; `options` outlives the app.
 void add_bench(CLI::App& app, BenchOptions& options);
 void run_bench(const BenchOptions& options);
+void run_serve_bench(const BenchOptions& options);  // bench_serve.cpp
 
 // Of measured values; all zero where there are none. Percentiles are of the nearest rank.
 struct Statistics {

@@ -19,6 +19,7 @@ void add_forward(CLI::App& app);
 void add_evaluate(CLI::App& app);
 void add_quantize(CLI::App& app);
 void add_train(CLI::App& app);
+void add_serve(CLI::App& app);
 void add_export(CLI::App& app);
 void add_explain(CLI::App& app);
 void add_bisect(CLI::App& app);

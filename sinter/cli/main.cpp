@@ -109,6 +109,9 @@ int run(int argc, char** argv) {
   cli::add_evaluate(app);
   cli::add_quantize(app);
 #endif
+#ifndef SINTER_NO_SERVE
+  cli::add_serve(app);
+#endif
   cli::add_export(app);
   cli::add_explain(app);
   cli::add_bisect(app);
