@@ -50,6 +50,8 @@ OURS = {
     "max_pool_grad": "PyTorch's takes the input too; max_pool's gradient is compared in composites",
     "dequantize": "PyTorch has it for layouts of its own kernels only; the formula is one line",
     "paged_attention": "PyTorch has no pages; it is compared with attention over whole rows",
+    "grouped_mm": "PyTorch tells where groups end; programs that call it are compared in tests/data/pt2",
+    "grouped_mm_weight_grad": "the gradient of grouped_mm",
     "modulus": "hypot, with a gradient of 0 at 0",
     "view_as_real": "complex numbers are compared in complex.safetensors",
     "view_as_complex": "complex numbers are compared in complex.safetensors",

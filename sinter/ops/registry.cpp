@@ -17,7 +17,7 @@ std::vector<const Op*> join_families() {
   for (OpFamily family :
        {unary_ops(), activation_ops(), binary_ops(), compare_ops(), reduce_ops(), running_ops(), complex_ops(), creation_ops(), random_ops(),
         special_ops(), bessel_ops(), polynomial_ops(), variate_ops(), view_ops(), layout_ops(), indexing_ops(), sort_ops(), contract_ops(), pool_ops(), fold_ops(),
-        attention_ops(), quantized_ops(),
+        attention_ops(), quantized_ops(), grouped_ops(),
         norm_ops(), row_norm_ops(), control_ops(), device_ops(), fused_ops(), factorization_ops(),
         linear_system_ops(), pseudo_inverse_ops(), fourier_ops()})
     all.insert(all.end(), family.begin(), family.end());

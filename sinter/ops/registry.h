@@ -27,6 +27,7 @@ OpFamily layout_ops();
 OpFamily indexing_ops();
 OpFamily sort_ops();
 OpFamily contract_ops();
+OpFamily grouped_ops();
 OpFamily quantized_ops();
 OpFamily pool_ops();
 OpFamily fold_ops();

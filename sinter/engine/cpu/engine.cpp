@@ -36,7 +36,7 @@ class CpuEngine final : public DeviceEngine {
 
   std::vector<OpKernel> op_kernels() const override {
     return joined({eager::product_kernels_of_cpu(), eager::attention_kernels_of_cpu(), eager::paged_attention_kernels_of_cpu(),
-                   eager::convolution_kernels_of_cpu(), eager::fourier_kernels_of_cpu()});
+                   eager::convolution_kernels_of_cpu(), eager::fourier_kernels_of_cpu(), eager::grouped_kernels_of_cpu()});
   }
 
   std::unique_ptr<CompiledStep> make_step(const FusedAttrs& attrs, std::span<const TensorImpl* const> inputs,

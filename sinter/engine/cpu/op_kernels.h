@@ -9,5 +9,6 @@ std::span<const OpKernel> attention_kernels_of_cpu();
 std::span<const OpKernel> paged_attention_kernels_of_cpu();
 std::span<const OpKernel> convolution_kernels_of_cpu();
 std::span<const OpKernel> fourier_kernels_of_cpu();
+std::span<const OpKernel> grouped_kernels_of_cpu();
 
 }  // namespace sinter::eager
