@@ -117,6 +117,31 @@ class Recurrent(nn.Module):
         return y, h, c, z, g, self.rnn(z)[0]
 
 
+class Turned(nn.Module):
+    """A norm whose result PyTorch lays out anew: the view is none of a tensor that lies as the operand does."""
+
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.LayerNorm(4)
+
+    def forward(self, x):
+        return self.norm(nn.functional.gelu(x.transpose(1, 2))).view(-1, 4)
+
+
+class Experts(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.gate, self.weight = nn.Linear(8, 4, bias=False), nn.Parameter(torch.randn(4, 8, 12) / 3)
+
+    def forward(self, x):
+        scores = self.gate(x).softmax(-1)
+        best, chosen = scores.max(-1)
+        order = chosen.argsort()
+        ends = (chosen[:, None] == torch.arange(4)).sum(0).cumsum(0).to(torch.int32)
+        y = torch._grouped_mm(x[order], self.weight, offs=ends)
+        return y[order.argsort()] * best[:, None]
+
+
 class Data(nn.Module):
     def forward(self, x, n):
         size = n.item()
@@ -191,6 +216,8 @@ def main():
     record("sizes", Sizes(), [torch.randn(4, 6), torch.randn(6, 2)], [torch.randn(7, 3), torch.randn(3, 2)], sizes, gradients=False)
     record("tied", Tied(), [torch.tensor([[1, 3, 5]])])
     record("recurrent", Recurrent(), [torch.randn(2, 3, 3)])
+    record("turned", Turned(), [torch.randn(2, 4, 3)], [torch.randn(5, 4, 3)], (batch,))
+    record("experts", Experts(), [torch.randn(9, 8)], [torch.randn(6, 8)], (batch,))
     record("data", Data(), [torch.tensor([1, 0, 2]), torch.tensor(4)], [torch.tensor([0, 0, 2]), torch.tensor(7)], gradients=False)
 
 

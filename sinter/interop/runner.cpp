@@ -59,6 +59,20 @@ void check_functions(const ProgramGraph& graph, const std::string& file, const c
         count == 1 ? "function" : "functions", missing);
 }
 
+// Whether any node, nested ones included, writes to memory.
+bool has_writes(const ProgramGraph& graph) {
+  for (auto& node : graph.nodes) {
+    if (control_named(node.target) == Control::kNone) {
+      const Callee callee = *callee_named(node.target);
+      if (callee.in_place || (callee.function && callee.function->schema().find("(a!") != std::string_view::npos))
+        return true;
+    }
+    for (auto& input : node.inputs)
+      if (auto* nested = std::get_if<GraphPointer>(&input.operand.held); nested && has_writes(**nested)) return true;
+  }
+  return false;
+}
+
 // What nodes give, in a list of values that is theirs alone to read.
 void for_slots(const Operand& operand, const std::function<void(size_t)>& visit) {
   if (auto* slot = std::get_if<Slot>(&operand.held)) visit(slot->number);
@@ -91,11 +105,11 @@ struct GraphRunner::Prepared {
   OperandList outputs;
   size_t input_count = 0, value_count = 0;
 
-  Prepared(const ProgramGraph& graph, const char* reader);
+  Prepared(const ProgramGraph& graph, const char* reader, bool writes);
   ValueList run(ValueList inputs, Device device) const;
 
  private:
-  static void bind(const ProgramNode& node, Node& out, const char* reader);
+  static void bind(const ProgramNode& node, Node& out, const char* reader, bool writes);
   void find_last_uses();
   static Value value_of(const Operand& operand, const ValueList& values, Device device);
   static ValueList call(const Node& node, ValueList arguments, Device device);
@@ -104,17 +118,17 @@ struct GraphRunner::Prepared {
   static void store(const Node& node, ValueList results, ValueList& values);
 };
 
-GraphRunner::Prepared::Prepared(const ProgramGraph& graph, const char* reader)
+GraphRunner::Prepared::Prepared(const ProgramGraph& graph, const char* reader, bool writes)
     : outputs(graph.outputs), input_count(graph.input_count), value_count(graph.names.size()) {
   for (auto& node : graph.nodes) {
     Node prepared{
         .name = node.name, .target = node.target, .control = control_named(node.target), .results = node.results};
     if (prepared.control == Control::kNone) {
-      bind(node, prepared, reader);
+      bind(node, prepared, reader, writes);
     } else {
       for (auto& input : node.inputs) {
         if (auto* nested = std::get_if<GraphPointer>(&input.operand.held))
-          prepared.graphs.push_back(std::make_shared<const Prepared>(**nested, reader));
+          prepared.graphs.push_back(std::make_shared<const Prepared>(**nested, reader, writes));
         else
           prepared.arguments.push_back(input.operand);
       }
@@ -125,8 +139,11 @@ GraphRunner::Prepared::Prepared(const ProgramGraph& graph, const char* reader)
 }
 
 // Inputs by their names, and the schema's defaults for what is left out.
-void GraphRunner::Prepared::bind(const ProgramNode& node, Node& out, const char* reader) {
+void GraphRunner::Prepared::bind(const ProgramNode& node, Node& out, const char* reader, bool writes) {
   out.callee = *callee_named(node.target);
+  // PyTorch's tensors may lie in another order than those here. Where nothing is written a copy is as good as a view.
+  if (!writes && node.target == "aten.view.default")
+    out.callee.function = find_callee("aten.reshape.default")->function;
   std::vector<bool> used(node.inputs.size());
   for (auto& parameter : out.callee.schema->parameters) {
     const Operand* given = nullptr;
@@ -297,7 +314,7 @@ ValueList GraphRunner::Prepared::run(ValueList inputs, Device device) const {
 
 GraphRunner::GraphRunner(const ProgramGraph& graph, const std::string& file, const char* reader) {
   check_functions(graph, file, reader);
-  graph_ = std::make_shared<const Prepared>(graph, reader);
+  graph_ = std::make_shared<const Prepared>(graph, reader, has_writes(graph));
 }
 
 ValueList GraphRunner::run(ValueList inputs, Device device) const { return graph_->run(std::move(inputs), device); }

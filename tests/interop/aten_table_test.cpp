@@ -8,6 +8,7 @@
 #include <fstream>
 #include <set>
 
+#include "sinter/capture/compiler.h"
 #include "sinter/graph/graph.h"
 #include "sinter/nn/recurrent.h"
 #include "sinter/ops/creation.h"
@@ -138,6 +139,48 @@ TEST(AtenTable, RefusesArgumentsOfAnotherKind) {
               call("aten.embedding.default", {{ones({2, 2})}, {tensor({0})}, {Dim(-1)}, {true}});
             }).find("nothing but the default was expected, not True"),
             std::string::npos);
+}
+
+// What PyTorch's decompositions make of conversions.
+TEST(AtenTable, TakesConversionsOfPrims) {
+  const Tensor out = tensor_of(call("prims.convert_element_type.default", {{tensor({1.5, -2.5})}, {kInt64}}));
+  EXPECT_EQ(out.dtype(), kInt64);
+  EXPECT_TRUE(equal(out, tensor({1, -2})));
+}
+
+// Values of torchvision 0.29.
+TEST(AtenTable, HasRegionsOfImages) {
+  const Tensor x = (pow(arange(32).to(kFloat32), 1.5) / 10).view({2, 1, 4, 4});
+  const Tensor rois = tensor({1.0, 0.5, 0.5, 3.0, 2.5, 0.0, -3.0, -3.0, 2.0, 6.0}).to(kFloat32).view({2, 5});
+  const Tensor want[] = {tensor({9.03532, 9.71552, 11.27882, 12.00991, 0.06, 0.17132, 1.65227, 3.59873}),
+                         tensor({7.41538, 8.05267, 9.51311, 10.20475, 0.0, 0.015, 0.0, 3.05526})};
+  const Tensor grad[] = {
+      tensor({1.4875, 0.875,  0.0875, 0.0,    0.6375, 0.375, 0.0375, 0.0,  2.7675, 1.575, 0.1575,
+              0.0,    3.3825, 1.925,  0.1925, 0.0,    0.0,   0.035,  0.15, 0.015,  0.14,  0.95,
+              1.56,   0.15,   0.21,   1.215,  1.44,   0.135, 0.0,    0.0,  0.0,    0.0}),
+      tensor({1.75, 0.75, 0.0,  0.0, 0.98, 0.42, 0.0,  0.0, 1.47, 0.63, 0.0,  0.0, 2.45, 1.05, 0.0, 0.0,
+              0.06, 0.55, 0.34, 0.0, 0.96, 2.26, 1.08, 0.0, 0.18, 0.39, 0.18, 0.0, 0.0,  0.0,  0.0, 0.0})};
+  for (bool aligned : {false, true}) {
+    const Value two{Dim(2)}, one{Dim(1)}, four{Dim(4)};
+    auto align = [=](const Tensor& x) {
+      return tensor_of(call("torchvision.roi_align.default", {{x}, {rois}, {Scalar(0.8)}, two, two, two, {aligned}}));
+    };
+    EXPECT_TRUE(allclose(align(x).flatten().to(kFloat64), want[aligned].to(kFloat64), 1e-4, 1e-4)) << aligned;
+    EXPECT_TRUE(allclose(compile(align)(x).flatten().to(kFloat64), want[aligned].to(kFloat64), 1e-4, 1e-4)) << aligned;
+    const Tensor back =
+        tensor_of(call("torchvision._roi_align_backward.default", {{arange(8).to(kFloat32).view({2, 1, 2, 2})},
+                                                                   {rois},
+                                                                   {Scalar(0.8)},
+                                                                   two,
+                                                                   two,
+                                                                   two,
+                                                                   one,
+                                                                   four,
+                                                                   four,
+                                                                   two,
+                                                                   {aligned}}));
+    EXPECT_TRUE(allclose(back.flatten().to(kFloat64), grad[aligned].to(kFloat64), 1e-4, 1e-4)) << aligned;
+  }
 }
 
 TEST(AtenTable, ComputesWithNumbers) {

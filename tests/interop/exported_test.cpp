@@ -89,7 +89,7 @@ TEST_P(ExportedPrograms, AreRightDecomposedAndCompiled) {
 
 INSTANTIATE_TEST_SUITE_P(Models, ExportedPrograms,
                          ::testing::Values("mlp", "conv_net_train", "conv_net", "block", "writes", "branch", "loop",
-                                           "sizes", "tied", "recurrent"),
+                                           "sizes", "tied", "recurrent", "turned", "experts"),
                          [](auto& info) { return std::string(info.param); });
 
 // --- as a module

@@ -236,6 +236,8 @@ std::span<const Function> creation_functions() {
        [](const Tensor& x, MaybeType dtype, Ignored, MaybeDevice device, Ignored, Ignored, MaybeFormat format) {
          return converted(x, dtype, device, /*copy=*/true, format);
        }},
+      {"prims::convert_element_type.default(Tensor a, ScalarType dtype) -> Tensor",
+       [](const Tensor& x, DType dtype) { return converted(x, dtype, std::nullopt, /*copy=*/true, std::nullopt); }},
       {"to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, MemoryFormat? "
        "memory_format=None) -> Tensor(a)",
        [](const Tensor& x, DType dtype, Ignored, bool copy, MaybeFormat format) {

@@ -3,6 +3,7 @@
 #include "sinter/interop/aten/table.h"
 #include "sinter/ops/creation.h"
 #include "sinter/ops/pointwise.h"
+#include "sinter/ops/reduce.h"
 #include "sinter/ops/view.h"
 
 namespace sinter::interop {
@@ -13,14 +14,62 @@ using Indices = const std::vector<TensorIndex>&;
 
 constexpr EmbeddingBagMode kBagModes[] = {EmbeddingBagMode::kSum, EmbeddingBagMode::kMean, EmbeddingBagMode::kMax};
 
-// The bags, and what only gradients need of them.
-std::tuple<Tensor, Tensor, Tensor, Tensor> bags_of(In weight, In indices, const Tensor& offsets, Unset, Int mode,
-                                                   Ignored, const Tensor& weights, bool include_last_offset,
-                                                   MaybeInt padding_idx) {
+EmbeddingBagMode bag_mode(Int mode) {
   check(mode >= 0 && mode < std::ssize(kBagModes), "embedding_bag: there is no mode {}", mode);
-  Tensor bags = embedding_bag(weight, indices, offsets, kBagModes[mode], weights, include_last_offset, padding_idx);
-  Tensor none = empty({0}, kInt64);
-  return {bags, none, none, none};
+  return kBagModes[mode];
+}
+
+// The bag of each index. An offset behind the last index changes nothing.
+Tensor bag_of_each(const Tensor& indices, const Tensor& offsets) {
+  Tensor at = arange_of_size(indices.size(0), TensorOptions(kInt64).device(indices.device()));
+  return searchsorted(offsets.to(kInt64), at, /*out_int32=*/false, /*right=*/true) - 1;
+}
+
+// How many indices of each bag count.
+Tensor bag_sizes(const Tensor& indices, const Tensor& bag, const Dim& bags, MaybeInt padding_idx) {
+  const TensorOptions options = bag.options();
+  Tensor counted = padding_idx ? (indices != *padding_idx).to(kInt64) : ones({indices.size(0)}, options);
+  return index_add(zeros({bags}, options), 0, bag, counted);
+}
+
+// Of the largest of each bag and column the index; 0 for bags that are empty.
+Tensor indices_of_largest(const Tensor& weight, const Tensor& indices, const Tensor& bag, const Tensor& bags,
+                          MaybeInt padding_idx) {
+  const Dim count = indices.size(0);
+  Tensor at = arange_of_size(count, bag.options()).unsqueeze(1);
+  Tensor is_largest = embedding(weight, indices) == index_select(bags, 0, bag);
+  if (padding_idx) is_largest = is_largest & (indices != *padding_idx).unsqueeze(1);
+  Tensor first = scatter_reduce(full(bags.sizes(), count, bag.options()), 0,
+                                bag.unsqueeze(1).expand(is_largest.sizes()), where(is_largest, at, count), "amin");
+  return take(cat({indices, zeros({1}, indices.options())}), first);
+}
+
+// The bags, and what only gradients need of them.
+std::tuple<Tensor, Tensor, Tensor, Tensor> bags_of(const Tensor& weight, const Tensor& indices, const Tensor& offsets,
+                                                   Unset, Int mode, Ignored, const Tensor& weights,
+                                                   bool include_last_offset, MaybeInt padding_idx) {
+  Tensor bags = embedding_bag(weight, indices, offsets, bag_mode(mode), weights, include_last_offset, padding_idx);
+  if (padding_idx && *padding_idx < 0) *padding_idx += weight.size(0).to_int();
+  Tensor bag = bag_of_each(indices, offsets), sizes = bag_sizes(indices, bag, bags.size(0), padding_idx);
+  Tensor largest =
+      bag_mode(mode) == EmbeddingBagMode::kMax ? indices_of_largest(weight, indices, bag, bags, padding_idx) : sizes;
+  return {bags, bag, sizes, largest};
+}
+
+Tensor bags_backward(const Tensor& grad, const Tensor& indices, const Tensor& offsets, Ignored, const Tensor& sizes,
+                     const Tensor& largest, const Dim& rows, Unset, Int mode, Unset, const Tensor& weights,
+                     Int padding_idx) {
+  Tensor out = zeros({rows, grad.size(1)}, grad.options());
+  if (bag_mode(mode) == EmbeddingBagMode::kMax)
+    return scatter_add(out, 0, largest, where((sizes > 0).unsqueeze(1), grad, 0));
+  const MaybeInt padding = padding_idx < 0 ? MaybeInt() : padding_idx;
+  Tensor bag = bag_of_each(indices, offsets), each = grad;
+  if (bag_mode(mode) == EmbeddingBagMode::kMean)
+    each = grad / clamp_min(bag_sizes(indices, bag, grad.size(0), padding), 1).unsqueeze(1);
+  each = index_select(each, 0, bag);
+  if (weights.defined()) each = each * weights.unsqueeze(1);
+  if (padding) each = where((indices == *padding).unsqueeze(1), 0, each);
+  return index_add(out, 0, indices, each);
 }
 
 Tensor scatter_reduced(In x, Int dim, In index, In source, Text reduce, bool include_self) {
@@ -56,8 +105,8 @@ std::span<const Function> indexing_functions() {
       {"_embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool "
        "sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int padding_idx=-1) -> (Tensor, "
        "Tensor, Tensor, Tensor)",
-       [](In weight, In indices, const Tensor& offsets, Unset scaled, Int mode, Ignored sparse, const Tensor& weights,
-          bool last, Int padding_idx) {
+       [](const Tensor& weight, const Tensor& indices, const Tensor& offsets, Unset scaled, Int mode, Ignored sparse,
+          const Tensor& weights, bool last, Int padding_idx) {
          // Here a negative number stands for none; in embedding_bag.padding_idx it counts from the end.
          return bags_of(weight, indices, offsets, scaled, mode, sparse, weights, last,
                         padding_idx < 0 ? MaybeInt() : padding_idx);
@@ -65,8 +114,14 @@ std::span<const Function> indexing_functions() {
       {"embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool "
        "sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False) -> (Tensor, Tensor, Tensor, "
        "Tensor)",
-       [](In weight, In indices, const Tensor& offsets, Unset scaled, Int mode, Ignored sparse, const Tensor& weights,
-          bool last) { return bags_of(weight, indices, offsets, scaled, mode, sparse, weights, last, std::nullopt); }},
+       [](const Tensor& weight, const Tensor& indices, const Tensor& offsets, Unset scaled, Int mode, Ignored sparse,
+          const Tensor& weights, bool last) {
+         return bags_of(weight, indices, offsets, scaled, mode, sparse, weights, last, std::nullopt);
+       }},
+      {"_embedding_bag_backward(Tensor grad, Tensor indices, Tensor offsets, Tensor offset2bag, Tensor bag_size, "
+       "Tensor maximum_indices, SymInt num_weights, bool scale_grad_by_freq, int mode, bool sparse, Tensor? "
+       "per_sample_weights, int padding_idx=-1) -> Tensor",
+       bags_backward},
       {"index.Tensor(Tensor self, Tensor?[] indices) -> Tensor",
        [](In x, Indices indices) { return index(x, indices); }},
       {"_unsafe_index.Tensor(Tensor self, Tensor?[] indices) -> Tensor",

@@ -3,43 +3,51 @@
 #include "sinter/interop/aten/table.h"
 #include "sinter/ops/contract.h"
 #include "sinter/ops/creation.h"
+#include "sinter/ops/grouped.h"
 #include "sinter/ops/linalg.h"
 #include "sinter/ops/matmul.h"
+#include "sinter/ops/norm.h"
 #include "sinter/ops/pointwise.h"
+#include "sinter/ops/reduce.h"
 #include "sinter/ops/view.h"
 
 namespace sinter::interop {
 
 namespace {
 
-// Products of rows that are sorted by group, each group with a matrix of its own: rows before ends[0] with weight[0], those up to
-// ends[1] with weight[1], …; rows behind all ends are zeros. Every group multiplies all rows, since only the data knows which are
-// its own: the work of a dense layer for each group, and no more memory than one.
-Tensor grouped_product(const Tensor& x, const Tensor& weight, const Tensor& ends) {
+// --- products of rows that are sorted by group, each group with a matrix of its own: rows before ends[0] with weight[0], those up to
+// ends[1] with weight[1], …; rows behind all ends are zeros
+
+struct Groups {
+  Tensor of_row, belongs;  // the last one for rows that belong to none
+
+  Groups(const Tensor& x, const Tensor& ends, const Dim& count) {
+    Tensor row = arange_of_size(x.size(0), TensorOptions(ends.dtype()).device(x.device()));
+    Tensor group = (row.unsqueeze(1) >= ends.unsqueeze(0)).sum(1);
+    belongs = (group < count).unsqueeze(1);
+    of_row = clamp_max(group, count - 1);
+  }
+};
+
+void check_groups(const Tensor& x, const Tensor& weight, const Tensor& ends) {
   check(x.defined() && weight.defined() && ends.defined() && x.dim() == 2 && weight.dim() == 3 && ends.dim() == 1,
         "grouped_mm: expected rows [n, k], weights [groups, k, m] and ends [groups]");
-  Tensor row = arange_of_size(x.size(0), TensorOptions(ends.dtype()).device(x.device())).unsqueeze(1);
-  Tensor out = zeros({x.size(0), weight.size(2)}, x.options());
-  const int64_t groups = weight.size(0);
-  for (int64_t group = 0; group < groups; ++group) {
-    Tensor belongs = row < ends.select(0, group);
-    if (group > 0) belongs = belongs & (row >= ends.select(0, group - 1));
-    out = where(belongs, mm(x, weight.select(0, group)), out);
-  }
-  return out;
+  check(ends.size(0) == weight.size(0), "grouped_mm: {} ends for the weights {}", ends.size(0), weight.sizes());
+}
+
+Tensor grouped_product(const Tensor& x, const Tensor& weight, const Tensor& ends) {
+  check_groups(x, weight, ends);
+  const Groups groups(x, ends, weight.size(0));
+  return where(groups.belongs, grouped_mm(x, weight, groups.of_row), 0.0);
 }
 
 std::tuple<Tensor, Tensor> grouped_product_backward(const Tensor& x, const Tensor& weight, const Tensor& ends,
                                                     const Tensor& grad) {
-  Tensor row = arange_of_size(x.size(0), TensorOptions(ends.dtype()).device(x.device())).unsqueeze(1);
-  TensorList of_weight;
-  const int64_t groups = weight.size(0);
-  for (int64_t group = 0; group < groups; ++group) {
-    Tensor belongs = row < ends.select(0, group);
-    if (group > 0) belongs = belongs & (row >= ends.select(0, group - 1));
-    of_weight.push_back(mm(where(belongs, x, 0.0).t(), grad));
-  }
-  return {grouped_product(grad, weight.transpose(-2, -1), ends), stack(of_weight)};
+  check_groups(x, weight, ends);
+  const Groups groups(x, ends, weight.size(0));
+  return {where(groups.belongs, grouped_mm(grad, weight.transpose(1, 2), groups.of_row), 0.0),
+          grouped_mm_weight_grad(where(groups.belongs, x, 0.0), where(groups.belongs, grad, 0.0), groups.of_row,
+                                 weight.size(0))};
 }
 
 // --- the halves of attention, as PyTorch differentiates it
@@ -92,6 +100,33 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> efficient_attention_backward(
   return {grads[0], grads[1], grads[2], wants_bias ? grads[3] : Tensor()};
 }
 
+// nn.TransformerEncoderLayer in one function, as PyTorch calls it where nothing is trained.
+Tensor encoder_layer(const Tensor& x, Int width, Int heads, const Tensor& qkv_weight, const Tensor& qkv_bias,
+                     const Tensor& out_weight, const Tensor& out_bias, bool use_gelu, bool norm_first, double eps,
+                     const Tensor& norm1_weight, const Tensor& norm1_bias, const Tensor& norm2_weight,
+                     const Tensor& norm2_bias, const Tensor& up_weight, const Tensor& up_bias,
+                     const Tensor& down_weight, const Tensor& down_bias, Unset, Unset) {
+  check(x.dim() == 3, "_transformer_encoder_layer_fwd: expected [batch, tokens, {}], got {}", width, x.sizes());
+  auto attend = [&](const Tensor& y) {
+    Tensor parts = linear(y, qkv_weight, qkv_bias).reshape({x.size(0), x.size(1), 3, heads, width / heads});
+    parts = parts.permute({2, 0, 3, 1, 4});
+    Tensor z = scaled_dot_product_attention(parts.select(0, 0), parts.select(0, 1), parts.select(0, 2));
+    return linear(z.transpose(1, 2).reshape(x.sizes()), out_weight, out_bias);
+  };
+  auto feed = [&](const Tensor& y) {
+    Tensor up = linear(y, up_weight, up_bias);
+    return linear(use_gelu ? gelu(up) : relu(up), down_weight, down_bias);
+  };
+  auto norm1 = [&](const Tensor& y) { return layer_norm(y, {width}, norm1_weight, norm1_bias, eps); };
+  auto norm2 = [&](const Tensor& y) { return layer_norm(y, {width}, norm2_weight, norm2_bias, eps); };
+  if (norm_first) {
+    Tensor y = x + attend(norm1(x));
+    return y + feed(norm2(y));
+  }
+  Tensor y = norm1(x + attend(x));
+  return norm2(y + feed(y));
+}
+
 }  // namespace
 
 std::span<const Function> matrix_functions() {
@@ -136,8 +171,8 @@ std::span<const Function> matrix_functions() {
       // Experts of the transformers library.
       {"transformers::grouped_mm_fallback.default(Tensor input, Tensor weight, Tensor offs) -> Tensor",
        grouped_product},
-      {"transformers::grouped_mm_fallback_backward.default(Tensor input, Tensor weight, Tensor offs, Tensor grad_output) "
-       "-> (Tensor, Tensor)",
+      {"transformers::grouped_mm_fallback_backward.default(Tensor input, Tensor weight, Tensor offs, Tensor "
+       "grad_output) -> (Tensor, Tensor)",
        grouped_product_backward},
       {"scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float "
        "dropout_p=0., bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor",
@@ -146,8 +181,8 @@ std::span<const Function> matrix_functions() {
        "is_causal=False, *, Tensor? attn_mask=None, float? scale=None) -> (Tensor output, Tensor logsumexp)",
        flash_attention},
       {"_scaled_dot_product_flash_attention_for_cpu_backward(Tensor grad_out, Tensor query, Tensor key, Tensor value, "
-       "Tensor out, Tensor logsumexp, float dropout_p, bool is_causal, *, Tensor? attn_mask=None, float? scale=None) -> "
-       "(Tensor grad_query, Tensor grad_key, Tensor grad_value)",
+       "Tensor out, Tensor logsumexp, float dropout_p, bool is_causal, *, Tensor? attn_mask=None, float? scale=None) "
+       "-> (Tensor grad_query, Tensor grad_key, Tensor grad_value)",
        flash_attention_backward},
       {"_scaled_dot_product_efficient_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_bias, bool "
        "compute_log_sumexp, float dropout_p=0., bool is_causal=False, *, float? scale=None) -> (Tensor output, Tensor "
@@ -157,6 +192,12 @@ std::span<const Function> matrix_functions() {
        "Tensor attn_bias, Tensor out, Tensor logsumexp, Tensor philox_seed, Tensor philox_offset, float dropout_p, "
        "bool[4] grad_input_mask, bool is_causal=False, *, float? scale=None) -> (Tensor, Tensor, Tensor, Tensor)",
        efficient_attention_backward},
+
+      {"_transformer_encoder_layer_fwd(Tensor src, int embed_dim, int num_heads, Tensor qkv_weight, Tensor qkv_bias, "
+       "Tensor proj_weight, Tensor proj_bias, bool use_gelu, bool norm_first, float eps, Tensor norm_weight_1, Tensor "
+       "norm_bias_1, Tensor norm_weight_2, Tensor norm_bias_2, Tensor ffn_weight_1, Tensor ffn_bias_1, Tensor "
+       "ffn_weight_2, Tensor ffn_bias_2, Tensor? mask=None, int? mask_type=None) -> Tensor",
+       encoder_layer},
 
       // --- distances
       {"cdist(Tensor x1, Tensor x2, float p=2., int? compute_mode=None) -> Tensor", cdist},

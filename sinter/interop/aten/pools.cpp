@@ -1,8 +1,11 @@
 // Pools, resizing, and reading at given positions.
+#include "sinter/autograd/functional.h"
 #include "sinter/base/error.h"
 #include "sinter/interop/aten/table.h"
+#include "sinter/interop/regions.h"
 #include "sinter/ops/conv.h"
 #include "sinter/ops/creation.h"
+#include "sinter/ops/pointwise.h"
 #include "sinter/ops/view.h"
 
 namespace sinter::interop {
@@ -51,6 +54,29 @@ Tensor unpooled(In x, const Tensor& indices, Sizes size) {
   flat.push_back(size.numel());
   out.append(size);
   return scatter(zeros(flat, x.tensor().options()), -1, indices.flatten(-pooled), flatten(x, -pooled)).view(out);
+}
+
+// Of the torchvision library. Rows of `rois` are an image's number and x1, y1, x2, y2.
+Tensor roi_align(const Tensor& x, const Tensor& rois, double scale, Int height, Int width, Int sampling, bool aligned) {
+  check(sampling > 0, "torchvision.roi_align: a sampling_ratio is needed; without, regions differ in their samples");
+  check(rois.dim() == 2, "torchvision.roi_align: expected rois [n, 5], got {}", rois.sizes());
+  auto edge = [&](int64_t which) { return rois.select(1, which) * scale - (aligned ? 0.5 : 0.0); };
+  auto side = [&](int64_t low, int64_t high) {
+    return aligned ? edge(high) - edge(low) : clamp_min(edge(high) - edge(low), 1.0);
+  };
+  const Regions regions{edge(2), edge(1), side(2, 4), side(1, 3), rois.select(1, 0).to(kInt64)};
+  return aligned_regions(x, regions, {height, width, sampling, sampling});
+}
+
+// It is linear in the images.
+Tensor roi_align_backward(const Tensor& grad, const Tensor& rois, double scale, Int height, Int width,
+                          const Dim& images, const Dim& channels, const Dim& down, const Dim& right, Int sampling,
+                          bool aligned) {
+  AutoGradMode enabled(true);
+  auto f = [&](const TensorList& x) {
+    return TensorList{roi_align(x[0], rois, scale, height, width, sampling, aligned)};
+  };
+  return func::vjp(f, {zeros({images, channels, down, right}, grad.options())}).second({grad})[0];
 }
 
 }  // namespace
@@ -244,6 +270,13 @@ std::span<const Function> pool_functions() {
        "Tensor",
        sampled},
       {"affine_grid_generator(Tensor theta, SymInt[] size, bool align_corners) -> Tensor", affine_grid},
+      {"torchvision::roi_align.default(Tensor input, Tensor rois, float spatial_scale, SymInt pooled_height, SymInt "
+       "pooled_width, int sampling_ratio, bool aligned) -> Tensor",
+       roi_align},
+      {"torchvision::_roi_align_backward.default(Tensor grad, Tensor rois, float spatial_scale, SymInt pooled_height, "
+       "SymInt pooled_width, SymInt batch_size, SymInt channels, SymInt height, SymInt width, int sampling_ratio, bool "
+       "aligned) -> Tensor",
+       roi_align_backward},
       {"max_unpool2d(Tensor self, Tensor indices, SymInt[2] output_size) -> Tensor", unpooled},
       {"max_unpool3d(Tensor self, Tensor indices, SymInt[3] output_size, int[3] stride, int[3] padding) -> Tensor",
        [](In x, const Tensor& indices, Sizes size, Ignored, Ignored) { return unpooled(x, indices, size); }},

@@ -34,7 +34,7 @@ std::span<const Function> view_functions() {
       {"view(Tensor(a) self, SymInt[] size) -> Tensor(a)", [](In x, Sizes size) { return view(x, size); }},
       {"view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)",
        [](In x, DType dtype) { return view(x, GivenDType(dtype)); }},
-      {"_unsafe_view(Tensor self, SymInt[] size) -> Tensor", [](In x, Sizes size) { return view(x, size); }},
+      {"_unsafe_view(Tensor self, SymInt[] size) -> Tensor", reshape},
       {"reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)", reshape},
       {"view_as(Tensor(a) self, Tensor other) -> Tensor(a)", view_as},
       {"reshape_as(Tensor(a) self, Tensor other) -> Tensor(a)", reshape_as},

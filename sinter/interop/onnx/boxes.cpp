@@ -6,6 +6,7 @@
 
 #include "sinter/base/error.h"
 #include "sinter/interop/onnx/windows.h"
+#include "sinter/interop/regions.h"
 #include "sinter/ops/creation.h"
 #include "sinter/ops/matmul.h"
 #include "sinter/ops/pointwise.h"
@@ -16,37 +17,9 @@ namespace sinter::interop::onnx {
 
 namespace {
 
-// The four elements around places (y, x) of planes [n, c, h, w], and their shares. Places are [n, k]; what lies outside by a whole
-// element counts as nothing.
-struct Corners {
-  TensorList index;   // of the flattened plane, [n, k]
-  TensorList weight;  // [n, k]
-};
-
 Tensor read_corner(const Tensor& planes, const Tensor& index) {
   const Shape sizes = {planes.size(0), planes.size(1), index.size(1)};
   return gather(planes, 2, expand(index.unsqueeze(1), sizes));
-}
-
-Corners corners_of(const Tensor& y, const Tensor& x, const Dim& height, const Dim& width, bool keeps_edge) {
-  const Tensor top = floor(y), left = floor(x);
-  Corners out;
-  for (int64_t dy : {0, 1})
-    for (int64_t dx : {0, 1}) {
-      const Tensor row = add(top, dy), column = add(left, dx);
-      const Tensor share_y = dy == 0 ? sub(add(top, 1), y) : sub(y, top), share_x = dx == 0 ? sub(add(left, 1), x) : sub(x, left);
-      Tensor weight = mul(share_y, share_x);
-      if (!keeps_edge) {
-        const Tensor inside = logical_and(logical_and(ge(row, 0), lt(row, TensorArg(height))),
-                                          logical_and(ge(column, 0), lt(column, TensorArg(width))));
-        weight = where(inside, weight, zeros_like(weight));
-      }
-      const Tensor safe_row = clamp_max(clamp_min(row, 0), TensorArg(height - 1));
-      const Tensor safe_column = clamp_max(clamp_min(column, 0), TensorArg(width - 1));
-      out.index.push_back(add(mul(safe_row, TensorArg(width)), safe_column).to(kInt64));
-      out.weight.push_back(weight);
-    }
-  return out;
 }
 
 }  // namespace
@@ -54,46 +27,28 @@ Corners corners_of(const Tensor& y, const Tensor& x, const Dim& height, const Di
 Tensor roi_align(In x, In rois, In batch, Text coordinates, Text mode, Int height, Int width, Int sampling, double scale) {
   check(mode == "avg" || mode == "max", "RoiAlign: there is no mode '{}'", mode);
   const bool is_half = coordinates == "half_pixel";
-  const Shape sizes = x.sizes();
-  const int64_t count = rois.size(0);
-  const Tensor planes = flatten(x, 2);
-  TensorList out;
+  const Tensor boxes = sub(mul(rois, scale), is_half ? 0.5 : 0.0);
+  auto edge = [&](int64_t which) { return select(boxes, 1, which); };
+  auto side = [&](int64_t low, int64_t high) {
+    const Tensor length = sub(edge(high), edge(low));
+    return is_half ? length : clamp_min(length, 1.0);
+  };
+  const Regions all{edge(1), edge(0), side(1, 3), side(0, 2), batch.tensor().to(kInt64)};
+  const bool takes_largest = mode == "max";
+  if (sampling > 0) return aligned_regions(x.tensor(), all, {height, width, sampling, sampling, takes_largest});
   // Without a number of samples each region has its own: they are done one by one.
+  auto samples = [](const Tensor& length, Int bins) {
+    return std::max<int64_t>(int64_t(std::ceil(length.item<double>() / double(bins))), 0);
+  };
+  TensorList out;
+  const int64_t count = rois.size(0);
   for (int64_t r = 0; r < count; ++r) {
-    const Tensor box = sub(mul(select(rois, 0, r), scale), is_half ? 0.5 : 0.0);
-    auto side = [&](int64_t low, int64_t high) {
-      const Tensor length = sub(select(box, 0, high), select(box, 0, low));
-      return is_half ? length : clamp_min(length, 1.0);
-    };
-    const Tensor wide = side(0, 2), tall = side(1, 3);
-    auto samples = [&](const Tensor& length, Int bins) {
-      return sampling > 0 ? sampling : std::max<int64_t>(int64_t(std::ceil(length.item<double>() / double(bins))), 0);
-    };
-    const int64_t rows = samples(tall, height), columns = samples(wide, width);
-    auto places = [&](const Tensor& start, const Tensor& length, Int bins, int64_t each) {
-      const Tensor at = div(add(arange_of_size(bins * each, TensorOptions(x.dtype()).device(box.device())), 0.5), double(each));
-      return add(start, mul(at, div(length, double(bins))));
-    };
-    Tensor y = places(select(box, 0, 1), tall, height, rows), across = places(select(box, 0, 0), wide, width, columns);
-    const Dim down = sizes[2], right = sizes[3];
-    auto inside = [](const Tensor& at, const Dim& size) { return logical_and(ge(at, -1.0), le(at, TensorArg(size))); };
-    const Tensor is_inside = mul(inside(y, down).unsqueeze(1), inside(across, right)).reshape({1, -1});
-    y = clamp_max(clamp_min(y, 0.0), TensorArg(down - 1));
-    across = clamp_max(clamp_min(across, 0.0), TensorArg(right - 1));
-    const Shape grid = {y.size(0), across.size(0)};
-    const Corners corners = corners_of(expand(y.unsqueeze(1), grid).reshape({1, -1}), expand(across, grid).reshape({1, -1}), down, right, true);
-    const Tensor plane = index_select(planes, 0, select(batch, 0, r).reshape({1}));
-    Tensor value;
-    for (size_t c = 0; c < 4; ++c) {
-      const Tensor share = mul(corners.weight[c], is_inside.to(x.dtype()));
-      const Tensor part = mul(read_corner(plane, corners.index[c]), share.unsqueeze(1));
-      value = !value.defined() ? part : mode == "avg" ? add(value, part) : maximum(value, part);
-    }
-    const Tensor bins = value.view({sizes[1], height, rows, width, columns});
-    const int64_t all = std::max<int64_t>(rows * columns, 1);
-    out.push_back(mode == "avg" ? div(sum(bins, {2, 4}), all) : amax(bins, {2, 4}));
+    auto one = [&](const Tensor& t) { return t.narrow(0, r, 1); };
+    const Regions region{one(all.top), one(all.left), one(all.tall), one(all.wide), one(all.image)};
+    out.push_back(aligned_regions(
+        x.tensor(), region, {height, width, samples(region.tall, height), samples(region.wide, width), takes_largest}));
   }
-  return out.empty() ? zeros({0, sizes[1], height, width}, x.tensor().options()) : stack(out, 0);
+  return out.empty() ? zeros({0, x.size(1), height, width}, x.tensor().options()) : cat(out, 0);
 }
 
 namespace {
