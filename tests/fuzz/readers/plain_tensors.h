@@ -1,6 +1,7 @@
 #pragma once
 // What other folders define for tensors: plain memory serves here, and nothing computes. For the one source of a fuzzer.
 #include <cstdlib>
+#include <cstring>
 
 #include "sinter/tensor/buffer.h"
 #include "sinter/tensor/tensor.h"
@@ -16,6 +17,14 @@ Allocator& allocator_for(Device) {
   return plain;
 }
 
+void copy_bytes(void* to, Device, const void* from, Device, size_t bytes, bool) { std::memcpy(to, from, bytes); }
+
 Tensor Tensor::to(DType, Where) const { std::abort(); }
+Tensor Tensor::to(const TensorOptions&, bool, bool, Where) const { std::abort(); }
+Tensor Tensor::contiguous(MemoryFormat, Where) const { std::abort(); }
+Tensor Tensor::reshape(const Shape&, Where) const { std::abort(); }
+Tensor Tensor::view_as_real(Where) const { std::abort(); }
+Tensor Tensor::operator[](const ItemIndex&) const { std::abort(); }
+const Tensor& Tensor::requires_grad_(bool, Where) const { std::abort(); }
 
 }  // namespace sinter
