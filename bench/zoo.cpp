@@ -1,9 +1,9 @@
-// A program of torch.export.save, or an ONNX model, beside what PyTorch recorded of it: bench/peers/zoo.py asks for one after another.
+// A program of torch.export.save, or an ONNX model, beside what PyTorch recorded of it: bench/zoo/run.py asks for one after another.
 // Usage: zoo MODEL.pt2|MODEL.onnx RECORDED.safetensors [--gradients]
-// RECORDED has input.I and output.I, and with gradients grad.NAME of every parameter for the sum of the weighted results that
-// zoo.py takes. Prints a line of JSON for each stage as it is done, so that what was reached is known where a stage ends the
-// process: imported, eager, compiled, gradients, each with its seconds and "off", the largest distance of a result from
-// PyTorch's relative to its norm; or "error".
+// RECORDED has input.I and output.I (complex ones as pairs), and with gradients grad.NAME of every parameter for the sum of the
+// weighted results that bench/zoo/compare.py takes. Prints a line of JSON for each stage as it is done, so that what was reached is
+// known where a stage ends the process: imported, eager, compiled, gradients, each with its seconds and "off", the largest distance
+// of a result from PyTorch's relative to its norm; or "error".
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -33,8 +33,9 @@ double norm_of(const Tensor& t) {
 
 // The norm of what differs by that of what is wanted, or by `least` where that is smaller; what is not finite counts as
 // different unless it is equal.
-double distance(const Tensor& have, const Tensor& want, double least = 0) {
+double distance(Tensor have, const Tensor& want, double least = 0) {
   check(have.defined(), "a result is undefined");
+  if (have.is_complex()) have = view_as_real(have.resolve_conj());
   check(have.dtype() == want.dtype(), "a result is {}, PyTorch has {}", have.dtype(), want.dtype());
   check(to_string(have.sizes()) == to_string(want.sizes()), "a result is {}, PyTorch has {}", have.sizes(),
         want.sizes());
@@ -75,7 +76,7 @@ bool stage(const char* name, const std::function<void(Json& out)>& run) {
   return !out.contains("error");
 }
 
-// The loss whose gradients zoo.py records.
+// The loss whose gradients are recorded.
 Tensor loss_of(const TensorList& results) {
   Tensor loss = zeros({});
   for (auto& result : results)
