@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sinter/serve/json_api.h"
+#include "sinter_embedded.h"
 
 namespace sinter::serve {
 
@@ -117,7 +118,8 @@ Outcome Api::route(const Call& call) {
   struct Path {
     const char *method, *path;
   };
-  static constexpr Path known[] = {{"GET", "/health"},
+  static constexpr Path known[] = {{"GET", "/"},
+                                   {"GET", "/health"},
                                    {"GET", "/version"},
                                    {"GET", "/metrics"},
                                    {"GET", "/v1/models"},
@@ -140,6 +142,10 @@ Outcome Api::route(const Call& call) {
   auto at = std::ranges::find_if(known, [&](auto& path) { return call.path == path.path; });
   if (at == std::end(known)) throw ApiError(404, format("There is no {}", call.path));
   if (call.method != at->method) throw ApiError(405, format("{} takes {}, not {}", call.path, at->method, call.method));
+  if (call.path == "/") {
+    const std::string page(embedded::chat_page, embedded::chat_page_size);
+    return {{.body = page, .content_type = "text/html; charset=utf-8"}};
+  }
   if (call.path == "/health") {
     if (!is_ready()) return {error_reply(503, "the model is being made ready")};
     return {{.body = "{}"}};

@@ -115,7 +115,7 @@ class HttpServer::Impl {
   struct Exchange {
     serve::Call call;
     unsigned version = 11;
-    bool keep_alive = true;
+    bool keep_alive = true, wants_body = true;
     std::string origin, arm;
     Clock::time_point begin = Clock::now();
     int status = 0;
@@ -251,7 +251,8 @@ class HttpServer::Impl {
   void read_header(const HttpRequest& request, Exchange& call) const {
     call.version = request.version();
     call.keep_alive = request.keep_alive() && !drains_;
-    call.call.method = std::string(request.method_string());
+    call.wants_body = request.method() != http::verb::head;
+    call.call.method = call.wants_body ? std::string(request.method_string()) : "GET";
     call.call.path = std::string(request.target().substr(0, request.target().find('?')));
     call.call.id = request_id(std::string_view(request["X-Request-Id"].data(), request["X-Request-Id"].size()));
     call.call.key = std::string(request["X-Sinter-Key"]);
@@ -269,7 +270,9 @@ class HttpServer::Impl {
       if (drains_) return error_reply(503, "the server is shutting down");
       return {};
     }
-    if (!options_.keys.empty()) {
+    // The page asks for a key itself.
+    const bool is_page = call.call.path == "/" && call.call.method == "GET";
+    if (!options_.keys.empty() && !is_page) {
       const auto given = request[http::field::authorization];
       const std::string_view text(given.data(), given.size()), scheme = "Bearer ";
       bool is_known = false;
@@ -290,6 +293,12 @@ class HttpServer::Impl {
   // --- answers
 
   awaitable<void> respond(Session& session, Exchange& call) {
+    // Whether the server lives is told whatever else it has to do.
+    if (call.call.path == "/health") {
+      const Outcome health = api_.call(call.call);
+      co_await answer(session, call, health.reply);
+      co_return;
+    }
     auto ask = [this, &call]() -> awaitable<Outcome> { co_return api_.call(call.call); };
     Outcome outcome = co_await asio::co_spawn(pool_, std::move(ask), use_awaitable);
     if (!outcome.generation) {
@@ -438,11 +447,16 @@ class HttpServer::Impl {
     http::response<http::string_body> response(http::status(reply.status), call.version);
     common_fields(response, call);
     if (!reply.body.empty()) response.set(http::field::content_type, reply.content_type);
+    // A page has what it needs in itself and asks nobody but this server.
+    if (reply.content_type.starts_with("text/html"))
+      response.set("Content-Security-Policy",
+                   "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'; "
+                   "frame-ancestors 'none'; base-uri 'none'; form-action 'none'");
     if (reply.retry_after_s > 0) response.set(http::field::retry_after, format("{}", reply.retry_after_s));
     if (reply.status == 401) response.set(http::field::www_authenticate, "Bearer");
     if (drains_) call.keep_alive = false;
     response.keep_alive(call.keep_alive);
-    if (call.call.method != "HEAD") response.body() = reply.body;
+    if (call.wants_body) response.body() = reply.body;
     response.prepare_payload();
     session.stream.expires_after(seconds(options_.stall_s));
     co_await http::async_write(session.stream, response, use_awaitable);

@@ -15,7 +15,8 @@ namespace sinter::serve {
 struct HttpOptions {
   std::string host = "127.0.0.1";
   uint16_t port = 8000;  // 0: any that is free
-  // Where there are any, calls need one of them ("Authorization: Bearer KEY"), but for /health. Each is a tenant.
+  // Where there are any, calls need one of them ("Authorization: Bearer KEY"), but for /health and the page. Each is a
+  // tenant.
   std::vector<std::string> keys = {};
   std::vector<std::string> origins = {};  // whose pages in a browser may call; "*": all
 

@@ -74,6 +74,14 @@ TEST(Api, TellsOfTheModelAndItself) {
   EXPECT_EQ(call("/version", "", "GET").text, R"({"version":"1.2"})");
 }
 
+TEST(Api, HasAPageThatAsksNobodyElse) {
+  auto page = call("/", "", "GET");
+  EXPECT_EQ(page.status, 200);
+  EXPECT_TRUE(page.text.starts_with("<!doctype html>"));
+  for (const char* outside : {"://", "src=", "@import", "url("})
+    EXPECT_EQ(page.text.find(outside), std::string::npos) << outside;
+}
+
 TEST(Api, CompletesInTheWordsOfOpenAi) {
   auto got = call("/v1/completions", R"({"model":"whale","prompt":"Call me Ishmael.","max_tokens":4,"temperature":0})");
   ASSERT_EQ(got.status, 200) << got.text;

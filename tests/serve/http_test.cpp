@@ -149,6 +149,12 @@ TEST(Http, AnswersSeveralCallsOfAConnection) {
   EXPECT_NE(served().log().find(R"("request_id":"mine-7")"), std::string::npos);
 }
 
+TEST(Http, HeadHasNoBody) {
+  const std::string reply = served().ask("HEAD /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  EXPECT_EQ(status_of(reply), 200);
+  EXPECT_TRUE(reply.ends_with("\r\n\r\n")) << reply;
+}
+
 TEST(Http, StreamsInChunks) {
   const std::string reply = served().ask(post("/v1/completions", kLong));
   EXPECT_NE(reply.find("Content-Type: text/event-stream"), std::string::npos) << reply.substr(0, 500);
@@ -179,12 +185,13 @@ TEST(Http, RefusesWhatIsNotForIt) {
   EXPECT_EQ(silent.read_all(), "");
 }
 
-TEST(Http, KeysAreAskedForEverywhereButHealth) {
+TEST(Http, KeysAreAskedForEverywhereButHealthAndThePage) {
   HttpOptions options;
   options.keys = {"first", "second"};
   auto engine = own_engine();
   Served served(options, *engine);
   EXPECT_EQ(status_of(served.ask(get("/health"))), 200);
+  EXPECT_NE(served.ask(get("/")).find("Content-Security-Policy: default-src 'none'"), std::string::npos);
   for (const char* path : {"/v1/models", "/metrics", "/version"}) {
     const std::string refused = served.ask(get(path));
     EXPECT_EQ(status_of(refused), 401);
