@@ -13,6 +13,13 @@ constexpr Example kExamples[] = {
 #undef EXAMPLE
 };
 
+// "linalg_solve" of "linalg::solve".
+bool is_flat_name(std::string_view name, std::string_view full) {
+  const size_t colon = full.find("::");
+  return colon != full.npos && name.size() + 1 == full.size() && name.starts_with(full.substr(0, colon)) && name[colon] == '_' &&
+         name.substr(colon + 1) == full.substr(colon + 2);
+}
+
 }  // namespace
 
 std::string_view comment_of(const PublicFunction& function) {
@@ -25,8 +32,10 @@ std::vector<const PublicFunction*> functions_named(std::string_view name) {
   std::vector<const PublicFunction*> out;
   for (auto& f : public_functions()) {
     std::string_view full = f.name, last = full.substr(full.rfind(':') + 1);
-    if (full == name || last == name) out.push_back(&f);
+    if (full == name || last == name || is_flat_name(name, full)) out.push_back(&f);
   }
+  constexpr std::string_view kOut = "_out";
+  if (out.empty() && name.ends_with(kOut)) return functions_named(name.substr(0, name.size() - kOut.size()));
   return out;
 }
 

@@ -27,7 +27,7 @@ std::span<const PublicFunction> public_functions();
 
 // What is said of a function, be it above the one that it follows.
 std::string_view comment_of(const PublicFunction& function);
-// Those of a name, with or without its namespace.
+// Those of a name, with or without its namespace, or LibTorch's flat name (linalg_solve, add_out).
 std::vector<const PublicFunction*> functions_named(std::string_view name);
 
 // A line that calls it, of sinter/cli/examples.inc; empty where there is none.
