@@ -69,5 +69,11 @@ TEST(ReferenceExamples, EveryFunctionHasOneThatCallsIt) {
   for (auto& name : missing) ADD_FAILURE() << name << " has no example: add a line to sinter/cli/examples.inc";
 }
 
+TEST(ReferenceFunctions, AreFoundByLibTorchsNames) {
+  for (const char* name : {"linalg::inv", "inv", "linalg_inv", "fft_rfft", "add_out", "linalg_inv_out"})
+    EXPECT_FALSE(functions_named(name).empty()) << name;
+  for (const char* name : {"linalg_rfft", "linalg_", "_out", "sparrow_out"}) EXPECT_TRUE(functions_named(name).empty()) << name;
+}
+
 }  // namespace
 }  // namespace sinter::cli
