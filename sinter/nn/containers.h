@@ -57,10 +57,10 @@ class AnyModule {
         again_([](const std::shared_ptr<Module>& same) { return AnyModule(std::static_pointer_cast<M>(same)); }) {
     check(bool(module), "nn: an empty module handle cannot be called");
   }
-  // A module by value.
+  // A module by value, which moves in.
   template <std::derived_from<Module> M>
-    requires(detail::MapsOneTensor<M> && std::move_constructible<M>)
-  AnyModule(M module) : AnyModule(std::make_shared<M>(std::move(module))) {}
+    requires detail::MapsOneTensor<M>
+  AnyModule(M&& module) : AnyModule(std::make_shared<M>(std::move(module))) {}
   template <class F>
     requires(!detail::Handle<F> && std::is_invocable_r_v<Tensor, F, const Tensor&>)
   AnyModule(F function) : AnyModule(std::make_shared<FunctionalImpl>(std::move(function))) {}
@@ -148,7 +148,8 @@ class SequentialImpl : public Cloneable<SequentialImpl, detail::ModuleSequence<S
  public:
   SequentialImpl() = default;
   template <class... M>
-    requires(sizeof...(M) > 0 && (std::convertible_to<M, AnyModule> && ...))
+    requires(sizeof...(M) > 0 && !(std::same_as<std::remove_cvref_t<M>, SequentialImpl> || ...) &&
+             (std::convertible_to<M, AnyModule> && ...))
   explicit SequentialImpl(M&&... modules) {
     (push_back(AnyModule(std::forward<M>(modules))), ...);
   }

@@ -99,6 +99,8 @@ struct Dequantize : Loop {
     return b.apply(ops.mul, dtype, {value, b.load(1, group)});
   }
 
+  // With offsets the product is rounded before they are added, as the libraries that make such codes do it.
+  static constexpr Tolerance tolerance{.absolute = 2e-6};
   static constexpr NotDifferentiable grad{
       "codes are no numbers that could be a little larger; train a layer before it is quantised, "
       "or an adapter beside it"};

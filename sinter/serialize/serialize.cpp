@@ -156,7 +156,12 @@ void InputArchive::read(const std::string& key, bool& value) {
   const PtValue& entry = entries_->dict.at(key);
   value = entry.is<bool>() ? entry.as<bool>() : entries_->get<int64_t>(key, "truth value") != 0;
 }
-void InputArchive::read(nn::Module& module) { take(module, entries_->dict); }
+// Of the module's own names: what else is in the archive is somebody else's.
+void InputArchive::read(nn::Module& module) {
+  auto result = module.load_state_dict(data::pt_tensors(entries_->dict), {.strict = false});
+  check(result.missing.empty(), "InputArchive: there is no '{}', which {} has", result.missing.empty() ? "" : result.missing[0],
+        module.name());
+}
 void InputArchive::read(optim::Optimizer& optimizer) { take(optimizer, entries_->dict); }
 bool InputArchive::contains(const std::string& key) const { return entries_->dict.contains(key); }
 std::vector<std::string> InputArchive::keys() const {
