@@ -128,8 +128,9 @@ class HttpServer::Impl {
   void watch_signals() {
     signals_.async_wait([this](error_code failed, int) {
       if (failed) return;
-      drain();
+      // First, since draining an idle server ends the watch.
       watch_signals();
+      drain();
     });
   }
 

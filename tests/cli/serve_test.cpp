@@ -88,5 +88,11 @@ TEST(CommandServe, AnswersAndLetsAnswersEndWhenItIsToldTo) {
   EXPECT_EQ(server.wait(), 0);
 }
 
+TEST(CommandServe, EndsAtOnceWhereNothingIsUnderWay) {
+  Server server;
+  server.signal(SIGTERM);
+  EXPECT_EQ(server.wait(), 0);
+}
+
 }  // namespace
 }  // namespace sinter
