@@ -28,7 +28,8 @@ NamedTensors state_of(nn::Module& module) {
 
 namespace detail {
 
-Substitution::Substitution(nn::Module& module, const NamedTensors& values) {
+// Delegating, so that what was exchanged goes back where one of the others is refused.
+Substitution::Substitution(nn::Module& module, const NamedTensors& values) : Substitution() {
   const NamedTensors all = state_of(module);
   std::vector<const Tensor*> held;
   for (auto& [name, value] : values) {
@@ -39,7 +40,7 @@ Substitution::Substitution(nn::Module& module, const NamedTensors& values) {
   for (size_t i = 0; i < held.size(); ++i) exchange(values[i].first, *held[i], values[i].second);
 }
 
-Substitution::Substitution(nn::Module& module, const TensorList& parameters) {
+Substitution::Substitution(nn::Module& module, const TensorList& parameters) : Substitution() {
   const NamedTensors all = module.named_parameters();
   check(all.size() == parameters.size(), "functional_call: {} tensors for the {} parameters of {}", parameters.size(),
         all.size(), module.name());

@@ -31,6 +31,7 @@ class Substitution {
   void end(TensorList& results);
 
  private:
+  Substitution() = default;
   struct Exchange {
     Tensor held, other, value;
   };

@@ -134,12 +134,14 @@ SINTER_MODULE(Tied);
 
 TEST(FunctionalCall, TiedParametersGoTogether) {
   Tied tied;
+  Tensor own = tied->weight().detach().clone();
   Tensor w = eye(3) * 2, x = ramp({2, 3}, 0, 1);
   for (const char* name : {"in.weight", "out.weight"}) expect_equal(func::functional_call(tied, {{name, w}}, x), x * 4);
   EXPECT_NE(error_of([&] {
               func::functional_call(tied, {{"in.weight", w}, {"out.weight", eye(3)}}, x);
             }).find("'out.weight' is tied"),
             std::string::npos);
+  expect_equal(tied->weight(), own);
   expect_equal(func::functional_call(tied, {{"in.weight", w}, {"out.weight", w}}, x), x * 4);
 }
 
